@@ -1,0 +1,1 @@
+"""One operator per file; ``state/`` holds the buffers that they keep their tuples in."""

@@ -1,0 +1,134 @@
+"""What a script has declared so far: streams, relations, views, queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from windrow.core.errors import Span
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+from windrow.plan.nodes import Node
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """``FROM 'path' FORMAT format``: a file or a directory of files."""
+
+    path: str
+    format: str  # csv, json or parquet
+
+
+@dataclass(frozen=True)
+class StreamDeclaration:
+    """CREATE STREAM. ``timestamp`` is the index of the TIMESTAMP BY column; ``slack`` is in ticks."""
+
+    name: str
+    schema: Schema
+    timestamp: int
+    clock: Clock
+    slack: int = 0
+    source: FileSource | None = None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class RelationDeclaration:
+    """CREATE RELATION, or CREATE NRR (``retroactive`` is False)."""
+
+    name: str
+    schema: Schema
+    retroactive: bool
+    source: FileSource | None = None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class ViewDeclaration:
+    """CREATE VIEW: a named plan. It is a stream, and takes a window, if its plan is MONOTONIC."""
+
+    name: str
+    plan: Node
+    clock: Clock | None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """``INTO 'path' FORMAT format``: csv, json or parquet files below a directory, or console."""
+
+    path: str
+    format: str
+
+    @property
+    def directory(self) -> PurePath:
+        return PurePath(self.path)
+
+
+@dataclass(frozen=True)
+class QueryDeclaration:
+    """CREATE QUERY, or a bare SELECT, which gets the name ``query1``, ``query2``, ..."""
+
+    name: str
+    plan: Node
+    clock: Clock
+    into: Destination | None = None
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class ArchiveDeclaration:
+    """CREATE ARCHIVE; it parses and binds, and the archive room will carry it out."""
+
+    name: str
+    on: str
+    key: tuple[str, ...]
+    window: int
+    scheme: str
+    constituents: int | None
+    technique: str | None
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class SubscriptionsDeclaration:
+    """CREATE SUBSCRIPTIONS; it parses and binds, and the subscriptions room will carry it out."""
+
+    name: str
+    on: str
+    columns: tuple[str, ...]
+    source: FileSource
+    span: Span | None = field(default=None, compare=False)
+
+
+Declaration = (
+    StreamDeclaration
+    | RelationDeclaration
+    | ViewDeclaration
+    | QueryDeclaration
+    | ArchiveDeclaration
+    | SubscriptionsDeclaration
+)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Declarations by lower-case name, in the order in which they were made."""
+
+    declarations: dict[str, Declaration] = field(default_factory=dict)
+
+    def find(self, name: str) -> Declaration | None:
+        return self.declarations.get(name.lower())
+
+    def adding(self, declaration: Declaration) -> Catalog:
+        """A catalog that knows ``declaration`` too; this one is left as it is."""
+        return Catalog({**self.declarations, declaration.name.lower(): declaration})
+
+    @property
+    def streams(self) -> tuple[StreamDeclaration, ...]:
+        return tuple(d for d in self.declarations.values() if isinstance(d, StreamDeclaration))
+
+    @property
+    def queries(self) -> tuple[QueryDeclaration, ...]:
+        return tuple(d for d in self.declarations.values() if isinstance(d, QueryDeclaration))

@@ -1,0 +1,148 @@
+"""Typed scalar expressions: a column, a literal, or a call. Nothing else.
+
+``Call.function`` is one of the names in ``windrow.plan.functions``; CASE is
+``case(condition, value, ..., otherwise)``, CAST is ``cast(x)`` with the target in ``type``,
+IN is ``in(x, literal, ...)``. BETWEEN is already two comparisons here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from windrow.core.schema import Schema, Type
+
+Value = bool | int | float | str | None
+"""TIMESTAMP and INTERVAL literals are integer microseconds, DATE literals integer days since 1970."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The ``index``-th column of the operator's input (for a join: left columns, then right ones)."""
+
+    index: int
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Literal:
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True)
+class Call:
+    function: str
+    args: tuple[Expression, ...]
+    type: Type
+
+
+Expression = Column | Literal | Call
+
+
+@dataclass(frozen=True)
+class Named:
+    """An expression and the name (and, for a bare column, the qualifier) of its result."""
+
+    name: str
+    expression: Expression
+    qualifier: str | None = None
+
+
+def columns_of(expression: Expression) -> Iterator[Column]:
+    """Every column reference in the expression, from left to right."""
+    if isinstance(expression, Column):
+        yield expression
+    elif isinstance(expression, Call):
+        for arg in expression.args:
+            yield from columns_of(arg)
+
+
+def replace_columns(
+    expression: Expression, change: Callable[[Column], Expression]
+) -> Expression:
+    """The expression with every column reference passed through ``change``."""
+    if isinstance(expression, Column):
+        return change(expression)
+    if isinstance(expression, Call):
+        return replace(expression, args=tuple(replace_columns(a, change) for a in expression.args))
+    return expression
+
+
+def shifted(expression: Expression, by: int) -> Expression:
+    """The expression over columns that stand ``by`` places further right."""
+    return replace_columns(expression, lambda c: replace(c, index=c.index + by))
+
+
+def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
+    """The parts of a conjunction, flattened."""
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return tuple(part for arg in predicate.args for part in conjuncts(arg))
+    return (predicate,)
+
+
+def conjunction(parts: tuple[Expression, ...]) -> Expression | None:
+    """All the parts joined by AND; None if there are none."""
+    if not parts:
+        return None
+    result = parts[0]
+    for part in parts[1:]:
+        result = Call("and", (result, part), Type.BOOLEAN)
+    return result
+
+
+OPERATORS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%",
+    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE",
+}  # fmt: skip
+
+
+def render(expression: Expression, schema: Schema | None = None) -> str:
+    """The expression as SQL text, for EXPLAIN and error messages.
+
+    >>> a = Column(0, "a", Type.INT)
+    >>> render(Call("gt", (a, Literal(3, Type.INT)), Type.BOOLEAN))
+    'a > 3'
+    """
+    if isinstance(expression, Column):
+        return str(schema[expression.index]) if schema else expression.name
+    if isinstance(expression, Literal):
+        if expression.value is None:
+            return "NULL"
+        if isinstance(expression.value, str):
+            return "'" + expression.value.replace("'", "''") + "'"
+        if isinstance(expression.value, bool):
+            return str(expression.value).upper()
+        return str(expression.value)
+    args = [render(a, schema) for a in expression.args]
+    wrapped = [
+        f"({text})" if isinstance(a, Call) and a.function in OPERATORS else text
+        for a, text in zip(expression.args, args, strict=True)
+    ]
+    match expression.function:
+        case name if name in OPERATORS:
+            if name == "and":  # a chain of ANDs needs no parentheses of its own
+                flat = (
+                    t if isinstance(a, Call) and a.function != "or" else w
+                    for a, t, w in zip(expression.args, args, wrapped, strict=True)
+                )
+                return " AND ".join(flat)
+            return f" {OPERATORS[name]} ".join(wrapped)
+        case "not":
+            return f"NOT ({args[0]})"
+        case "negate":
+            return f"-{wrapped[0]}"
+        case "is_null":
+            return f"{wrapped[0]} IS NULL"
+        case "in":
+            return f"{wrapped[0]} IN ({', '.join(args[1:])})"
+        case "cast":
+            return f"CAST({args[0]} AS {expression.type.value})"
+        case "case":
+            pairs = zip(args[0:-1:2], args[1:-1:2], strict=True)
+            whens = " ".join(f"WHEN {c} THEN {v}" for c, v in pairs)
+            return f"CASE {whens} ELSE {args[-1]} END"
+        case name:
+            return f"{name.upper()}({', '.join(args)})"

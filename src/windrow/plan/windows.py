@@ -1,0 +1,54 @@
+"""What a window clause says, in ticks of the stream's clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RangeWindow:
+    """``[RANGE length]``: ts in (t - length, t]; with ``slide`` it moves at multiples of it only."""
+
+    length: int
+    slide: int | None = None
+    internal: bool = False
+
+    def __str__(self) -> str:
+        slide = f" SLIDE {self.slide}" if self.slide else ""
+        return f"[RANGE {self.length}{slide}{' INTERNAL' if self.internal else ''}]"
+
+
+@dataclass(frozen=True)
+class NowWindow:
+    """``[NOW]``: the tuples of this very instant."""
+
+    internal: bool = False
+
+    def __str__(self) -> str:
+        return f"[NOW{' INTERNAL' if self.internal else ''}]"
+
+
+@dataclass(frozen=True)
+class UnboundedWindow:
+    """``[UNBOUNDED]``, the default: everything that ever came."""
+
+    internal: bool = False
+
+    def __str__(self) -> str:
+        return f"[UNBOUNDED{' INTERNAL' if self.internal else ''}]"
+
+
+@dataclass(frozen=True)
+class RowsWindow:
+    """``[ROWS count]`` or, with ``partition_by`` (column indexes), the last ``count`` per key."""
+
+    count: int
+    partition_by: tuple[int, ...] = ()
+    internal: bool = False
+
+    def __str__(self) -> str:
+        by = f"PARTITION BY {', '.join(f'#{i}' for i in self.partition_by)} " if self.partition_by else ""
+        return f"[{by}ROWS {self.count}{' INTERNAL' if self.internal else ''}]"
+
+
+WindowSpec = RangeWindow | NowWindow | UnboundedWindow | RowsWindow
