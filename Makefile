@@ -1,0 +1,45 @@
+# Every target works on a fresh clone: what it needs is made first, in .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check format test test-all demo bench-setup clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv with the pinned packages, and see to it that there is a Java
+
+$(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/java.sh
+	@scripts/setup.sh $(VENV)
+	@scripts/java.sh $(BIN)/python
+	@touch $@
+
+check: $(READY) ## formatting, lint, types, and which room imports which
+	$(BIN)/python -m ruff format --check --quiet .
+	$(BIN)/python -m ruff check --quiet .
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## format the code and mend what ruff can mend
+	$(BIN)/python -m ruff format .
+	$(BIN)/python -m ruff check --fix .
+
+test: check ## check, then the tests and doctests, without the slow ones
+	$(PYTEST) -m "not slow"
+
+test-all: check ## check, then all tests
+	$(PYTEST)
+
+demo: $(READY) ## two million rows of IP traffic through examples/traffic.cql on local Spark
+	$(BIN)/windrow demo
+
+bench-setup: $(READY) ## add what the benchmarks need
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
+
+clean: ## remove caches, builds and the demo's files; .venv stays
+	rm -rf build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,31 @@
+# Sourced by the set-up scripts.
+
+say() { printf 'windrow: %s\n' "$*"; }
+fail() { printf 'windrow: %s\n' "$@" >&2; exit 1; }
+
+# Runs a command as root if that needs no question to be answered; fails otherwise.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"
+  elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then sudo -n "$@"
+  else return 1
+  fi
+}
+
+# install_system DEBIAN_PACKAGE FEDORA_PACKAGE: with the distribution's own tool, if we may.
+install_system() {
+  if command -v apt-get >/dev/null 2>&1; then
+    as_root true || return 1
+    say "installing $1 with apt-get"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" \
+      >/dev/null 2>&1 && return 0
+    as_root apt-get update -qq >/dev/null 2>&1 || return 1
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" \
+      >/dev/null 2>&1
+  elif command -v dnf >/dev/null 2>&1; then
+    as_root true || return 1
+    say "installing $2 with dnf"
+    as_root dnf install -y -q "$2" >/dev/null 2>&1
+  else
+    return 1
+  fi
+}
