@@ -1,0 +1,84 @@
+"""A numpy array that grows at its end and is forgotten from its start.
+
+Positions are *logical*: they count from the first value that was ever appended, and stay true
+when the values move. The live part is always contiguous, so that it is a plain array to a
+kernel. When the space at the end is used up the live part moves to the front, of a buffer twice
+its size if need be, so a value is copied O(1) times on average and the buffer is at most four
+times the live part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+SMALLEST = 64
+
+
+class Growable:
+    """See the module. ``width`` columns per position make it a two-dimensional array."""
+
+    def __init__(self, dtype: npt.DTypeLike, width: int | None = None) -> None:
+        self._shape: tuple[int, ...] = () if width is None else (width,)
+        self._values: npt.NDArray[Any] = np.empty((SMALLEST, *self._shape), dtype)
+        self._start = self._stop = 0
+        self.base = 0
+        """The position of the first value that is still here."""
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    @property
+    def next(self) -> int:
+        """The position that the next value will get."""
+        return self.base + len(self)
+
+    @property
+    def view(self) -> npt.NDArray[Any]:
+        """The live values; index ``position - base``. Valid until the next append."""
+        return self._values[self._start : self._stop]
+
+    def append(self, values: npt.NDArray[Any]) -> int:
+        """Add values at the end; the position of the first of them."""
+        first = self.next
+        self._reserve(len(values))
+        self._values[self._stop : self._stop + len(values)] = values
+        self._stop += len(values)
+        return first
+
+    def extend(self, count: int, value: Any) -> None:
+        """Add one value ``count`` times."""
+        self._reserve(count)
+        self._values[self._stop : self._stop + count] = value
+        self._stop += count
+
+    def take(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        taken: npt.NDArray[Any] = self.view[positions - self.base]
+        return taken
+
+    def drop_before(self, position: int) -> None:
+        """Forget everything before ``position``."""
+        count = min(max(position - self.base, 0), len(self))
+        self._start += count
+        self.base += count
+
+    def clear(self, base: int = 0) -> None:
+        """Forget everything; the next value gets position ``base``."""
+        self._start = self._stop = 0
+        self.base = base
+
+    def _reserve(self, count: int) -> None:
+        if self._stop + count <= len(self._values):
+            return
+        live = self.view
+        needed = len(live) + count
+        if needed * 2 > len(self._values):
+            target = np.empty((needed * 2, *self._shape), self._values.dtype)
+        elif len(self._values) > 8 * needed + SMALLEST:
+            target = np.empty((needed * 4, *self._shape), self._values.dtype)
+        else:
+            target = self._values
+        target[: len(live)] = live
+        self._values, self._start, self._stop = target, 0, len(live)

@@ -1,0 +1,268 @@
+"""Rows to small integers: equal rows, and only those, get the same code.
+
+Codes are dense (0, 1, 2, ...), so that an operator's per-key state is plain arrays indexed by
+code, without a hash table of its own and without a chance of a collision: values are compared,
+not only hashed. One table serves one column; several columns are folded pairwise, each pair of
+codes being one integer to the next table. NULL is a value like any other here (GROUP BY wants
+that); a join leaves such rows out before it comes here.
+
+A code is never given back one by one. When most are dead, ``compact`` starts afresh with those
+that live: O(1) per row on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.arrays import (
+    fixed_array,
+    identity_keys,
+    string_parts,
+    validity,
+)
+from windrow.columns.hashing import hash_bytes, mix
+from windrow.columns.kernels import bytes_in, bytes_out, int64, ints, ints_out, kernel, void
+
+Int64s = npt.NDArray[np.int64]
+
+
+@kernel(int64, ints, ints_out, ints_out, int64, ints_out)
+def _intern_ints(keys, slots, known, count, codes):  # type: ignore[no-untyped-def]
+    """Linear probing; ``slots`` holds codes or -1, ``known[code]`` the key."""
+    mask = len(slots) - 1
+    for i in range(len(keys)):
+        key = keys[i]
+        at = mix(key) & mask
+        while True:
+            code = slots[at]
+            if code < 0:
+                slots[at] = count
+                known[count] = key
+                codes[i] = count
+                count += 1
+                break
+            if known[code] == key:
+                codes[i] = code
+                break
+            at = (at + 1) & mask
+    return count
+
+
+@kernel(void, ints, ints_out)
+def _place_ints(known, slots):  # type: ignore[no-untyped-def]
+    mask = len(slots) - 1
+    for code in range(len(known)):
+        at = mix(known[code]) & mask
+        while slots[at] >= 0:
+            at = (at + 1) & mask
+        slots[at] = code
+
+
+class IntTable:
+    """64-bit integers to dense codes."""
+
+    def __init__(self) -> None:
+        self._slots = np.full(128, -1, np.int64)
+        self._known = np.empty(64, np.int64)
+        self.count = 0
+
+    @property
+    def known(self) -> Int64s:
+        """The integer of each code."""
+        return self._known[: self.count]
+
+    def codes(self, keys: Int64s) -> Int64s:
+        self._reserve(self.count + len(keys))
+        out = np.empty(len(keys), np.int64)
+        self.count = _intern_ints(keys, self._slots, self._known, self.count, out)
+        return out
+
+    def _reserve(self, count: int) -> None:
+        if count > len(self._known):
+            larger = np.empty(count * 2, np.int64)
+            larger[: self.count] = self.known
+            self._known = larger
+        if count * 2 > len(self._slots):
+            self._slots = np.full(1 << (count * 4 - 1).bit_length(), -1, np.int64)
+            _place_ints(self.known, self._slots)
+
+
+@kernel(int64, ints, bytes_in, ints_out, ints_out, ints_out, bytes_out, int64, ints_out)
+def _intern_strings(  # type: ignore[no-untyped-def]
+    offsets, data, slots, hashes, ends, arena, count, codes
+):
+    """As for integers, comparing bytes; string ``c`` is ``arena[ends[c]:ends[c + 1]]``."""
+    mask = len(slots) - 1
+    for i in range(len(codes)):
+        start, stop = offsets[i], offsets[i + 1]
+        h = hash_bytes(data, start, stop)
+        at = h & mask
+        while True:
+            code = slots[at]
+            if code < 0:
+                base = ends[count]
+                for j in range(stop - start):
+                    arena[base + j] = data[start + j]
+                ends[count + 1] = base + stop - start
+                hashes[count] = h
+                slots[at] = count
+                codes[i] = count
+                count += 1
+                break
+            if hashes[code] == h and ends[code + 1] - ends[code] == stop - start:
+                same = True
+                for j in range(stop - start):
+                    if arena[ends[code] + j] != data[start + j]:
+                        same = False
+                        break
+                if same:
+                    codes[i] = code
+                    break
+            at = (at + 1) & mask
+    return count
+
+
+@kernel(void, ints, ints_out)
+def _place_hashes(hashes, slots):  # type: ignore[no-untyped-def]
+    mask = len(slots) - 1
+    for code in range(len(hashes)):
+        at = hashes[code] & mask
+        while slots[at] >= 0:
+            at = (at + 1) & mask
+        slots[at] = code
+
+
+class StringTable:
+    """Strings to dense codes; their bytes stand one after another in an arena."""
+
+    def __init__(self) -> None:
+        self._slots = np.full(128, -1, np.int64)
+        self._hashes = np.empty(64, np.int64)
+        self._ends = np.zeros(65, np.int64)
+        self._arena = np.empty(1024, np.uint8)
+        self.count = 0
+
+    def codes(self, offsets: Int64s, data: npt.NDArray[np.uint8]) -> Int64s:
+        out = np.empty(len(offsets) - 1, np.int64)
+        self._reserve(self.count + len(out), int(offsets[-1] - offsets[0]))
+        self.count = _intern_strings(
+            offsets, data, self._slots, self._hashes, self._ends, self._arena, self.count, out
+        )
+        return out
+
+    def strings(self) -> pa.Array:
+        """The string of each code, as a large-offset array that can be taken from."""
+        ends = self._ends[: self.count + 1]
+        used = self._arena[: int(ends[-1])]
+        parts = [None, pa.py_buffer(ends), pa.py_buffer(used)]
+        return pa.Array.from_buffers(pa.large_string(), self.count, parts)
+
+    def _reserve(self, count: int, more_bytes: int) -> None:
+        used = int(self._ends[self.count])
+        if used + more_bytes > len(self._arena):
+            arena = np.empty((used + more_bytes) * 2, np.uint8)
+            arena[:used] = self._arena[:used]
+            self._arena = arena
+        if count > len(self._hashes):
+            hashes, ends = np.empty(count * 2, np.int64), np.zeros(count * 2 + 1, np.int64)
+            hashes[: self.count] = self._hashes[: self.count]
+            ends[: self.count + 1] = self._ends[: self.count + 1]
+            self._hashes, self._ends = hashes, ends
+        if count * 2 > len(self._slots):
+            self._slots = np.full(1 << (count * 4 - 1).bit_length(), -1, np.int64)
+            _place_hashes(self._hashes[: self.count], self._slots)
+
+
+class _Column:
+    """One column's values to codes, with code 0 kept for NULL."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
+        self.table: IntTable | StringTable = (
+            StringTable() if pa.types.is_string(kind) else IntTable()
+        )
+
+    def codes(self, array: pa.Array) -> Int64s:
+        if isinstance(self.table, StringTable):
+            codes = self.table.codes(*string_parts(array))
+        else:
+            codes = self.table.codes(identity_keys(array))
+        codes += 1
+        valid = validity(array)
+        if valid is not None:
+            codes[~valid] = 0
+        return codes
+
+    def values(self, codes: Int64s) -> pa.Array:
+        valid = codes > 0
+        at = np.maximum(codes - 1, 0)
+        if isinstance(self.table, StringTable):
+            if self.table.count == 0:
+                return pa.nulls(len(codes), self.kind)
+            indices = pa.array(at, mask=~valid)
+            return self.table.strings().take(indices).cast(pa.string())
+        if self.table.count == 0:
+            return pa.nulls(len(codes), self.kind)
+        keys = self.table.known[at]
+        if pa.types.is_floating(self.kind):
+            values = keys.view(np.float64).astype(self.kind.to_pandas_dtype())
+        elif pa.types.is_int32(self.kind) or pa.types.is_date32(self.kind):
+            values = keys.astype(np.int32)
+        else:
+            values = keys
+        return fixed_array(values, valid, self.kind)
+
+
+class Interner:
+    """Rows over ``kinds`` to dense codes; see the module."""
+
+    def __init__(self, kinds: Sequence[pa.DataType]) -> None:
+        self.kinds = tuple(kinds)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._columns = [_Column(kind) for kind in self.kinds]
+        # The last table is where codes come out dense; one column needs one too, for its NULL.
+        self._folds = [IntTable() for _ in range(max(len(self.kinds) - 1, 1))]
+
+    def __len__(self) -> int:
+        return self._folds[-1].count if self.kinds else 1
+
+    def codes(self, columns: Sequence[pa.Array], length: int) -> Int64s:
+        """The code of each row, new ones for rows that were never seen."""
+        if not self.kinds:
+            return np.zeros(length, np.int64)
+        codes = self._columns[0].codes(columns[0])
+        if len(self.kinds) == 1:
+            return self._folds[0].codes(codes)
+        for column, array, fold in zip(self._columns[1:], columns[1:], self._folds, strict=True):
+            codes = fold.codes((codes << 32) | column.codes(array))
+        return codes
+
+    def rows(self, codes: Int64s) -> list[pa.Array]:
+        """The rows of these codes, one array per column."""
+        if not self.kinds:
+            return []
+        if len(self.kinds) == 1:
+            return [self._columns[0].values(self._folds[0].known[codes])]
+        arrays: list[pa.Array] = []
+        for column, fold in zip(reversed(self._columns[1:]), reversed(self._folds), strict=True):
+            pairs = fold.known[codes]
+            arrays.append(column.values(pairs & 0xFFFFFFFF))
+            codes = pairs >> 32
+        arrays.append(self._columns[0].values(codes))
+        return arrays[::-1]
+
+    def compact(self, live: Int64s) -> Int64s:
+        """Forget all but the ``live`` codes; the new code of each old one, -1 for the forgotten."""
+        remap = np.full(len(self), -1, np.int64)
+        columns = self.rows(live)
+        self._restart()
+        remap[live] = self.codes(columns, len(live))
+        return remap
+
+

@@ -1,0 +1,155 @@
+"""Rows kept as columns, appended at the end and forgotten from the start, fetched by position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.arrays import fixed_array, numbers, string_array, string_parts, validity
+from windrow.columns.delta import batch_of
+from windrow.columns.growable import Growable
+from windrow.columns.kernels import bytes_in, bytes_out, ints, ints_out, kernel, void
+
+Int64s = npt.NDArray[np.int64]
+
+
+@kernel(void, bytes_in, ints, ints, bytes_out)
+def _gather_bytes(data, starts, targets, out):  # type: ignore[no-untyped-def]
+    """String ``i`` is copied from ``data[starts[i]:]`` to ``out[targets[i]:targets[i + 1]]``."""
+    for i in range(len(starts)):
+        start, target = starts[i], targets[i]
+        for j in range(targets[i + 1] - target):
+            out[target + j] = data[start + j]
+
+
+class _Nulls:
+    """Which values of a column are not NULL; costs nothing until the first NULL comes."""
+
+    def __init__(self) -> None:
+        self.valid: Growable | None = None
+
+    def append(self, array: pa.Array, rows: Growable) -> None:
+        """Note the NULLs of ``array``, whose values are about to be appended to ``rows``."""
+        valid = validity(array)
+        if self.valid is None:
+            if valid is None:
+                return
+            self.valid = Growable(np.bool_)
+            self.valid.clear(rows.base)
+            self.valid.extend(len(rows), True)
+        if valid is None:
+            self.valid.extend(len(array), True)
+        else:
+            self.valid.append(valid)
+
+    def take(self, positions: Int64s) -> npt.NDArray[np.bool_] | None:
+        return None if self.valid is None else self.valid.take(positions)
+
+    def drop_before(self, position: int) -> None:
+        if self.valid is not None:
+            self.valid.drop_before(position)
+
+
+class FixedColumn:
+    """Numbers, timestamps, dates and booleans."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
+        if pa.types.is_date32(kind):
+            dtype: Any = np.int32
+        elif pa.types.is_timestamp(kind):
+            dtype = np.int64
+        else:
+            dtype = kind.to_pandas_dtype()
+        self.values, self.nulls = Growable(dtype), _Nulls()
+
+    def append(self, array: pa.Array) -> None:
+        self.nulls.append(array, self.values)
+        self.values.append(numbers(array))
+
+    def take(self, positions: Int64s) -> pa.Array:
+        return fixed_array(self.values.take(positions), self.nulls.take(positions), self.kind)
+
+    def drop_before(self, position: int) -> None:
+        self.values.drop_before(position)
+        self.nulls.drop_before(position)
+
+
+class StringColumn:
+    """Strings: where each begins (a logical byte position), how long it is, and the bytes."""
+
+    def __init__(self) -> None:
+        self.starts, self.lengths = Growable(np.int64), Growable(np.int64)
+        self.data, self.nulls = Growable(np.uint8), _Nulls()
+
+    def append(self, array: pa.Array) -> None:
+        offsets, data = string_parts(array)
+        first = self.data.append(data[offsets[0] : offsets[-1]])
+        self.nulls.append(array, self.starts)
+        self.starts.append(offsets[:-1] - offsets[0] + first)
+        self.lengths.append(np.diff(offsets))
+
+    def take(self, positions: Int64s) -> pa.Array:
+        lengths = self.lengths.take(positions)
+        targets = np.zeros(len(positions) + 1, np.int64)
+        np.cumsum(lengths, out=targets[1:])
+        out = np.empty(int(targets[-1]), np.uint8)
+        _gather_bytes(self.data.view, self.starts.take(positions) - self.data.base, targets, out)
+        return string_array(targets.astype(np.int32), out, self.nulls.take(positions))
+
+    def drop_before(self, position: int) -> None:
+        dropped = min(position - self.starts.base, len(self.starts))
+        if dropped > 0:
+            first, count = self.starts.view[dropped - 1], self.lengths.view[dropped - 1]
+            self.data.drop_before(int(first + count))
+        self.starts.drop_before(position)
+        self.lengths.drop_before(position)
+        self.nulls.drop_before(position)
+
+
+def _column(kind: pa.DataType) -> FixedColumn | StringColumn:
+    return StringColumn() if pa.types.is_string(kind) else FixedColumn(kind)
+
+
+class RowStore:
+    """Rows of one schema by logical position; appending and fetching cost what they touch."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.columns = [_column(f.type) for f in schema]
+        self._base = self._next = 0
+
+    def __len__(self) -> int:
+        return self._next - self._base
+
+    @property
+    def base(self) -> int:
+        return self._base
+
+    @property
+    def next(self) -> int:
+        return self._next
+
+    def append(self, rows: pa.RecordBatch) -> int:
+        """Add rows at the end; the position of the first."""
+        first = self._next
+        for column, array in zip(self.columns, rows.columns, strict=True):
+            column.append(array)
+        self._next += rows.num_rows
+        return first
+
+    def take(self, positions: Int64s) -> pa.RecordBatch:
+        arrays = [column.take(positions) for column in self.columns]
+        return batch_of(arrays, self.schema, len(positions))
+
+    def column(self, index: int, positions: Int64s) -> pa.Array:
+        return self.columns[index].take(positions)
+
+    def drop_before(self, position: int) -> None:
+        if position > self._base:
+            self._base = min(position, self._next)
+            for column in self.columns:
+                column.drop_before(self._base)
