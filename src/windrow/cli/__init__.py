@@ -1,0 +1,1 @@
+"""The command line: ``windrow run``, ``explain`` and ``demo``."""
