@@ -1,0 +1,181 @@
+"""Expressions evaluated over Arrow batches, a column at a time.
+
+One evaluator serves every operator and both runners. The functions are in
+``windrow.columns.functions``; here are the forms that decide *which rows* a part is evaluated
+on. A branch of CASE or a later argument of COALESCE that might raise (an overflow, a CAST) is
+evaluated only on the rows that take it; a branch that cannot raise is evaluated on all rows,
+which is faster than gathering some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.functions import arithmetic, casts, comparison, numbers, strings, times
+from windrow.columns.functions.operands import (
+    Kernel,
+    Operand,
+    as_array,
+    bools,
+    null,
+    typed,
+)
+from windrow.columns.types import ARROW
+from windrow.core.errors import DataError
+from windrow.core.schema import Type
+from windrow.plan.expressions import Call, Column, Expression, Literal, columns_of, render
+
+KERNELS: dict[str, Kernel] = {
+    **arithmetic.KERNELS,
+    **comparison.KERNELS,
+    **strings.KERNELS,
+    **numbers.KERNELS,
+    **times.KERNELS,
+    **casts.KERNELS,
+}
+
+RAISING = frozenset(
+    ("add", "subtract", "multiply", "divide", "negate", "abs", "cast", "power", "round")
+)
+"""Functions that refuse some values."""
+
+
+def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
+    """The expression's value for each row, of the type ``ARROW[expression.type]``."""
+    view = _Rows(rows.num_rows, dict(enumerate(rows.columns)))
+    return typed(as_array(_value(expression, view), view.length), expression.type)
+
+
+def selected(predicate: Expression, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+    """Which rows satisfy the predicate; NULL does not."""
+    return bools(evaluate(predicate, rows))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows under evaluation; columns that the expression does not read may be missing."""
+
+    length: int
+    columns: dict[int, pa.Array]
+
+    def taking(self, indices: pa.Array, expression: Expression) -> _Rows:
+        needed = {c.index for c in columns_of(expression)}
+        return _Rows(len(indices), {i: self.columns[i].take(indices) for i in needed})
+
+
+def _value(expression: Expression, rows: _Rows) -> Operand:
+    if isinstance(expression, Column):
+        return rows.columns[expression.index]
+    if isinstance(expression, Literal):
+        return pa.scalar(expression.value, ARROW[expression.type])
+    match expression.function:
+        case "case":
+            return _case(expression, rows)
+        case "coalesce":
+            return _coalesce(expression, rows)
+        case "and":
+            return reduce(pc.and_kleene, (_truth(a, rows) for a in expression.args))
+        case "or":
+            return reduce(pc.or_kleene, (_truth(a, rows) for a in expression.args))
+        case "not":
+            return pc.invert(_truth(expression.args[0], rows))
+        case _:
+            return _call(expression, [_value(a, rows) for a in expression.args])
+
+
+def _truth(expression: Expression, rows: _Rows) -> Operand:
+    return typed(_value(expression, rows), Type.BOOLEAN)
+
+
+def _call(call: Call, args: Sequence[Operand]) -> Operand:
+    constant = all(isinstance(a, pa.Scalar) for a in args)
+    if constant:  # kernels want one array at least
+        args = [as_array(a, 1) for a in args]
+    try:
+        result = KERNELS[call.function](args, call)
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise DataError(
+            where=render(call),
+            expected=f"a result that fits {call.type.value}",
+            found=str(error).splitlines()[0],
+            remedy="compute it on DOUBLE, or keep such rows out with WHERE or CASE",
+        ) from error
+    return result[0] if constant and not isinstance(result, pa.Scalar) else result
+
+
+@lru_cache(maxsize=4096)
+def may_raise(expression: Expression) -> bool:
+    """Whether some rows could make the expression raise."""
+    return isinstance(expression, Call) and (
+        expression.function in RAISING or any(may_raise(a) for a in expression.args)
+    )
+
+
+def _case(call: Call, rows: _Rows) -> Operand:
+    """``case(condition, value, ..., otherwise)``; the first condition that is true decides."""
+    *pairs, otherwise = call.args
+    if not any(may_raise(a) for a in call.args):
+        conditions = [
+            pc.coalesce(as_array(_truth(c, rows), rows.length), pa.scalar(False))
+            for c in pairs[0::2]
+        ]
+        values = [typed(_value(v, rows), call.type) for v in (*pairs[1::2], otherwise)]
+        names = [str(i) for i in range(len(conditions))]
+        return pc.case_when(pa.StructArray.from_arrays(conditions, names), *values)
+    branches = list(zip(pairs[0::2], pairs[1::2], strict=True))
+    undecided = np.arange(rows.length, dtype=np.int64)
+    parts: list[tuple[npt.NDArray[np.int64], Expression]] = []
+    for condition, value in branches:
+        holds = _on(condition, rows, undecided, Type.BOOLEAN)
+        taken = bools(holds)
+        parts.append((undecided[taken], value))
+        undecided = undecided[~taken]
+    parts.append((undecided, otherwise))
+    return _gather(parts, rows, call.type)
+
+
+def _coalesce(call: Call, rows: _Rows) -> Operand:
+    first, *others = call.args
+    result = as_array(typed(_value(first, rows), call.type), rows.length)
+    for other in others:
+        if not result.null_count:
+            break
+        if may_raise(other):
+            missing = np.flatnonzero(bools(pc.is_null(result)))
+            values = _on(other, rows, missing, call.type)
+            mask = np.zeros(rows.length, np.bool_)
+            mask[missing] = True
+            result = pc.replace_with_mask(result, pa.array(mask), values)
+        else:
+            result = pc.coalesce(result, typed(_value(other, rows), call.type))
+    return result
+
+
+def _on(
+    expression: Expression, rows: _Rows, indices: npt.NDArray[np.int64], kind: Type
+) -> pa.Array:
+    """The expression on some of the rows only."""
+    if len(indices) == 0:
+        return pa.array([], ARROW[kind])
+    part = rows if len(indices) == rows.length else rows.taking(pa.array(indices), expression)
+    return as_array(typed(_value(expression, part), kind), part.length)
+
+
+def _gather(
+    parts: Sequence[tuple[npt.NDArray[np.int64], Expression]], rows: _Rows, kind: Type
+) -> Operand:
+    """Each part's values at the places of its rows; the parts cover every row once."""
+    if rows.length == 0:
+        return null(kind)
+    values = pa.concat_arrays([_on(value, rows, indices, kind) for indices, value in parts])
+    places = np.concatenate([indices for indices, _ in parts])
+    order = np.empty(rows.length, np.int64)
+    order[places] = np.arange(rows.length)
+    return values.take(pa.array(order))

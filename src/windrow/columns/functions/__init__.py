@@ -1,0 +1,1 @@
+"""The scalar functions of expressions, one file per family; each exports its ``KERNELS``."""

@@ -1,0 +1,100 @@
+"""``+ - * / %`` and the sign, on numbers, timestamps, dates and intervals.
+
+Integers are computed as BIGINT and an overflow is an error; whatever involves a FLOAT or a
+DOUBLE is computed as DOUBLE. Dividing by zero gives NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.functions.operands import Kernel, Operand, literal, typed
+from windrow.core.schema import Type
+from windrow.core.time import MICROSECONDS
+from windrow.plan.expressions import Call
+
+TEMPORAL = (Type.TIMESTAMP, Type.DATE, Type.INTERVAL)
+
+
+def number(operand: Operand, kind: Type, call: Call) -> Operand:
+    """The operand as the int64 or double that ``call`` is computed in."""
+    if call.type is Type.DOUBLE or call.type is Type.FLOAT:
+        return typed(operand, Type.DOUBLE)
+    if kind is Type.DATE:
+        days = typed(pc.cast(operand, pa.int32()), Type.BIGINT)
+        return days if in_days(call) else pc.multiply_checked(days, MICROSECONDS["DAY"])
+    return pc.cast(operand, pa.int64())
+
+
+def in_days(call: Call) -> bool:
+    """Dates are counted in days, unless microseconds are involved."""
+    return call.type is not Type.TIMESTAMP and not any(
+        a.type in (Type.TIMESTAMP, Type.INTERVAL) for a in call.args
+    )
+
+
+def finished(result: Operand, call: Call) -> Operand:
+    if call.type is Type.DATE:
+        if not in_days(call):
+            result = pc.divide(result, MICROSECONDS["DAY"])
+        return pc.cast(pc.cast(result, pa.int32()), pa.date32())
+    return typed(result, call.type)
+
+
+def binary(compute: Callable[[Operand, Operand], Operand]) -> Kernel:
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        left, right = (number(v, a.type, call) for v, a in zip(args, call.args, strict=True))
+        return finished(compute(left, right), call)
+
+    return kernel
+
+
+def unary(compute: Callable[[Operand], Operand]) -> Kernel:
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        return finished(compute(number(args[0], call.args[0].type, call)), call)
+
+    return kernel
+
+
+def nonzero(divisor: Operand) -> Operand:
+    """The divisor with NULL for zero."""
+    constant = literal(divisor)
+    if constant is not None and constant != 0:
+        return divisor
+    return pc.if_else(pc.equal(divisor, 0), pa.scalar(None, divisor.type), divisor)
+
+
+def divide(left: Operand, right: Operand) -> Operand:
+    return pc.divide_checked(left, nonzero(right))
+
+
+def modulo(left: Operand, right: Operand) -> Operand:
+    """The remainder with the sign of the dividend, the counterpart of a truncating division."""
+    return pc.remainder(left, nonzero(right))
+
+
+def absolute(args: Sequence[Operand], call: Call) -> Operand:
+    return typed(pc.abs_checked(typed(args[0], call.type)), call.type)
+
+
+def sign(args: Sequence[Operand], call: Call) -> Operand:
+    """-1, 0 or 1; NaN has no sign and gives 0."""
+    value = pc.sign(args[0])
+    if pa.types.is_floating(args[0].type):
+        value = pc.if_else(pc.is_nan(value), pa.scalar(0, value.type), value)
+    return typed(value, call.type)
+
+
+KERNELS: dict[str, Kernel] = {
+    "add": binary(pc.add_checked),
+    "subtract": binary(pc.subtract_checked),
+    "multiply": binary(pc.multiply_checked),
+    "divide": binary(divide),
+    "modulo": binary(modulo),
+    "negate": unary(pc.negate_checked),
+    "abs": absolute,
+    "sign": sign,
+}

@@ -1,0 +1,115 @@
+"""Comparison, membership and choice of the greater; NaN equals NaN and is above all numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.functions.operands import Kernel, Operand, has_nan, null, typed
+from windrow.core.schema import Type
+from windrow.plan.expressions import Call
+
+Comparison = Callable[[Operand, Operand], Operand]
+
+
+def common_type(types: Sequence[Type]) -> Type:
+    """The type in which values of these types are compared."""
+    first = types[0]
+    if all(t is first for t in types):
+        return first
+    if Type.TIMESTAMP in types and all(t in (Type.TIMESTAMP, Type.DATE) for t in types):
+        return Type.TIMESTAMP
+    if all(t.integral or t is Type.INTERVAL for t in types):
+        return Type.BIGINT
+    return Type.DOUBLE if all(t.numeric for t in types) else first
+
+
+def aligned(args: Sequence[Operand], call: Call) -> list[Operand]:
+    """The operands in their common type; an untyped NULL takes the type of the others."""
+    known = [
+        a.type
+        for v, a in zip(args, call.args, strict=True)
+        if not (isinstance(v, pa.Scalar) and not v.is_valid)
+    ]
+    target = common_type(known or [call.args[0].type])
+    return [
+        null(target) if isinstance(v, pa.Scalar) and not v.is_valid else typed(v, target)
+        for v in args
+    ]
+
+
+def less(left: Operand, right: Operand) -> Operand:
+    result = pc.less(left, right)
+    if pa.types.is_floating(left.type) and has_nan(right):
+        above = pc.and_not(pc.is_nan(right), pc.is_nan(left))
+        return pc.or_(result, above)
+    return result
+
+
+def equal(left: Operand, right: Operand) -> Operand:
+    result = pc.equal(left, right)
+    if pa.types.is_floating(left.type) and has_nan(right):
+        return pc.or_(result, pc.and_(pc.is_nan(left), pc.is_nan(right)))
+    return result
+
+
+def comparing(compare: Comparison) -> Kernel:
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        left, right = aligned(args, call)
+        return compare(left, right)
+
+    return kernel
+
+
+def is_in(args: Sequence[Operand], call: Call) -> Operand:
+    """``x IN (...)``: NULL when nothing matches and x or one of the values is NULL."""
+    value, *candidates = aligned(args, call)
+    constant = [c for c in candidates if isinstance(c, pa.Scalar) and c.is_valid]
+    if len(constant) < len(candidates) or pa.types.is_floating(value.type):
+        # Arrow's set look-up tells -0.0 from 0.0, and takes constants only.
+        return reduce(pc.or_kleene, (equal(value, c) for c in candidates))
+    if isinstance(value, pa.Scalar):
+        return reduce(pc.or_kleene, (equal(value, c) for c in candidates))
+    members = pa.array([c.as_py() for c in constant], value.type)
+    found = pc.is_in(value, value_set=members)
+    return pc.if_else(pc.is_valid(value), found, null(Type.BOOLEAN)) if value.null_count else found
+
+
+def choosing(first_wins: Comparison) -> Kernel:
+    """GREATEST and LEAST: NULLs are passed over."""
+
+    def better(left: Operand, right: Operand) -> Operand:
+        return pc.coalesce(pc.if_else(first_wins(left, right), left, right), left, right)
+
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        return typed(reduce(better, aligned(args, call)), call.type)
+
+    return kernel
+
+
+def nullif(args: Sequence[Operand], call: Call) -> Operand:
+    left, right = aligned(args, call)
+    same = pc.coalesce(equal(left, right), pa.scalar(False))
+    return pc.if_else(same, null(call.type), typed(args[0], call.type))
+
+
+def is_null(args: Sequence[Operand], _: Call) -> Operand:
+    return pc.is_null(args[0])
+
+
+KERNELS: dict[str, Kernel] = {
+    "eq": comparing(equal),
+    "ne": comparing(lambda a, b: pc.invert(equal(a, b))),
+    "lt": comparing(less),
+    "le": comparing(lambda a, b: pc.invert(less(b, a))),
+    "gt": comparing(lambda a, b: less(b, a)),
+    "ge": comparing(lambda a, b: pc.invert(less(a, b))),
+    "in": is_in,
+    "greatest": choosing(lambda a, b: pc.invert(less(a, b))),
+    "least": choosing(lambda a, b: pc.invert(less(b, a))),
+    "nullif": nullif,
+    "is_null": is_null,
+}

@@ -1,0 +1,164 @@
+"""Functions on text. Positions and lengths count characters (code points) from 1.
+
+Patterns, positions and replacements are constants in nearly every query, and then Arrow's
+kernels do the work; where one of them is a column, the values are computed row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.functions.casts import to_text
+from windrow.columns.functions.operands import Kernel, Operand, literal, null, row_by_row, typed
+from windrow.core.schema import Type
+from windrow.plan.expressions import Call
+
+
+def plain(compute: Callable[..., Operand], **options: Any) -> Kernel:
+    """A kernel of one text argument."""
+
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        return typed(compute(args[0], **options), call.type)
+
+    return kernel
+
+
+def with_constant(
+    compute: Callable[[pa.Array, str], Operand], one: Callable[[str, str], Any]
+) -> Kernel:
+    """A kernel of a text column and a text: constant for ``compute``, any for ``one``."""
+
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        constant = literal(args[1])
+        if constant is None or isinstance(args[0], pa.Scalar):
+            return row_by_row(one, args, call.type)
+        return typed(compute(args[0], constant), call.type)
+
+    return kernel
+
+
+def matching(ignore_case: bool) -> Kernel:
+    """LIKE and ILIKE: ``%`` is any text, ``_`` any character, a backslash takes them literally."""
+
+    def kernel(args: Sequence[Operand], _: Call) -> Operand:
+        pattern = literal(args[1])
+        if pattern is None:
+            return null(Type.BOOLEAN)
+        return pc.match_like(args[0], pattern, ignore_case=ignore_case)
+
+    return kernel
+
+
+def bounds(start: int, length: int | None) -> tuple[int, int | None]:
+    """SUBSTRING's 1-based start as Python's; a negative start counts from the end.
+
+    A length reaches as far as it would from a start before the text: ``('hello', 0, 2)`` is
+    ``'h'``.
+    """
+    begin = start - 1 if start > 0 else start
+    if start == 0:
+        return 0, None if length is None else max(length - 1, 0)
+    if length is None:
+        return begin, None
+    end = begin + max(length, 0)
+    if begin < 0 <= end:
+        return begin, None
+    return begin, end
+
+
+def slice_one(text: str, start: int, length: int | None = None) -> str:
+    if start < 0:  # a start before the text uses up some of the length
+        start += len(text)
+        end = len(text) if length is None else start + max(length, 0)
+        return text[max(start, 0) : max(end, 0)]
+    begin, stop = bounds(start, length)
+    return text[begin:stop]
+
+
+def substring(args: Sequence[Operand], call: Call) -> Operand:
+    text, start, *rest = args
+    first = literal(start)
+    length = literal(rest[0]) if rest else None
+    counted = bool(rest) and length is None
+    if first is None or first < 0 or counted or isinstance(text, pa.Scalar):
+        return row_by_row(slice_one, args, call.type)
+    begin, stop = bounds(first, length)
+    return pc.utf8_slice_codeunits(text, begin, stop)
+
+
+def left_one(text: str, count: int) -> str:
+    return text[:count]  # a negative count leaves out that many at the end, as in Python
+
+
+def right_one(text: str, count: int) -> str:
+    return text[-count:] if count else ""
+
+
+def left(args: Sequence[Operand], call: Call) -> Operand:
+    count = literal(args[1])
+    if count is None or isinstance(args[0], pa.Scalar):
+        return row_by_row(left_one, args, call.type)
+    return pc.utf8_slice_codeunits(args[0], 0, count)
+
+
+def right(args: Sequence[Operand], call: Call) -> Operand:
+    count = literal(args[1])
+    if not count or isinstance(args[0], pa.Scalar):
+        return row_by_row(right_one, args, call.type)
+    return pc.utf8_slice_codeunits(args[0], -count)
+
+
+def concat(args: Sequence[Operand], call: Call) -> Operand:
+    """``||``: NULL if one of the parts is NULL; what is not text is written as text."""
+    parts = [to_text(v, a.type) for v, a in zip(args, call.args, strict=True)]
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def replace_one(text: str, old: str, new: str) -> str:
+    return text.replace(old, new) if old else text
+
+
+def replace(args: Sequence[Operand], call: Call) -> Operand:
+    text, old, new = args[0], literal(args[1]), literal(args[2])
+    # Arrow never comes back from replacing an empty text, so that case takes the slow way.
+    if not old or new is None or isinstance(text, pa.Scalar):
+        return row_by_row(replace_one, args, call.type)
+    return pc.replace_substring(text, pattern=old, replacement=new)
+
+
+def strpos(text: pa.Array, part: str) -> Operand:
+    """Where ``part`` first stands in the text, 0 if it does not."""
+    found = pc.find_substring(text, part)
+    if not pc.all(pc.string_is_ascii(text)).as_py():  # Arrow counts bytes
+        found = pc.if_else(pc.string_is_ascii(text), found, by_character(text, part))
+    return pc.add(found, 1)
+
+
+def by_character(text: pa.Array, part: str) -> pa.Array:
+    return pa.array((None if t is None else t.find(part) for t in text.to_pylist()), pa.int32())
+
+
+KERNELS: dict[str, Kernel] = {
+    "like": matching(ignore_case=False),
+    "ilike": matching(ignore_case=True),
+    "upper": plain(pc.utf8_upper),
+    "lower": plain(pc.utf8_lower),
+    "length": plain(pc.utf8_length),
+    "reverse": plain(pc.utf8_reverse),
+    "trim": plain(pc.utf8_trim, characters=" "),
+    "ltrim": plain(pc.utf8_ltrim, characters=" "),
+    "rtrim": plain(pc.utf8_rtrim, characters=" "),
+    "substring": substring,
+    "left": left,
+    "right": right,
+    "concat": concat,
+    "replace": replace,
+    "strpos": with_constant(strpos, lambda text, part: text.find(part) + 1),
+    "starts_with": with_constant(pc.starts_with, str.startswith),
+    "ends_with": with_constant(pc.ends_with, str.endswith),
+    "contains": with_constant(pc.match_substring, str.__contains__),
+}

@@ -1,0 +1,65 @@
+"""Parts of timestamps and dates. The calendar is UTC's; weeks start on Monday."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.functions.operands import Kernel, Operand, literal, null, typed
+from windrow.core.errors import DataError
+from windrow.core.schema import Type
+from windrow.core.time import MICROSECONDS
+from windrow.plan.expressions import Call, render
+
+UNITS = (
+    "microsecond", "millisecond", "second", "minute", "hour",
+    "day", "week", "month", "quarter", "year",
+)  # fmt: skip
+"""What DATE_TRUNC cuts to."""
+
+
+def part(compute: Callable[..., Operand], **options: Any) -> Kernel:
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        moment = typed(args[0], Type.TIMESTAMP)
+        return typed(compute(moment, **options), call.type)
+
+    return kernel
+
+
+def epoch(moment: Operand) -> Operand:
+    """Whole seconds since 1970, rounded down, also before it."""
+    micros = pc.cast(moment, pa.int64())
+    below = pc.modulo(micros, MICROSECONDS["SECOND"])
+    return pc.divide(pc.subtract(micros, below), MICROSECONDS["SECOND"])
+
+
+def date_trunc(args: Sequence[Operand], call: Call) -> Operand:
+    unit = literal(args[0])
+    if unit is None:
+        return null(call.type)
+    name = str(unit).lower()
+    if name not in UNITS:
+        raise DataError(
+            where=render(call),
+            expected=f"one of {', '.join(UNITS)}",
+            found=repr(unit),
+            remedy="write the unit as a constant",
+        )
+    moment = typed(args[1], Type.TIMESTAMP)
+    return typed(pc.floor_temporal(moment, unit=name, week_starts_monday=True), call.type)
+
+
+KERNELS: dict[str, Kernel] = {
+    "extract_year": part(pc.year),
+    "extract_month": part(pc.month),
+    "extract_day": part(pc.day),
+    "extract_hour": part(pc.hour),
+    "extract_minute": part(pc.minute),
+    "extract_second": part(pc.second),
+    "extract_dow": part(pc.day_of_week, count_from_zero=True, week_start=7),
+    "extract_epoch": part(epoch),
+    "date_trunc": date_trunc,
+}
