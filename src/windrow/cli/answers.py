@@ -1,0 +1,62 @@
+"""What is printed when queries end: their last answers, and where everything is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from windrow.cli.words import instant
+from windrow.engine.progress import QueryReport, Report
+
+SHOWN = 10
+"""Rows of an answer that are printed."""
+
+
+def print_report(report: Report, console: Console, quarantine: Path | None) -> None:
+    """Each query's last answer as a table, then a line per query on where its results are."""
+    for query in report.queries:
+        console.print()
+        console.print(answer_table(query), soft_wrap=False)
+        hidden = query.answer.num_rows - SHOWN
+        if hidden > 0:
+            console.print(f"... and {hidden:,} more rows")
+    console.print()
+    for query in report.queries:
+        place = f" in {query.destination}" if query.destination else ""
+        console.print(f"{query.name}: {query.rows_in:,} rows in, {query.rows_out:,} changes{place}")
+    lost = max((q.quarantined for q in report.queries), default=0)
+    if lost:
+        place = f"; see {quarantine}" if quarantine else ""
+        console.print(f"{lost:,} rows were quarantined{place}", style="yellow")
+
+
+def answer_table(query: QueryReport) -> Table:
+    """The first rows of the answer, in the order of their values."""
+    answer = query.answer
+    count = f"{answer.num_rows:,} row{'' if answer.num_rows == 1 else 's'}"
+    title = f"{query.name} at {instant(query.now, query.clock)}: {count}"
+    table = Table(title=Text(title), title_justify="left", title_style="bold")
+    for field in answer.schema:
+        numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        table.add_column(Text(field.name), justify="right" if numeric else "left")
+    if answer.num_columns:
+        ordered = answer.sort_by([(name, "ascending") for name in answer.schema.names])
+        for row in zip(*(c.to_pylist() for c in ordered.slice(0, SHOWN).columns), strict=True):
+            table.add_row(*(_shown(value) for value in row))
+    return table
+
+
+def _shown(value: object) -> Text:
+    if value is None:
+        return Text("NULL", style="dim")
+    if isinstance(value, float):
+        plain = value == 0 or 1e-2 <= abs(value) < 1e15
+        return Text(f"{value:.3f}" if plain else f"{value:.6g}")
+    if isinstance(value, datetime):
+        return Text(value.isoformat(" "))
+    return Text(str(value))

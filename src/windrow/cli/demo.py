@@ -1,0 +1,53 @@
+"""``windrow demo``: a trace, a script, three answers."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+from rich.progress import Progress as Bar
+
+from windrow.cli.trace import TraceParameters, write_trace
+from windrow.cli.words import err
+from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, StreamDeclaration
+from windrow.plan.program import compile_script
+
+ROWS = TraceParameters.rows
+DIRECTORY = Path("demo")
+
+
+def script() -> str:
+    """The text of ``examples/traffic.cql``, which is installed with the package."""
+    return files("windrow.cli").joinpath("traffic.cql").read_text(encoding="utf-8")
+
+
+def prepare(directory: Path, rows: int) -> Catalog:
+    """Write the trace unless it is there, forget the last demo's results, compile the script."""
+    console = err()
+    console.print(f"a trace of {rows:,} connections over 30 days in {directory / 'data'}")
+    with Bar(console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("writing the trace", total=None)
+        write_trace(
+            directory / "data" / "trace",
+            TraceParameters(rows=rows),
+            lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    shutil.rmtree(directory / "out", ignore_errors=True)
+    return below(compile_script(script()).catalog, directory)
+
+
+def below(catalog: Catalog, directory: Path) -> Catalog:
+    """The same catalog with the relative paths of its sources and results below ``directory``."""
+
+    def moved(declaration: Declaration) -> Declaration:
+        if isinstance(declaration, StreamDeclaration) and declaration.source:
+            path = str(directory / declaration.source.path)
+            return replace(declaration, source=replace(declaration.source, path=path))
+        if isinstance(declaration, QueryDeclaration) and declaration.into:
+            path = str(directory / declaration.into.path)
+            return replace(declaration, into=replace(declaration.into, path=path))
+        return declaration
+
+    return Catalog({name: moved(d) for name, d in catalog.declarations.items()})

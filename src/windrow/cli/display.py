@@ -1,0 +1,107 @@
+"""Progress while queries run: a table that lives on a terminal, plain lines anywhere else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+
+from windrow.cli.words import instant
+from windrow.engine.progress import Progress
+
+SECONDS_BETWEEN_LINES = 2.0
+"""On a plain output each query speaks at most this often."""
+
+
+class Display:
+    """Shows the latest Progress of each query. ``show`` may be called from any thread."""
+
+    def __init__(self, console: Console, activity: str) -> None:
+        self._console, self._activity = console, activity
+        self._latest: dict[str, Progress] = {}
+        self._spoken: dict[str, tuple[float, Progress]] = {}
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._live: Live | None = None
+
+    def __enter__(self) -> Display:
+        if self._console.is_terminal:
+            self._live = Live(
+                get_renderable=self._table,
+                console=self._console,
+                refresh_per_second=4,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+        else:
+            self._console.print(self._activity)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            return
+        with self._lock:
+            for progress in self._latest.values():
+                if self._spoken[progress.query][1] is not progress:
+                    self._console.print(line(progress))
+
+    def show(self, progress: Progress) -> None:
+        with self._lock:
+            self._latest[progress.query] = progress
+            if self._live is None:
+                self._speak(progress)
+
+    def note(self, words: str) -> None:
+        """Say something beside the progress, and go on."""
+        self._activity = words
+        if self._live is None:
+            self._console.print(words)
+
+    def _speak(self, progress: Progress) -> None:
+        now = time.monotonic()
+        last, _ = self._spoken.get(progress.query, (-SECONDS_BETWEEN_LINES, None))
+        if now - last >= SECONDS_BETWEEN_LINES:
+            self._spoken[progress.query] = (now, progress)
+            self._console.print(line(progress))
+
+    def _table(self) -> RenderableType:
+        seconds = time.monotonic() - self._began
+        status = Spinner("dots", f"{self._activity} ({seconds:.0f} s)")
+        with self._lock:
+            latest = list(self._latest.values())
+        return Group(progress_table(latest), status) if latest else status
+
+
+def progress_table(latest: list[Progress]) -> Table:
+    """One row per query."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("query")
+    for heading in ("rows in", "rows out", "time has come to", "quarantined", "late", "batches"):
+        table.add_column(heading, justify="right")
+    for p in latest:
+        counts = [f"{n:,}" for n in (p.quarantined, p.late, p.batches)]
+        time_reached = instant(p.now, p.clock)
+        table.add_row(p.query, f"{p.rows_in:,}", f"{p.rows_out:,}", time_reached, *counts)
+    return table
+
+
+def line(progress: Progress) -> str:
+    """The same as words in one line."""
+    p = progress
+    return (
+        f"{p.query}: {p.rows_in:,} rows in, {p.rows_out:,} out, "
+        f"time has come to {instant(p.now, p.clock)}, "
+        f"{p.quarantined:,} quarantined, {p.late:,} late"
+    )

@@ -1,0 +1,148 @@
+"""Running the queries of a catalog from the command line: which runner, and how it stops.
+
+The runner works in a thread of its own, so that this one is free to hear Ctrl-C: the first asks
+the runner to finish the batch it is in, the second does not wait for it. (It also keeps PySpark,
+which takes the signal over when started in the main thread, from cancelling jobs half-way.)
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+
+from windrow.cli.display import Display
+from windrow.cli.words import err
+from windrow.core.errors import InputError
+from windrow.engine.progress import Progress, Report
+from windrow.plan.catalog import Catalog
+
+LOCAL = "local[*]"
+
+
+class RunnerName(StrEnum):
+    """Where queries run."""
+
+    SPARK = "spark"
+    EMBEDDED = "embedded"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line says on how to run."""
+
+    runner: RunnerName = RunnerName.SPARK
+    master: str | None = None
+    checkpoint: Path | None = None
+    quarantine: Path | None = None
+    once: bool = False
+    verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The runner's report, and whether it was stopped by Ctrl-C."""
+
+    report: Report
+    stopped: bool
+
+
+def execute(catalog: Catalog, settings: Settings) -> Outcome:
+    """Run every query of ``catalog`` to the end of its input, or until Ctrl-C."""
+    if settings.master and settings.runner is not RunnerName.SPARK:
+        raise InputError(
+            where="--master", expected="--runner spark", found=f"--runner {settings.runner}"
+        )
+    if not catalog.queries:
+        raise InputError(
+            "there is nothing to run",
+            expected="a script with a CREATE QUERY or a SELECT",
+            found="declarations only",
+        )
+    master = settings.master or LOCAL
+    on_spark = settings.runner is RunnerName.SPARK
+    activity = f"running on Spark, {master}" if on_spark else "running embedded"
+    stop = threading.Event()
+    with Display(err(), activity) as display, _heard(stop, display):
+        work = _Work(lambda: _run(catalog, settings, master, display.show, stop))
+        work.start()
+        while work.is_alive():
+            work.join(0.2)
+    return Outcome(work.result(), stop.is_set())
+
+
+def _run(
+    catalog: Catalog,
+    settings: Settings,
+    master: str,
+    on_progress: Callable[[Progress], None],
+    stop: threading.Event,
+) -> Report:
+    if settings.runner is RunnerName.SPARK:
+        from windrow.spark import runner as spark  # noqa: PLC0415 - only who asks pays for it
+
+        return spark.run(
+            catalog,
+            once=settings.once,
+            checkpoint=settings.checkpoint,
+            quarantine=settings.quarantine,
+            on_progress=on_progress,
+            stop=stop,
+            master=master,
+            verbose=settings.verbose,
+        )
+    from windrow.engine import runner as embedded  # noqa: PLC0415 - compiles kernels on import
+
+    return embedded.run(
+        catalog,
+        once=settings.once,
+        checkpoint=settings.checkpoint,
+        quarantine=settings.quarantine,
+        on_progress=on_progress,
+        stop=stop,
+    )
+
+
+class _Work(threading.Thread):
+    """A call in a thread that keeps what came of it; a daemon, so that leaving never hangs."""
+
+    def __init__(self, call: Callable[[], Report]) -> None:
+        super().__init__(name="windrow-runner", daemon=True)
+        self._call = call
+        self._report: Report | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._report = self._call()
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> Report:
+        if self._error is not None:
+            raise self._error
+        assert self._report is not None
+        return self._report
+
+
+@contextmanager
+def _heard(stop: threading.Event, display: Display) -> Iterator[None]:
+    """Ctrl-C and SIGTERM set ``stop``; a second one raises KeyboardInterrupt."""
+
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        display.note("stopping after this batch; Ctrl-C again to stop at once")
+
+    before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,146 @@
+"""The ``windrow`` command."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windrow.cli import demo as demonstration
+from windrow.cli.answers import print_report
+from windrow.cli.execution import Outcome, RunnerName, Settings, execute
+from windrow.cli.words import err, errors_in_words, out, read_script
+from windrow.plan.explain import explain as explained
+from windrow.plan.program import compile_script
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="windrow",
+    help="Continuous queries over sliding windows, written in CQL.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Script = Annotated[Path, typer.Argument(help="A file of CQL statements.", show_default=False)]
+Runner = Annotated[RunnerName, typer.Option(help="Where the queries run.")]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Spark's master; local\\[*] if not given.", show_default=False),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show Spark's log, and tracebacks of errors.")
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out().print(f"windrow {version('windrow')}")
+        raise typer.Exit
+
+
+@app.callback()
+def windrow(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Continuous queries over sliding windows, written in CQL."""
+
+
+@app.command()
+def run(
+    script: Script,
+    runner: Runner = RunnerName.SPARK,
+    master: Master = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Keep progress here, and go on from it.", show_default=False),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop at the end of the files that are there now.")
+    ] = False,
+    quarantine: Annotated[
+        Path | None,
+        typer.Option(help="Put rows that cannot be used here.", show_default=False),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run the queries of SCRIPT until Ctrl-C, or once over the files that are there.
+
+    Paths in the script are relative to the current directory. Rows that cannot be read as
+    declared, or come too late, go to the quarantine with the reason.
+
+    \b
+    Examples:
+      windrow run traffic.cql --once
+      windrow run traffic.cql --runner embedded --once
+      windrow run traffic.cql --checkpoint state/ --quarantine bad/
+      windrow run traffic.cql --master spark://host:7077 --checkpoint /shared/state
+    """
+    settings = Settings(runner, master, checkpoint, quarantine, once, verbose)
+    with errors_in_words(script, verbose=verbose):
+        catalog = compile_script(read_script(script)).catalog
+        _finish(execute(catalog, settings), settings)
+
+
+@app.command()
+def explain(script: Script, verbose: Verbose = False) -> None:
+    """Show the plan of each query of SCRIPT, with the update pattern of every edge.
+
+    \b
+    Example:
+      windrow explain traffic.cql
+    """
+    with errors_in_words(script, verbose=verbose):
+        queries = compile_script(read_script(script)).catalog.queries
+        out().print("\n\n".join(explained(query).rstrip() for query in queries))
+
+
+@app.command()
+def demo(
+    runner: Runner = RunnerName.SPARK,
+    rows: Annotated[
+        int, typer.Option(min=1_000, help="Connections in the trace.")
+    ] = demonstration.ROWS,
+    directory: Annotated[
+        Path, typer.Option(help="Where the trace and the results go.")
+    ] = demonstration.DIRECTORY,
+    verbose: Verbose = False,
+) -> None:
+    """Make a trace of IP traffic on two links, and run three queries over it.
+
+    \b
+    Examples:
+      windrow demo
+      windrow demo --runner embedded --rows 200000
+    """
+    settings = Settings(runner, once=True, verbose=verbose)
+    with errors_in_words(verbose=verbose):
+        catalog = demonstration.prepare(directory, rows)
+        _finish(execute(catalog, settings), settings)
+
+
+def _finish(outcome: Outcome, settings: Settings) -> None:
+    print_report(outcome.report, out(), settings.quarantine)
+    if outcome.stopped:
+        again = "run the same command to go on" if settings.checkpoint else "nothing was kept"
+        err().print(f"stopped; {again}")
+        if settings.once:
+            raise typer.Exit(INTERRUPTED)
+
+
+def main() -> None:
+    """Entry point of the ``windrow`` command."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        err().print("stopped at once")
+        sys.exit(INTERRUPTED)

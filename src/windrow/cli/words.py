@@ -1,0 +1,103 @@
+"""What goes to the terminal: consoles, errors in words, instants as people write them.
+
+Answers go to standard output; progress, remarks and errors to standard error. Nothing that
+comes from a script or from data is read as markup: ``[RANGE 1 MINUTE]`` would be taken for a
+style.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from windrow.core.errors import InputError, ScriptError, WindrowError
+from windrow.core.time import Clock
+
+FAILED = 2
+"""Exit code of what went wrong for a reason that we can name."""
+BROKEN = 70
+"""Exit code of a defect in Windrow or in what it stands on."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def out() -> Console:
+    """Standard output as it is now (tests and notebooks replace it)."""
+    return Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True)
+
+
+def err() -> Console:
+    return Console(file=sys.stderr, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def errors_in_words(script: Path | None = None, *, verbose: bool = False) -> Iterator[None]:
+    """Say what went wrong and exit, instead of showing a traceback (unless ``verbose``)."""
+    try:
+        yield
+    except WindrowError as error:
+        if verbose:
+            raise
+        place = f"{script}: " if script and isinstance(error, ScriptError) else ""
+        _complain(f"{place}{error}")
+        if isinstance(error, ScriptError) and error.excerpt():
+            err().print(error.excerpt())
+        raise typer.Exit(FAILED) from None
+    except OSError as error:
+        if verbose:
+            raise
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        raise typer.Exit(FAILED) from None
+    except (typer.Exit, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if verbose:
+            raise
+        first_line = str(error).strip().split("\n", 1)[0]
+        _complain(f"{type(error).__name__}: {first_line}", kind="internal error")
+        err().print("This is a defect. Run the command again with -v to see where it happened.")
+        raise typer.Exit(BROKEN) from None
+
+
+def _complain(message: str, kind: str = "error") -> None:
+    err().print(Text.assemble((kind, "bold red"), ": ", message))
+
+
+def read_script(path: Path) -> str:
+    """The text of a script, or an error that says why there is none."""
+    wanted = "the path of a CQL script"
+    if path.is_dir():
+        raise InputError(where=str(path), expected=wanted, found="a directory")
+    if not path.exists():
+        raise InputError(where=str(path), expected=wanted, found="no such file")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            where=f"{path}, byte {error.start}", expected="UTF-8 text", found="other bytes"
+        ) from None
+
+
+def instant(now: int | None, clock: Clock) -> str:
+    """An instant as its clock shows it.
+
+    >>> instant(754_354_800_500_000, Clock.TIMESTAMP), instant(42, Clock.INTEGER)
+    ('1993-11-26 23:00:00.500', '42')
+    """
+    if now is None:
+        return "-"
+    if clock is Clock.INTEGER:
+        return str(now)
+    try:
+        moment = EPOCH + timedelta(microseconds=now)
+    except OverflowError:
+        return str(now)
+    digits = "milliseconds" if moment.microsecond else "seconds"
+    return moment.replace(tzinfo=None).isoformat(" ", digits)
