@@ -1,0 +1,96 @@
+"""Expressions that know their CQL text, their DuckDB text and their type.
+
+The two texts differ where the dialects do: integer division, division by zero, the types of
+sums. Columns keep their names in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+NUMERIC = ("INT", "BIGINT", "FLOAT", "DOUBLE")
+
+
+@dataclass(frozen=True)
+class Expr:
+    """One expression in both languages."""
+
+    cql: str
+    sql: str
+    type: str
+
+    @property
+    def integral(self) -> bool:
+        return self.type in ("INT", "BIGINT")
+
+
+def column(name: str, type_: str, table: str = "") -> Expr:
+    """A column, asked for by its table's alias if one is given."""
+    text = f"{table}.{name}" if table else name
+    return Expr(text, text, type_)
+
+
+def number(value: float) -> Expr:
+    text = f"({value!r})" if value < 0 else repr(value)
+    if isinstance(value, int):
+        return Expr(text, f"CAST({value} AS BIGINT)", "BIGINT")
+    return Expr(text, f"CAST({value!r} AS DOUBLE)", "DOUBLE")
+
+
+def text(value: str) -> Expr:
+    quoted = "'" + value.replace("'", "''") + "'"
+    return Expr(quoted, quoted, "STRING")
+
+
+def arithmetic(left: Expr, operator: str, right: Expr) -> Expr:
+    """``+ - * / %``; integers stay BIGINT, ``/`` truncates, a division by zero is NULL."""
+    cql = f"({left.cql} {operator} {right.cql})"
+    if left.integral and right.integral:
+        operands = [f"CAST({e.sql} AS BIGINT)" for e in (left, right)]
+        symbol = "//" if operator == "/" else operator
+        return Expr(cql, f"({operands[0]} {symbol} {operands[1]})", "BIGINT")
+    operands = [f"CAST({e.sql} AS DOUBLE)" for e in (left, right)]
+    if operator in "/%":
+        operands[1] = f"NULLIF({operands[1]}, 0)"
+    return Expr(cql, f"({operands[0]} {operator} {operands[1]})", "DOUBLE")
+
+
+def compare(left: Expr, operator: str, right: Expr) -> Expr:
+    return both("({0} " + operator + " {1})", "BOOLEAN", left, right)
+
+
+def both(pattern: str, type_: str, *parts: Expr) -> Expr:
+    """The same text in both languages, ``{0}``, ``{1}``... standing for the parts."""
+    return Expr(
+        pattern.format(*(p.cql for p in parts)), pattern.format(*(p.sql for p in parts)), type_
+    )
+
+
+def all_of(parts: Iterable[Expr]) -> Expr | None:
+    """The conjunction, or None of none."""
+    result: Expr | None = None
+    for part in parts:
+        result = part if result is None else both("({0} AND {1})", "BOOLEAN", result, part)
+    return result
+
+
+COUNT_ALL = Expr("COUNT(*)", "COUNT(*)", "BIGINT")
+
+
+def aggregate(function: str, argument: Expr) -> Expr:
+    """SUM, COUNT, AVG, MIN, MAX or COUNT DISTINCT; sums of integers are BIGINT."""
+    if function == "COUNT DISTINCT":
+        return both("COUNT(DISTINCT {0})", "BIGINT", argument)
+    plain = f"{function}({argument.cql})"
+    match function:
+        case "COUNT":
+            return Expr(plain, f"COUNT({argument.sql})", "BIGINT")
+        case "SUM" if argument.integral:
+            return Expr(plain, f"CAST(SUM({argument.sql}) AS BIGINT)", "BIGINT")
+        case "SUM":
+            return Expr(plain, f"SUM(CAST({argument.sql} AS DOUBLE))", "DOUBLE")
+        case "AVG":
+            return Expr(plain, f"AVG(CAST({argument.sql} AS DOUBLE))", "DOUBLE")
+        case _:
+            return Expr(plain, f"{function}({argument.sql})", argument.type)
