@@ -11,16 +11,22 @@ as_root() {
   fi
 }
 
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$1" >/dev/null 2>&1
+}
+
 # install_system DEBIAN_PACKAGE FEDORA_PACKAGE: with the distribution's own tool, if we may.
 install_system() {
   if command -v apt-get >/dev/null 2>&1; then
     as_root true || return 1
     say "installing $1 with apt-get"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" \
-      >/dev/null 2>&1 && return 0
-    as_root apt-get update -qq >/dev/null 2>&1 || return 1
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" \
-      >/dev/null 2>&1
+    if ! apt_install "$1"; then
+      # A fresh machine has no package lists; one look for them is enough.
+      [ -z "${package_lists_updated:-}" ] || return 1
+      package_lists_updated=yes
+      as_root apt-get update -qq >/dev/null 2>&1 && apt_install "$1"
+    fi
   elif command -v dnf >/dev/null 2>&1; then
     as_root true || return 1
     say "installing $2 with dnf"
