@@ -21,7 +21,8 @@ def print_report(report: Report, console: Console, quarantine: Path | None) -> N
     """Each query's last answer as a table, then a line per query on where its results are."""
     for query in report.queries:
         console.print()
-        console.print(answer_table(query), soft_wrap=False)
+        console.print(headline(query), style="bold")
+        console.print(answer_table(query.answer), soft_wrap=False)
         hidden = query.answer.num_rows - SHOWN
         if hidden > 0:
             console.print(f"... and {hidden:,} more rows")
@@ -35,12 +36,16 @@ def print_report(report: Report, console: Console, quarantine: Path | None) -> N
         console.print(f"{lost:,} rows were quarantined{place}", style="yellow")
 
 
-def answer_table(query: QueryReport) -> Table:
+def headline(query: QueryReport) -> str:
+    """Whose answer it is, when it held, and how large it is."""
+    count = query.answer.num_rows
+    plural = "" if count == 1 else "s"
+    return f"{query.name} at {instant(query.now, query.clock)}: {count:,} row{plural}"
+
+
+def answer_table(answer: pa.Table) -> Table:
     """The first rows of the answer, in the order of their values."""
-    answer = query.answer
-    count = f"{answer.num_rows:,} row{'' if answer.num_rows == 1 else 's'}"
-    title = f"{query.name} at {instant(query.now, query.clock)}: {count}"
-    table = Table(title=Text(title), title_justify="left", title_style="bold")
+    table = Table()
     for field in answer.schema:
         numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         table.add_column(Text(field.name), justify="right" if numeric else "left")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TextIO
 
 import typer
 from rich.console import Console
@@ -28,13 +29,22 @@ BROKEN = 70
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+WIDE = 160
+"""Columns that a table may take when no terminal limits it."""
+
+
 def out() -> Console:
     """Standard output as it is now (tests and notebooks replace it)."""
-    return Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True)
+    return _console(sys.stdout)
 
 
 def err() -> Console:
-    return Console(file=sys.stderr, highlight=False, markup=False, soft_wrap=True)
+    return _console(sys.stderr)
+
+
+def _console(file: TextIO) -> Console:
+    width = None if file.isatty() else WIDE
+    return Console(file=file, width=width, highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -1,0 +1,216 @@
+"""The commands, tried as a new user would, bad input first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from importlib.metadata import version
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from windrow.cli import demo as demonstration
+from windrow.cli.main import app
+from windrow.engine import runner as embedded
+
+SCRIPT = """
+CREATE STREAM calls (at BIGINT, caller STRING, seconds INT)
+  FROM 'calls.csv' FORMAT csv TIMESTAMP BY at;
+CREATE QUERY busy AS
+  SELECT caller, COUNT(*) AS calls, SUM(seconds) AS seconds
+  FROM calls [RANGE 10 SECONDS] GROUP BY caller
+  INTO 'out/busy' FORMAT parquet;
+"""
+QUERIES = ("transfers", "sources", "protocols")
+ROWS = "at,caller,seconds\n1,ann,30\n2,bob,5\n3,ann,12\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "calls.csv").write_text(ROWS)
+    (tmp_path / "calls.cql").write_text(SCRIPT)
+    return tmp_path
+
+
+def windrow(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def run_embedded(script="calls.cql", *more):
+    return windrow("run", script, "--runner", "embedded", "--once", *more)
+
+
+def test_version_is_the_packages():
+    assert windrow("--version").output == f"windrow {version('windrow')}\n"
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "demo"])
+def test_help_of_every_command_has_an_example_on_its_own_line(command):
+    shown = windrow(command, "--help")
+    assert shown.exit_code == 0
+    lines = [line.strip(" │") for line in shown.output.splitlines()]
+    assert any(line.startswith(f"windrow {command}") for line in lines)
+
+
+def test_a_script_runs_once_and_leaves_its_answer_and_its_changes(here):
+    found = run_embedded()
+    assert found.exit_code == 0, found.output
+    assert "busy at 3: 2 rows" in found.stdout
+    assert "│ ann    │     2 │      42 │" in found.stdout
+    assert "out/busy" in found.stdout
+    changes = duckdb.sql("SELECT caller, change FROM 'out/busy/**/*.parquet'").fetchall()
+    assert sorted(changes) == [("ann", "+"), ("ann", "+"), ("ann", "-"), ("bob", "+")]
+
+
+def test_progress_goes_to_standard_error_and_counts_rows(here):
+    found = run_embedded()
+    assert "busy: 3 rows in" in found.stderr
+    assert "time has come to" not in found.stdout
+
+
+def test_explain_shows_each_query_with_its_patterns(here):
+    found = windrow("explain", "calls.cql")
+    assert found.exit_code == 0
+    assert "busy" in found.stdout
+    assert "STRICT" in found.stdout
+    assert "WEAKEST" in found.stdout
+
+
+def test_a_typo_in_a_script_is_underlined(here):
+    (here / "calls.cql").write_text(SCRIPT.replace("GROUP BY caller", "GROUP BY callr"))
+    for found in (run_embedded(), windrow("explain", "calls.cql")):
+        assert found.exit_code == 2
+        assert "error: calls.cql: line 6" in found.stderr
+        assert "callr" in found.stderr
+        assert "^^^^^" in found.stderr
+        assert "Traceback" not in found.output
+
+
+def test_a_script_that_is_not_there_or_no_text_is_named(here):
+    (here / "binary.cql").write_bytes(b"SELECT \xff\xfe")
+    for path, words in (
+        ("nowhere.cql", "nowhere.cql: expected the path of a CQL script; found no such file"),
+        (".", "found a directory"),
+        ("binary.cql", "binary.cql, byte 7: expected UTF-8 text"),
+    ):
+        found = windrow("explain", path)
+        assert found.exit_code == 2
+        assert words in found.stderr
+
+
+def test_a_data_file_that_is_not_there_is_named(here):
+    (here / "calls.csv").unlink()
+    found = run_embedded()
+    assert found.exit_code == 2
+    assert "calls.csv" in found.stderr
+    assert "Traceback" not in found.output
+
+
+def test_a_script_that_only_declares_has_nothing_to_run(here):
+    (here / "calls.cql").write_text(SCRIPT.split("CREATE QUERY", maxsplit=1)[0])
+    found = run_embedded()
+    assert found.exit_code == 2
+    assert "there is nothing to run" in found.stderr
+
+
+def test_a_master_without_spark_is_refused(here):
+    found = run_embedded("calls.cql", "--master", "local[2]")
+    assert found.exit_code == 2
+    assert "--master: expected --runner spark" in found.stderr
+
+
+def test_bad_rows_and_late_rows_go_to_the_quarantine_and_are_counted(here):
+    (here / "calls.csv").write_text(ROWS + "4,ann,many\n9,bob,1\n2,bob,7\n")
+    found = run_embedded("calls.cql", "--quarantine", "bad")
+    assert found.exit_code == 0, found.output
+    assert "2 rows were quarantined; see bad" in found.stdout
+    kept = "\n".join(p.read_text() for p in (here / "bad").rglob("*") if p.is_file())
+    assert "4,ann,many" in kept
+    assert "2,bob,7" in kept
+
+
+def test_a_defect_is_called_one_and_verbose_shows_where(here, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("out of hay\nsecond line")
+
+    monkeypatch.setattr(embedded, "run", broken)
+    found = run_embedded()
+    assert found.exit_code == 70
+    assert "internal error: RuntimeError: out of hay\n" in found.stderr
+    assert "-v" in found.stderr
+    assert isinstance(run_embedded("calls.cql", "-v").exception, RuntimeError)
+
+
+def start(directory, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", "from windrow.cli.main import main; main()", *arguments],
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def test_ctrl_c_stops_with_words_and_shows_the_answers_so_far(here):
+    process = start(here, "run", "calls.cql", "--runner", "embedded")
+    watchdog = threading.Timer(120, process.kill)
+    watchdog.start()
+    heard = []
+    for line in process.stderr:
+        heard.append(line)
+        if "rows in" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    out, err = process.communicate()
+    watchdog.cancel()
+    said = "".join(heard) + err
+    assert process.returncode == 0, said
+    assert "stopping after this batch" in said
+    assert "stopped; nothing was kept" in said
+    assert "busy at" in out
+    assert "Traceback" not in said
+
+
+def test_the_demo_script_is_the_one_in_examples(request):
+    assert demonstration.script() == (request.config.rootpath / "examples/traffic.cql").read_text()
+
+
+def test_the_demo_runs_embedded_and_answers_like_the_definition(tmp_path):
+    found = windrow("demo", "--runner", "embedded", "--rows", 20_000, "--directory", tmp_path)
+    assert found.exit_code == 0, found.output
+    for query in QUERIES:
+        assert f"{query} at " in found.stdout
+        assert list((tmp_path / "out" / query).rglob("*.parquet"))
+    transfers = f"""
+        SELECT count(*) FROM '{tmp_path}/data/trace/link1/*.parquet' a
+        JOIN '{tmp_path}/data/trace/link2/*.parquet' b USING (src)
+        WHERE a.protocol = 'ftp' AND b.protocol = 'ftp'
+          AND abs(epoch_us(a.ts) - epoch_us(b.ts)) < 20::BIGINT * 60000000"""
+    plus = f"SELECT count(*) FROM '{tmp_path}/out/transfers/**/*.parquet' WHERE change = '+'"
+    assert duckdb.sql(plus).fetchall() == duckdb.sql(transfers).fetchall() != [(0,)]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_demo_gives_the_same_changes_on_spark_as_embedded(tmp_path):
+    changes = []
+    for runner in ("spark", "embedded"):
+        directory = tmp_path / runner
+        found = windrow("demo", "--runner", runner, "--rows", 100_000, "--directory", directory)
+        assert found.exit_code == 0, found.output
+        paths = {q: sorted((directory / "out" / q).rglob("*.parquet")) for q in QUERIES}
+        changes.append(
+            {q: sorted(map(str, _rows(p))) for q, p in paths.items()},
+        )
+    assert changes[0] == changes[1]
+
+
+def _rows(paths):
+    return [row for path in paths for row in pq.read_table(path).to_pylist()]

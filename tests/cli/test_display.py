@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from windrow.cli import display
+from windrow.cli.answers import print_report
+from windrow.cli.display import Display
+from windrow.cli.words import instant
+from windrow.core.time import Clock
+from windrow.engine.progress import Progress, QueryReport, Report
+
+NOON = 748_872_000_000_000  # 1993-09-24 12:00:00
+
+
+def progress(query="busy", rows_in=0, **more):
+    known = {"rows_out": 0, "now": NOON, "quarantined": 0, "late": 0, "batches": 1}
+    return Progress(query=query, rows_in=rows_in, clock=Clock.TIMESTAMP, **{**known, **more})
+
+
+def plain():
+    return Console(file=io.StringIO(), force_terminal=False, width=200, markup=False)
+
+
+def report(answer, **more):
+    known = {
+        "name": "busy", "rows_in": 1_000, "rows_out": 20, "quarantined": 0, "late": 0,
+        "now": NOON, "clock": Clock.TIMESTAMP, "destination": Path("out/busy"),
+    }  # fmt: skip
+    return Report(queries=(QueryReport(**{**known, **more}, answer=answer),))
+
+
+def printed(report, quarantine=None):
+    console = plain()
+    print_report(report, console, quarantine)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("now", "clock", "words"),
+    [
+        (NOON, Clock.TIMESTAMP, "1993-09-24 12:00:00"),
+        (-1, Clock.TIMESTAMP, "1969-12-31 23:59:59.999"),
+        (2**63 - 1, Clock.TIMESTAMP, str(2**63 - 1)),
+        (7, Clock.INTEGER, "7"),
+        (None, Clock.INTEGER, "-"),
+    ],
+)
+def test_an_instant_reads_as_its_clock_shows_it(now, clock, words):
+    assert instant(now, clock) == words
+
+
+def test_plain_output_has_a_line_per_query_with_all_that_matters():
+    console = plain()
+    with Display(console, "running") as shown:
+        shown.show(progress(rows_in=200_000, rows_out=14_321, quarantined=5, late=3))
+    assert console.file.getvalue().splitlines() == [
+        "running",
+        (
+            "busy: 200,000 rows in, 14,321 out, time has come to 1993-09-24 12:00:00, "
+            "5 quarantined, 3 late"
+        ),
+    ]
+
+
+def test_plain_output_is_not_flooded_and_still_ends_with_the_last_state(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
+    console = plain()
+    with Display(console, "running") as shown:
+        for number in range(100):
+            now[0] += 0.1
+            shown.show(progress(rows_in=number))
+    lines = console.file.getvalue().splitlines()
+    assert 5 <= len(lines) <= 8
+    assert lines[-1].startswith("busy: 99 rows in")
+
+
+def test_a_terminal_gets_a_table_of_the_latest_state_of_each_query():
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with Display(console, "running") as shown:
+        shown.show(progress("busy", 10))
+        shown.show(progress("busy", 1_234_567, quarantined=89))
+        shown.show(progress("pairs", 33, now=None))
+    last = console.file.getvalue()
+    assert "time has come to" in last
+    assert "1,234,567" in last
+    assert "89" in last
+    assert "pairs" in last
+
+
+def test_an_answer_shows_ten_rows_in_order_and_says_how_many_more_there_are():
+    answer = pa.table({"src": [f"h{n:02}" for n in range(25)][::-1], "n": list(range(25))})
+    text = printed(report(answer))
+    assert "busy at 1993-09-24 12:00:00: 25 rows" in text
+    assert "h00" in text
+    assert "h09" in text
+    assert "h10" not in text
+    assert "... and 15 more rows" in text
+    assert "busy: 1,000 rows in, 20 changes in out/busy" in text
+
+
+def test_values_are_printed_as_values_and_never_as_markup():
+    answer = pa.table({"[bold]s": ["[red]x[/red]", None], "d": [0.1 + 0.2, 1e-9]})
+    text = printed(report(answer, destination=None))
+    assert "[bold]s" in text
+    assert "[red]x[/red]" in text
+    assert "NULL" in text
+    assert "0.300" in text
+    assert "1e-09" in text
+
+
+def test_an_answer_without_rows_is_an_empty_table():
+    text = printed(report(pa.table({"src": pa.array([], pa.string())})))
+    assert "0 rows" in text
+    assert "src" in text
+
+
+def test_quarantined_rows_are_pointed_at():
+    text = printed(report(pa.table({"k": [1]}), quarantined=4), Path("bad"))
+    assert "4 rows were quarantined; see bad" in text
+    assert "quarantined" not in printed(report(pa.table({"k": [1]})))
