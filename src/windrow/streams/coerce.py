@@ -1,0 +1,126 @@
+"""Pushed data as rows of a stream: Arrow, pandas, polars, or plain Python lists and dicts.
+
+Nothing but Arrow is imported here. pandas and polars frames are recognised by what they can do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.errors import InputError
+from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.enforce import as_json, enforce
+from windrow.streams.fit import Values
+from windrow.streams.parsed import Int64s, Parsed
+
+KINDS = "an Arrow table or batch, a pandas or polars frame, a dict of lists or a list of dicts"
+
+
+def coerce(data: Any, declaration: StreamDeclaration) -> Parsed:
+    """The data as rows of the stream, columns found by name; extra ones are ignored.
+
+    Values that do not fit their declared types send their rows to the refused ones; a missing
+    column is an InputError, since it would refuse every row.
+    """
+    where = f"data pushed to {declaration.name}"
+    columns = _columns(data, declaration, where)
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        found = ", ".join(f"{name}: {len(values)}" for name, values in columns.items())
+        raise InputError(where=where, expected="columns of one length", found=found)
+    numbers = np.arange(1, max(lengths, default=0) + 1, dtype=np.int64)
+
+    def texts(positions: Int64s) -> list[str]:
+        return [
+            as_json({name: value_at(values, int(p)) for name, values in columns.items()})
+            for p in positions
+        ]
+
+    chosen = [columns[name] for name in resolve(list(columns), declaration, where)]
+    return enforce(chosen, numbers, declaration, texts)
+
+
+def _columns(data: Any, declaration: StreamDeclaration, where: str) -> dict[str, Values]:
+    try:
+        if isinstance(data, pa.Table | pa.RecordBatch):
+            return _of_table(data)
+        if isinstance(data, Mapping):
+            return {str(name): _listed(values) for name, values in data.items()}
+        if isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data):
+            names = {str(name): name for row in data for name in row}
+            if not data:
+                names = {f.name: f.name for f in declaration.schema}
+            return {text: [row.get(name) for row in data] for text, name in names.items()}
+        if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+            return {str(name): _of_series(data[name]) for name in data.columns}
+        if hasattr(data, "__arrow_c_stream__"):
+            return _of_table(pa.table(data))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        found = str(error).splitlines()[0]
+        raise InputError(where=where, expected=KINDS, found=found) from error
+    raise InputError(where=where, expected=KINDS, found=type(data).__name__)
+
+
+def _of_table(table: pa.Table | pa.RecordBatch) -> dict[str, Values]:
+    names = table.schema.names
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise ValueError(f"several columns named {', '.join(sorted(repeated))}")
+    return {name: _whole(table.column(i)) for i, name in enumerate(names)}
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _listed(values: Any) -> Values:
+    """Values of a dict's column: Arrow as it is, numpy as Arrow, all else as Python has it."""
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        return _whole(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biufM":
+        return pa.array(values)
+    return list(values)
+
+
+def _of_series(series: Any) -> Values:
+    """A pandas column; NaN is what pandas writes for a missing value."""
+    try:
+        return _whole(pa.array(series, from_pandas=True))
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return [None if missing else v for v, missing in zip(series, series.isna(), strict=True)]
+
+
+def value_at(values: Values, position: int) -> Any:
+    value = values[position]
+    return value if isinstance(values, list) else value.as_py()
+
+
+def resolve(names: Sequence[str], declaration: StreamDeclaration, where: str) -> list[str]:
+    """The source's name of each declared column: the same, or the only one but for its case."""
+    found = []
+    for field in declaration.schema:
+        matches = [n for n in names if n == field.name] or [
+            n for n in names if n.strip().lower() == field.name.lower()
+        ]
+        if len(matches) != 1:
+            near = difflib.get_close_matches(field.name, names, n=1)
+            hint = f"did you mean {near[0]!r}? " if near and not matches else ""
+            raise InputError(
+                where=where,
+                expected=f"one column {field.name!r} of stream {declaration.name}",
+                found=f"{len(matches) or 'none'} among {', '.join(names) or 'no columns'}",
+                remedy=f"{hint}rename the column, or change CREATE STREAM",
+            )
+        found.append(matches[0])
+    return found
