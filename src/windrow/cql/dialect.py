@@ -1,0 +1,396 @@
+"""CQL as a SQLGlot dialect.
+
+SQLGlot parses select lists, conditions and joins. This dialect changes what a table reference is
+(a window in brackets may follow it), adds the relation-to-stream forms, and lets names of views
+stand where a query may. Functions stay plain calls by name, so that the binder alone decides
+which exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from typing import Any, ClassVar, NoReturn
+
+from sqlglot import expressions as exp
+from sqlglot import parser as sqlglot_parser
+from sqlglot import tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokens import Token, TokenType
+
+from windrow.core.errors import ParseError, Span
+from windrow.cql.positions import mark, token_span
+from windrow.cql.tree import Name
+from windrow.cql.windows import parse_duration, parse_window
+
+STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
+STARTS = ("SELECT", "CREATE", "EXPLAIN", *STREAM_KINDS)
+KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
+WINDOW, STREAM, EVERY = "windrow_window", "windrow_stream", "windrow_every"
+"""Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
+
+
+class CqlParser(sqlglot_parser.Parser):
+    """SQLGlot's parser with windows and streams; its public methods serve our statements."""
+
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: sqlglot_parser.Parser.FUNCTION_PARSERS[name] for name in KEPT_FUNCTION_PARSERS
+    }
+    PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
+        **sqlglot_parser.Parser.PRIMARY_PARSERS,
+        TokenType.NULL: lambda self, token: self.expression(exp.Null(), token),
+        TokenType.TRUE: lambda self, token: self.expression(exp.Boolean(this=True), token),
+        TokenType.FALSE: lambda self, token: self.expression(exp.Boolean(this=False), token),
+    }
+
+    def start(self, statement: list[Token], sql: str) -> None:
+        """Stand at the first token of a statement."""
+        self.reset()
+        self.sql = sql
+        self.failed_at: Token | None = None
+        self._forms: list[tuple[Any, ...] | None] = []
+        self._chunks = [statement]
+        self._advance_chunk()
+
+    def raise_error(self, message: str, token: Token = sqlglot_parser.SENTINEL_NONE) -> None:
+        """Remember where it happened, for the error that the user will see."""
+        self.failed_at = token or self._curr or self._prev
+        super().raise_error(message, token)
+
+    # What our own statements are parsed with.
+
+    @property
+    def current(self) -> Token:
+        return self._curr
+
+    @property
+    def previous(self) -> Token:
+        return self._prev
+
+    @property
+    def first(self) -> Token:
+        """The first token of the statement."""
+        return self._tokens[0]
+
+    @property
+    def following(self) -> Token:
+        return self._next
+
+    @property
+    def at_end(self) -> bool:
+        return not self._curr
+
+    def at(self, *words: str) -> bool:
+        """Whether the current token is one of the words."""
+        return self._match_texts(words, advance=False)
+
+    def at_word(self) -> bool:
+        """Whether the current token could be a name or a keyword."""
+        text = self._curr.text if self._curr else ""
+        return text.replace("_", "a").isalnum() and not text[0].isdigit() and not self.at_string()
+
+    def at_string(self) -> bool:
+        return self.at_type(TokenType.STRING)
+
+    def at_type(self, token_type: TokenType) -> bool:
+        return bool(self._curr) and self._curr.token_type == token_type
+
+    def take(self, *words: str) -> bool:
+        """Go past the words, in this order, if they are all there."""
+        return self._match_text_seq(*words)
+
+    def take_type(self, token_type: TokenType) -> bool:
+        return bool(self._match(token_type))
+
+    def advance(self) -> Token:
+        """Go past the current token and return it."""
+        self._advance()
+        return self._prev
+
+    def expect(self, *words: str) -> None:
+        for word in words:
+            if not self.take(word):
+                self.fail(word, near=(word,))
+
+    def expect_type(self, token_type: TokenType, text: str) -> None:
+        if not self.take_type(token_type):
+            self.fail(text)
+
+    def name(self, what: str) -> Name:
+        """An identifier, quoted or not; keywords are names too where nothing else can stand."""
+        if not self.at_word() and not self.at_type(TokenType.IDENTIFIER):
+            self.fail(what)
+        token = self.advance()
+        return Name(token.text, token_span(self.sql, token))
+
+    def names(self, what: str) -> tuple[Name, ...]:
+        found = [self.name(what)]
+        while self.take_type(TokenType.COMMA):
+            found.append(self.name(what))
+        return tuple(found)
+
+    def integer(self, what: str) -> int:
+        """A whole number; a sign is read here and judged by the binder."""
+        first = self.current
+        sign = -1 if self.take_type(TokenType.DASH) else 1
+        if not self.at_type(TokenType.NUMBER) or not self.current.text.isdigit():
+            self.fail(f"a whole number: {what}", token=self.current if self.current else first)
+        return sign * int(self.advance().text)
+
+    def string(self, what: str) -> str:
+        if not self.at_string() and not self.at_type(TokenType.IDENTIFIER):
+            self.fail(f"{what} in quotes")
+        return self.advance().text
+
+    def span_from(self, first: Token) -> Span:
+        """From ``first`` to the token that was read last."""
+        return token_span(self.sql, first, self._prev if self._prev.end >= first.end else first)
+
+    def fail(
+        self, expected: str, *, token: Token | None = None, near: Iterable[str] = (),
+        remedy: str = "",
+    ) -> NoReturn:  # fmt: skip
+        """Raise what the user sees; ``near`` are words that the token may be a typo of."""
+        place = token or self._curr or self._prev
+        ended = not (token or self._curr)
+        found = "the end of the statement" if ended else f"'{self._find_sql(place, place)}'"
+        matches = get_close_matches(place.text.upper(), list(near), 1, 0.6) if not ended else []
+        if matches and not remedy and matches[0] != place.text.upper():
+            remedy = f"did you mean {matches[0]}?"
+        raise ParseError(
+            span=token_span(self.sql, place), source=self.sql, expected=expected, found=found,
+            remedy=remedy,
+        )  # fmt: skip
+
+    # Queries.
+
+    def query(self) -> exp.Expr:
+        """Terms joined by UNION and EXCEPT, then EVERY."""
+        first = self._curr
+        this = self._query_term()
+        last = this
+        while self._match_set((TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)):
+            operator = self._prev
+            if operator.token_type is TokenType.INTERSECT:
+                self.fail(
+                    "UNION or EXCEPT", token=operator, remedy="write INTERSECT as a join instead"
+                )
+            if self._match(TokenType.DISTINCT):
+                self.fail(
+                    "UNION or UNION ALL, which both keep duplicates", token=self._prev,
+                    remedy="write SELECT DISTINCT * FROM (... UNION ...)",
+                )  # fmt: skip
+            self._match(TokenType.ALL)
+            last = self._query_term()
+            node = exp.Union if operator.token_type is TokenType.UNION else exp.Except
+            this = node(this=this, expression=last, distinct=False)
+            mark(this, first, self._prev)
+        if this is not last and isinstance(last, exp.Select):
+            this = _modified_as_a_whole(this, last)
+            mark(this, first, self._prev)
+        if self.at("EVERY"):
+            self._advance()
+            period = parse_duration(self, "EVERY")
+            this.meta.setdefault(EVERY, []).append(period)
+            mark(this, first, self._prev)
+        return this
+
+    def _query_term(self) -> exp.Expr:
+        first = self._curr
+        kind = self._stream_kind()
+        if kind and self._match(TokenType.L_PAREN):
+            this = self.query()
+            self.expect_type(TokenType.R_PAREN, f") at the end of {kind}(")
+            window = parse_window(self) if self.at_type(TokenType.L_BRACKET) else None
+            if STREAM in this.meta or EVERY in this.meta:
+                this = _select_star(exp.Subquery(this=this), first, self._prev)
+            this.meta[STREAM] = (kind, window, self.span_from(first))
+        elif kind:
+            self.fail("( after " + kind)
+        elif self._match(TokenType.L_PAREN):
+            this = self.query()
+            self.expect_type(TokenType.R_PAREN, "), or UNION or EXCEPT")
+            if isinstance(this, exp.Select):  # ORDER BY and LIMIT inside stay inside
+                this = exp.Subquery(this=this)
+        elif self.at_type(TokenType.SELECT):
+            this = self._select()
+        elif self.at_type(TokenType.WITH):
+            self.fail("SELECT", remedy="name the inner query with CREATE VIEW instead of WITH")
+        elif self.at_word() or self.at_type(TokenType.IDENTIFIER):
+            this = _select_star(self._parse_table(), first, self._prev)
+        else:
+            self.fail("a query: SELECT, the name of a view, or ISTREAM(...)", near=STARTS)
+        mark(this, first, self._prev)
+        return this
+
+    def _select(self) -> exp.Expr:
+        first = self._curr
+        self._forms.append(None)
+        this = super()._parse_select_query(parse_set_operation=False)
+        form = self._forms.pop()
+        if not isinstance(this, exp.Select):
+            self.fail("SELECT", token=first)
+        mark(this, first, self._prev)
+        if form:
+            kind, window, span, distinct = form
+            this.meta[STREAM] = (kind, window, span)
+            if distinct:
+                this.set("distinct", exp.Distinct())
+        return this
+
+    def _stream_kind(self) -> str | None:
+        """ISTREAM and its kin, also with -RESTORE, if they begin a relation-to-stream form."""
+        if not self.at(*STREAM_KINDS) or self.at_type(TokenType.IDENTIFIER):
+            return None
+        restored = [t.text.upper() for t in self._tokens[self._index + 1 : self._index + 3]]
+        opening = self._index + (3 if restored == ["-", "RESTORE"] else 1)
+        if opening >= len(self._tokens) or not self._opens_form(opening):
+            return None
+        kind = self._curr.text.upper()
+        if restored == ["-", "RESTORE"]:
+            self._advance(2)
+            kind += "-RESTORE"
+        self._advance()
+        return kind
+
+    def _opens_form(self, index: int) -> bool:
+        """Whether what follows the word makes it a form rather than a column of that name."""
+        token = self._tokens[index]
+        if token.token_type is TokenType.STAR:
+            after = self._tokens[index + 1 : index + 2]
+            return bool(after) and after[0].token_type in (TokenType.FROM, TokenType.COMMA)
+        if token.token_type in (TokenType.L_PAREN, TokenType.DISTINCT, TokenType.STRING):
+            return True
+        return token.token_type in self.ID_VAR_TOKENS or token.token_type in (
+            TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.CASE,
+        )  # fmt: skip
+
+    def _closes_before_from(self) -> bool:
+        """Whether the parenthesis here holds the whole select list."""
+        depth = 0
+        for index in range(self._index, len(self._tokens)):
+            match self._tokens[index].token_type:
+                case TokenType.L_PAREN:
+                    depth += 1
+                case TokenType.R_PAREN:
+                    depth -= 1
+                    if depth == 0:
+                        after = self._tokens[index + 1 : index + 2]
+                        ends = (TokenType.FROM, TokenType.L_BRACKET)
+                        return not after or after[0].token_type in ends
+        return False
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        first = self._curr
+        kind = self._stream_kind()
+        if kind is None:
+            return self._items(), None
+        wrapped = self.at_type(TokenType.L_PAREN) and self._closes_before_from()
+        if wrapped:
+            self._advance()
+        distinct = bool(self._match(TokenType.DISTINCT))
+        items = self._items()
+        if wrapped:
+            self.expect_type(TokenType.R_PAREN, f") at the end of {kind}(")
+        window = parse_window(self) if self.at_type(TokenType.L_BRACKET) else None
+        self._forms[-1] = (kind, window, self.span_from(first), distinct)
+        return items, None
+
+    def _items(self) -> list[exp.Expr]:
+        items, _ = super()._parse_projections()
+        if not items or self._prev.token_type is TokenType.COMMA:
+            self.fail("a column or an expression")
+        return items
+
+    def _parse_select(self, *_args: Any, **_kwargs: Any) -> exp.Expr | None:
+        """A query where SQLGlot looks for one inside an expression."""
+        return self.query() if self.at_type(TokenType.SELECT) else None
+
+    def _parse_into(self) -> exp.Into | None:
+        """INTO ends our statements instead of following the select list."""
+        return None
+
+    # Table references.
+
+    def _parse_table(self, *_args: Any, **_kwargs: Any) -> exp.Expr:
+        first = self._curr
+        this: exp.Expr
+        if self._match(TokenType.L_PAREN):
+            this = exp.Subquery(this=self.query())
+            self.expect_type(TokenType.R_PAREN, ") at the end of the sub-query")
+        else:
+            if self.at_type(TokenType.SELECT):
+                self.fail("a table", remedy="put the sub-query into parentheses")
+            self.name("the name of a stream, relation or view")
+            this = exp.Table(this=exp.Identifier(this=self._prev.text).update_positions(self._prev))
+        window = parse_window(self) if self.at_type(TokenType.L_BRACKET) else None
+        if alias := self._alias():
+            this.set("alias", exp.TableAlias(this=alias))
+            if window is None and self.at_type(TokenType.L_BRACKET):
+                window = parse_window(self)
+        if self.at_type(TokenType.L_BRACKET):
+            self.fail("one window", remedy="take one of the two windows away")
+        if window is not None:
+            this.meta[WINDOW] = window
+        mark(this, first, self._prev)
+        return this
+
+    def _alias(self) -> exp.Identifier | None:
+        if self._match(TokenType.ALIAS):
+            self.name("a name after AS")
+        else:
+            rhythm = self.at("EVERY") and self._next.token_type is TokenType.NUMBER
+            named: Collection[Any] = self.TABLE_ALIAS_TOKENS
+            implicit = self._curr and self._curr.token_type in (*named, TokenType.IDENTIFIER)
+            if rhythm or not implicit or self.at("FORMAT"):
+                return None
+            self._advance()
+        return exp.Identifier(this=self._prev.text).update_positions(self._prev)
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        """SQLGlot tries what follows a comma and forgets why it failed; we do not."""
+        if self._match(TokenType.COMMA):
+            return exp.Join(this=self._parse_table())
+        return super()._parse_join(*args, **kwargs)
+
+
+def _select_star(table: exp.Expr, first: Token, last: Token) -> exp.Select:
+    select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
+    mark(select, first, last)
+    return select
+
+
+def _modified_as_a_whole(union: exp.Expr, last: exp.Select) -> exp.Expr:
+    """ORDER BY and LIMIT after the last part of a UNION are meant for all of it."""
+    limit = last.args.get("limit")
+    moved = {"order": last.args.get("order")}
+    if limit is not None and not limit.meta.get("top"):
+        moved["limit"] = limit
+    if not any(moved.values()):
+        return union
+    for key in moved:
+        last.set(key, None)
+    return exp.Select(
+        expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=union)), **moved
+    )
+
+
+class Cql(Dialect):
+    """The dialect: double quotes hold identifiers, or strings as the STREAM prototype had them."""
+
+    class Tokenizer(tokens.Tokenizer):
+        """SQLGlot's words, less those that swallow the rest of a statement unparsed."""
+
+        IDENTIFIERS: ClassVar[list[Any]] = ['"', "`"]
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            **{
+                word: kind
+                for word, kind in tokens.Tokenizer.KEYWORDS.items()
+                if kind not in tokens.Tokenizer.COMMANDS and word != "/*+"
+            },
+            "TOP": TokenType.TOP,
+        }
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    Parser = CqlParser

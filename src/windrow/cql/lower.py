@@ -1,0 +1,151 @@
+"""SQLGlot's query nodes as our tree; whatever SQL has and CQL has not is refused here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+from sqlglot import expressions as exp
+
+from windrow.core.errors import ParseError, Span
+from windrow.cql.dialect import EVERY, STREAM, WINDOW
+from windrow.cql.positions import span_of
+from windrow.cql.tree import (
+    EveryOf,
+    Item,
+    Limit,
+    Name,
+    OrderItem,
+    Query,
+    Select,
+    SetOperation,
+    StreamOf,
+    Table,
+)
+
+KNOWN_CLAUSES = {
+    "expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit",
+}  # fmt: skip
+CLAUSE_NAMES = {"with_": "WITH", "laterals": "LATERAL", "qualify": "QUALIFY", "windows": "WINDOW",
+                "offset": "OFFSET", "sample": "TABLESAMPLE", "connect": "CONNECT BY"}  # fmt: skip
+
+
+def lower(node: exp.Expr, sql: str) -> Query:
+    """The query that ``node``, as the dialect parsed it, stands for."""
+    span = span_of(node, sql)
+    query: Query
+    match node:
+        case exp.Select():
+            query = _select(node, sql, span)
+        case exp.Subquery():
+            query = lower(node.this, sql)
+        case exp.Union() | exp.Except():
+            operator = "UNION" if isinstance(node, exp.Union) else "EXCEPT"
+            left, right = lower(node.this, sql), lower(node.expression, sql)
+            query = SetOperation(operator, left, right, span)
+        case _:
+            _refuse("this query", span, sql)
+    if form := node.meta.get(STREAM):
+        kind, window, place = form
+        query = StreamOf(kind, query, window, place)
+    for period in node.meta.get(EVERY, ()):
+        query = EveryOf(query, period, span)
+    return query
+
+
+def _select(node: exp.Select, sql: str, span: Span) -> Select:
+    for key, value in node.args.items():
+        if value and key not in KNOWN_CLAUSES:
+            place = span_of(value, sql, span) if isinstance(value, exp.Expr) else span
+            _refuse(CLAUSE_NAMES.get(key, key.strip("_").upper()), place, sql)
+    group, order = node.args.get("group"), node.args.get("order")
+    where, having = node.args.get("where"), node.args.get("having")
+    if group and (other := [k for k, v in group.args.items() if v and k != "expressions"]):
+        _refuse(f"GROUP BY {other[0].upper()}", span_of(group, sql, span), sql)
+    distinct = node.args.get("distinct")
+    if distinct and distinct.args.get("on"):
+        _refuse("DISTINCT ON", span_of(distinct, sql, span), sql)
+    return Select(
+        items=tuple(_item(e, sql, span) for e in node.expressions),
+        tables=_tables(node, sql, span),
+        where=where.this if where else None,
+        group_by=tuple(group.expressions) if group else (),
+        having=having.this if having else None,
+        distinct=distinct is not None,
+        order_by=tuple(_order_item(e, sql, span) for e in order.expressions) if order else (),
+        limit=_limit(node.args.get("limit"), sql, span),
+        span=span,
+    )
+
+
+def _item(node: exp.Expr, sql: str, default: Span) -> Item:
+    place = span_of(node, sql, default)
+    if isinstance(node, exp.Alias):
+        alias = node.args["alias"]
+        return Item(node.this, Name(alias.name, span_of(alias, sql, place)), place)
+    return Item(node, None, place)
+
+
+def _tables(node: exp.Select, sql: str, span: Span) -> tuple[Table, ...]:
+    from_ = node.args.get("from_")
+    tables = [_table(from_.this, sql, span)] if from_ else []
+    for join in node.args.get("joins") or ():
+        place = span_of(join, sql, span)
+        kind = " ".join(filter(None, (join.method, join.side, join.kind)))
+        if kind not in ("", "INNER", "CROSS"):
+            _refuse(f"{kind} JOIN", place, sql)
+        if join.args.get("using"):
+            raise ParseError(
+                span=place, source=sql, expected="ON and a condition", found="USING",
+                remedy="write the equality after ON",
+            )  # fmt: skip
+        table = _table(join.this, sql, place)
+        tables.append(replace(table, on=join.args.get("on")))
+    return tuple(tables)
+
+
+def _table(node: exp.Expr, sql: str, default: Span) -> Table:
+    span = span_of(node, sql, default)
+    alias_node = node.args.get("alias")
+    alias = None
+    if alias_node is not None:
+        alias = Name(alias_node.name, span_of(alias_node, sql, span))
+    source: Name | Query
+    if isinstance(node, exp.Subquery):
+        source = lower(node.this, sql)
+    elif isinstance(node, exp.Table):
+        source = Name(node.name, span_of(node.this, sql, span))
+    else:
+        _refuse("this table", span, sql)
+    return Table(source, node.meta.get(WINDOW), alias, None, span)
+
+
+def _order_item(node: exp.Expr, sql: str, default: Span) -> OrderItem:
+    descending = bool(node.args.get("desc")) if isinstance(node, exp.Ordered) else False
+    inner = node.this if isinstance(node, exp.Ordered) else node
+    return OrderItem(inner, descending, span_of(node, sql, default))
+
+
+def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
+    if node is None:
+        return None
+    span = span_of(node, sql, default)
+    word = "TOP" if node.meta.get("top") else "LIMIT"
+    count = node.args.get("expression")
+    plain = isinstance(node, exp.Limit) and not node.args.get("offset")
+    if not plain or not isinstance(count, exp.Literal) or not count.name.isdigit():
+        raise ParseError(
+            span=span, source=sql, expected=f"a whole number after {word}",
+            found="something else", remedy=f"write {word} 10, say",
+        )  # fmt: skip
+    return Limit(int(count.name), span)
+
+
+def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
+    remedies = {
+        "WITH": "name the inner query with CREATE VIEW",
+        "QUALIFY": "filter in an outer SELECT",
+    }
+    raise ParseError(
+        f"{construct} is not part of CQL", span=span, source=sql, remedy=remedies.get(construct, "")
+    )

@@ -1,0 +1,98 @@
+"""Text to tree."""
+
+from __future__ import annotations
+
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.errors import TokenError
+from sqlglot.tokens import Token, TokenType
+
+from windrow.core.errors import ParseError, Span
+from windrow.cql.dialect import Cql, CqlParser
+from windrow.cql.positions import span_between, token_span
+from windrow.cql.statements import parse_statement
+from windrow.cql.tree import Script, Statement
+
+
+def parse(text: str) -> Script:
+    """The statements of a script; ParseError, with the place underlined, if it is not CQL.
+
+    >>> script = parse("SELECT a FROM s [RANGE 5 SECONDS]")
+    >>> script.statements[0].query.tables[0].window.length.unit
+    'SECOND'
+    """
+    parser = CqlParser(dialect=Cql)
+    statements = [_statement(parser, chunk, text) for chunk in _chunks(text)]
+    return Script(tuple(statements), text)
+
+
+def _statement(parser: CqlParser, chunk: list[Token], text: str) -> Statement:
+    parser.start(chunk, text)
+    try:
+        return parse_statement(parser)
+    except SqlglotParseError as error:
+        place = parser.failed_at or chunk[-1]
+        details = error.errors[0] if error.errors else {}
+        expected = str(details.get("description") or "CQL")
+        raise ParseError(
+            span=token_span(text, place),
+            source=text,
+            found=f"'{text[place.start : place.end + 1]}'",
+            expected=_plain(expected),
+        ) from None
+    except RecursionError:
+        raise ParseError(
+            "the statement is nested too deeply",
+            span=token_span(text, chunk[0]),
+            source=text,
+            remedy="split it with CREATE VIEW",
+        ) from None
+
+
+def _plain(description: str) -> str:
+    """SQLGlot's description as the object of 'expected'."""
+    if description.startswith("Expecting "):
+        return description.removeprefix("Expecting ")
+    if description.startswith("Expected "):
+        return description.removeprefix("Expected ").split(" but got")[0]
+    if description.startswith("Required "):
+        return "an operand"
+    return "an expression" if "Invalid expression" in description else description
+
+
+def _chunks(text: str) -> list[list[Token]]:
+    """The tokens of each statement; empty statements are nothing."""
+    try:
+        tokens = Cql().tokenize(text)
+    except TokenError as error:
+        raise _token_error(text, error) from None
+    chunks: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            chunks.append([])
+        else:
+            chunks[-1].append(token)
+    return [chunk for chunk in chunks if chunk]
+
+
+def _token_error(text: str, error: TokenError) -> ParseError:
+    """A quote or a comment that is never closed; the last one that was opened is to blame."""
+    opened = _last_opened(text)
+    span = span_between(text, opened, opened) if opened is not None else Span(1, 1)
+    reason = "a quote or comment that ends" if opened is not None else str(error).split(".")[0]
+    return ParseError(span=span, source=text, expected=reason, found="the end of the script")
+
+
+def _last_opened(text: str) -> int | None:
+    """Where the quote or comment that is still open at the end of the text began."""
+    index = 0
+    closers = {"'": "'", '"': '"', "`": "`", "/*": "*/", "--": "\n"}
+    while index < len(text):
+        opener = next((o for o in closers if text.startswith(o, index)), None)
+        if opener is None:
+            index += 1
+            continue
+        end = text.find(closers[opener], index + len(opener))
+        if end < 0:
+            return None if opener == "--" else index
+        index = end + len(closers[opener])
+    return None

@@ -1,0 +1,54 @@
+"""Where things stand in the text: offsets to lines and columns."""
+
+from __future__ import annotations
+
+from sqlglot import expressions as exp
+from sqlglot.tokens import Token
+
+from windrow.core.errors import Span
+
+START, END = "windrow_start", "windrow_end"
+"""Keys of the positions that our own parser notes; SQLGlot notes single tokens itself."""
+
+
+def span_between(sql: str, start: int, end: int) -> Span:
+    """The span of ``sql[start:end + 1]``.
+
+    >>> span_between("a\\nbcd", 3, 4)
+    Span(line=2, column=2, length=2)
+    """
+    line = sql.count("\n", 0, start) + 1
+    column = start - (sql.rfind("\n", 0, start) + 1) + 1
+    return Span(line, column, end - start + 1)
+
+
+def token_span(sql: str, first: Token, last: Token | None = None) -> Span:
+    return span_between(sql, first.start, (last or first).end)
+
+
+def mark(expression: exp.Expr, first: Token, last: Token) -> None:
+    """Note that ``expression`` reaches from one token to another."""
+    expression.meta[START], expression.meta[END] = first.start, last.end
+
+
+def offsets(expression: exp.Expr) -> tuple[int, int] | None:
+    """First and last offset of the expression, from its own notes or those of its parts."""
+    meta = expression.meta
+    if START in meta:
+        return meta[START], meta[END]
+    found = [(meta["start"], meta["end"])] if meta.get("start") is not None else []
+    for child in expression.iter_expressions():
+        inner = offsets(child)
+        if inner is not None:
+            found.append(inner)
+    if not found:
+        return None
+    return min(start for start, _ in found), max(end for _, end in found)
+
+
+def span_of(expression: exp.Expr, sql: str, default: Span | None = None) -> Span:
+    """Where the expression stands; ``default`` if it consists of nothing that was noted."""
+    place = offsets(expression)
+    if place is None:
+        return default or Span(1, 1)
+    return span_between(sql, *place)

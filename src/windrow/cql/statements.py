@@ -1,0 +1,218 @@
+"""Statements: what a script consists of, around the queries in it."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn
+
+from sqlglot.tokens import Token, TokenType
+
+from windrow.core.errors import ParseError
+from windrow.core.schema import Type
+from windrow.cql.lower import lower
+from windrow.cql.tree import (
+    ColumnDefinition,
+    CreateArchive,
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    CreateSubscriptions,
+    CreateView,
+    Explain,
+    FileClause,
+    Name,
+    Statement,
+)
+from windrow.cql.windows import parse_duration
+
+if TYPE_CHECKING:
+    from windrow.cql.dialect import CqlParser
+
+TYPES = {
+    "BOOLEAN": Type.BOOLEAN, "BOOL": Type.BOOLEAN,
+    "INT": Type.INT, "INTEGER": Type.INT, "SMALLINT": Type.INT, "TINYINT": Type.INT,
+    "BIGINT": Type.BIGINT, "LONG": Type.BIGINT,
+    "FLOAT": Type.FLOAT, "REAL": Type.FLOAT, "DOUBLE": Type.DOUBLE,
+    "STRING": Type.STRING, "VARCHAR": Type.STRING, "TEXT": Type.STRING, "CHAR": Type.STRING,
+    "BYTE": Type.STRING,
+    "TIMESTAMP": Type.TIMESTAMP, "DATE": Type.DATE,
+}  # fmt: skip
+CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
+           "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "TIMESTAMP", "FORMAT")  # fmt: skip
+KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS")
+
+
+def parse_statement(parser: CqlParser) -> Statement:
+    """The statement at which the parser stands; it must reach to the last token."""
+    if parser.at("CREATE"):
+        statement = _create(parser)
+    elif parser.at("EXPLAIN"):
+        statement = _explain(parser)
+    else:
+        statement = _query(parser, None)
+    if not parser.at_end:
+        _fail_at_rest(parser)
+    return statement
+
+
+def _fail_at_rest(parser: CqlParser) -> NoReturn:
+    """A misspelt clause was taken for an alias, so the word before is suspected too."""
+    starts = ("SELECT", "CREATE", "EXPLAIN")
+    start = parser.first.text.upper()
+    if start not in starts and get_close_matches(start, starts, 1, 0.7):
+        parser.fail("the beginning of a statement", token=parser.first, near=starts)
+    before = parser.previous.text.upper()
+    if before not in CLAUSES and get_close_matches(before, CLAUSES, 1, 0.7):
+        parser.fail("a clause, or the end of the statement", token=parser.previous, near=CLAUSES)
+    parser.fail("the end of the statement", near=CLAUSES)
+
+
+def _create(parser: CqlParser) -> Statement:
+    first = parser.advance()
+    if not parser.at(*KINDS):
+        parser.fail("STREAM, RELATION, NRR, VIEW, QUERY, ARCHIVE or SUBSCRIPTIONS", near=KINDS)
+    kind = parser.advance().text.upper()
+    name = parser.name(f"a name after {kind}")
+    match kind:
+        case "STREAM":
+            return _stream(parser, first, name)
+        case "VIEW":
+            renamed = _columns(parser) if parser.at_type(TokenType.L_PAREN) else ()
+            parser.expect("AS")
+            query = lower(parser.query(), parser.sql)
+            return CreateView(name, renamed, query, parser.span_from(first))
+        case "QUERY":
+            parser.expect("AS")
+            return _query(parser, name, first)
+        case "ARCHIVE":
+            return _archive(parser, first, name)
+        case "SUBSCRIPTIONS":
+            return _subscriptions(parser, first, name)
+    columns = _typed_columns(parser)
+    source = _files(parser, "FROM")
+    return CreateRelation(name, columns, kind == "RELATION", source, parser.span_from(first))
+
+
+def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
+    columns = _typed_columns(parser)
+    source = timestamp = slack = None
+    while not parser.at_end:
+        if parser.at("FROM") and source is None:
+            source = _files(parser, "FROM")
+        elif parser.at("TIMESTAMP") and timestamp is None:
+            parser.expect("TIMESTAMP", "BY")
+            timestamp = parser.name("the column that holds the time")
+        elif parser.at("SLACK") and slack is None:
+            parser.advance()
+            slack = parse_duration(parser, "SLACK")
+        else:
+            parser.fail(
+                "FROM, TIMESTAMP BY or SLACK, each once", near=("FROM", "TIMESTAMP", "SLACK")
+            )
+    return CreateStream(name, columns, source, timestamp, slack, parser.span_from(first))
+
+
+def _query(parser: CqlParser, name: Name | None, first: Token | None = None) -> CreateQuery:
+    first = first or parser.current
+    query = lower(parser.query(), parser.sql)
+    into = _files(parser, "INTO")
+    text = parser.sql[first.start : parser.previous.end + 1]
+    return CreateQuery(name, query, into, parser.span_from(first), text)
+
+
+def _explain(parser: CqlParser) -> Explain:
+    first = parser.advance()
+    cost = parser.take("COST")
+    subject: CreateQuery | Name
+    if parser.at("CREATE"):
+        inner = _create(parser)
+        if not isinstance(inner, CreateQuery):
+            parser.fail("a query to explain", token=first, remedy="EXPLAIN takes a query or a name")
+        subject = inner
+    elif (parser.at_word() or parser.at_type(TokenType.IDENTIFIER)) and not parser.following:
+        subject = parser.name("the name of a query or view")
+    else:
+        subject = _query(parser, None)
+    return Explain(subject, cost, parser.span_from(first))
+
+
+def _archive(parser: CqlParser, first: Token, name: Name) -> CreateArchive:
+    parser.expect("ON")
+    on = parser.name("the stream to archive")
+    parser.expect("KEY")
+    if parser.take_type(TokenType.L_PAREN):
+        key = parser.names("a key column")
+        parser.expect_type(TokenType.R_PAREN, ") after the key columns")
+    else:
+        key = parser.names("a key column")
+    parser.expect("WINDOW")
+    window = parse_duration(parser, "WINDOW")
+    parser.expect("USING")
+    scheme = parser.name("a scheme such as WATA")
+    while scheme.text.upper().startswith("REINDEX") and parser.take_type(TokenType.PLUS):
+        scheme = Name(scheme.text + "+", scheme.span)
+    constituents = None
+    if parser.take_type(TokenType.L_PAREN):
+        constituents = parser.integer("the number of constituents")
+        parser.expect_type(TokenType.R_PAREN, ") after the number of constituents")
+    technique = None if parser.at_end else parser.name("an update technique such as PACKED")
+    span = parser.span_from(first)
+    return CreateArchive(name, on, key, window, scheme, constituents, technique, span)
+
+
+def _subscriptions(parser: CqlParser, first: Token, name: Name) -> CreateSubscriptions:
+    parser.expect("ON")
+    on = parser.name("the stream to subscribe to")
+    parser.expect_type(TokenType.L_PAREN, "( and the columns of the ranges")
+    columns = parser.names("a column of the ranges")
+    parser.expect_type(TokenType.R_PAREN, ") after the columns")
+    source = _files(parser, "FROM")
+    if source is None:
+        parser.fail("FROM and the file of subscriptions")
+    return CreateSubscriptions(name, on, columns, source, parser.span_from(first))
+
+
+def _typed_columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
+    columns = _columns(parser)
+    for column in columns:
+        if column.type is None:
+            raise ParseError(
+                span=column.span, source=parser.sql, expected=f"a type for {column.name.text}",
+                found="none", remedy=f"write {column.name.text} BIGINT, say",
+            )  # fmt: skip
+    return columns
+
+
+def _columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
+    parser.expect_type(TokenType.L_PAREN, "( and the columns")
+    columns = [_column(parser)]
+    while parser.take_type(TokenType.COMMA):
+        columns.append(_column(parser))
+    parser.expect_type(TokenType.R_PAREN, ", or ) after the columns")
+    return tuple(columns)
+
+
+def _column(parser: CqlParser) -> ColumnDefinition:
+    first = parser.current
+    name = parser.name("a column's name")
+    kind = None
+    if parser.at_word():
+        if not parser.at(*TYPES):
+            parser.fail("a type: " + ", ".join(sorted(set(t.value for t in TYPES.values()))),
+                        near=TYPES)  # fmt: skip
+        kind = TYPES[parser.advance().text.upper()]
+        if kind is Type.DOUBLE:
+            parser.take("PRECISION")
+        if kind is Type.STRING and parser.take_type(TokenType.L_PAREN):
+            parser.integer("the length of the string")
+            parser.expect_type(TokenType.R_PAREN, ") after the length")
+    return ColumnDefinition(name, kind, parser.span_from(first))
+
+
+def _files(parser: CqlParser, word: str) -> FileClause | None:
+    if not parser.at(word):
+        return None
+    first = parser.advance()
+    path = parser.string(f"a path after {word}")
+    kind = parser.name("a format such as parquet") if parser.take("FORMAT") else None
+    return FileClause(path, kind, parser.span_from(first))

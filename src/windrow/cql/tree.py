@@ -1,0 +1,246 @@
+"""The syntax tree of a CQL script: frozen values with their positions.
+
+Scalar expressions stay SQLGlot expressions; ``windrow.cql.positions.span_of`` finds where one of
+them stands. Everything around them (statements, queries, tables, windows) is typed here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from sqlglot import expressions as exp
+
+from windrow.core.errors import Span
+from windrow.core.schema import Type
+
+
+@dataclass(frozen=True)
+class Name:
+    text: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Duration:
+    """``5 SECONDS``; a bare number has no unit and counts ticks."""
+
+    amount: Decimal
+    unit: str | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class RangeClause:
+    length: Duration
+    slide: Duration | None
+    internal: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class RowsClause:
+    count: int
+    partition_by: tuple[Name, ...]
+    internal: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class NowClause:
+    internal: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class UnboundedClause:
+    internal: bool
+    span: Span = field(compare=False)
+
+
+WindowClause = RangeClause | RowsClause | NowClause | UnboundedClause
+
+
+@dataclass(frozen=True)
+class Table:
+    """One entry of FROM. ``on`` is the condition of a JOIN, ``alias`` what it is called."""
+
+    source: Name | Query
+    window: WindowClause | None
+    alias: Name | None
+    on: exp.Expr | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One entry of a select list; a star is an ``exp.Star`` or a column whose name is one."""
+
+    expression: exp.Expr
+    alias: Name | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class OrderItem:
+    expression: exp.Expr
+    descending: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """``LIMIT count`` or ``TOP count``."""
+
+    count: int
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Select:
+    items: tuple[Item, ...]
+    tables: tuple[Table, ...]
+    where: exp.Expr | None
+    group_by: tuple[exp.Expr, ...]
+    having: exp.Expr | None
+    distinct: bool
+    order_by: tuple[OrderItem, ...]
+    limit: Limit | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class SetOperation:
+    """``left UNION right`` or ``left EXCEPT right``, both over bags."""
+
+    operator: str
+    left: Query
+    right: Query
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class StreamOf:
+    """``ISTREAM(query)`` and its kin; ``window`` belongs to WSTREAM."""
+
+    kind: str
+    query: Query
+    window: WindowClause | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class EveryOf:
+    """``query EVERY period``."""
+
+    query: Query
+    period: Duration
+    span: Span = field(compare=False)
+
+
+Query = Select | SetOperation | StreamOf | EveryOf
+
+
+@dataclass(frozen=True)
+class ColumnDefinition:
+    """``name TYPE``; in a view's list of columns the type may be left out."""
+
+    name: Name
+    type: Type | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class FileClause:
+    """``FROM 'path' FORMAT format`` or ``INTO 'path' FORMAT format``."""
+
+    path: str
+    format: Name | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateStream:
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    source: FileClause | None
+    timestamp: Name | None
+    slack: Duration | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateRelation:
+    """CREATE RELATION, or CREATE NRR if not ``retroactive``."""
+
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    retroactive: bool
+    source: FileClause | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateView:
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    query: Query
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateQuery:
+    """CREATE QUERY, or a query standing alone, which has no name."""
+
+    name: Name | None
+    query: Query
+    into: FileClause | None
+    span: Span = field(compare=False)
+    text: str = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateArchive:
+    name: Name
+    on: Name
+    key: tuple[Name, ...]
+    window: Duration
+    scheme: Name
+    constituents: int | None
+    technique: Name | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class CreateSubscriptions:
+    name: Name
+    on: Name
+    columns: tuple[Name, ...]
+    source: FileClause
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Explain:
+    """EXPLAIN of a query, or of the view or query that ``subject`` names."""
+
+    subject: CreateQuery | Name
+    cost: bool
+    span: Span = field(compare=False)
+
+
+Statement = (
+    CreateStream
+    | CreateRelation
+    | CreateView
+    | CreateQuery
+    | CreateArchive
+    | CreateSubscriptions
+    | Explain
+)
+
+
+@dataclass(frozen=True)
+class Script:
+    statements: tuple[Statement, ...]
+    source: str

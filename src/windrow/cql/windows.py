@@ -1,0 +1,88 @@
+"""Window clauses and durations: what stands between ``[`` and ``]``."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from sqlglot.tokens import TokenType
+
+from windrow.cql.tree import (
+    Duration,
+    Name,
+    NowClause,
+    RangeClause,
+    RowsClause,
+    UnboundedClause,
+    WindowClause,
+)
+
+if TYPE_CHECKING:
+    from windrow.cql.dialect import CqlParser
+
+UNITS = {
+    "MICROSECOND": ("US", "USEC", "USECS", "MICROS", "MICROSECONDS"),
+    "MILLISECOND": ("MS", "MSEC", "MSECS", "MILLIS", "MILLISECONDS"),
+    "SECOND": ("S", "SEC", "SECS", "SECONDS"),
+    "MINUTE": ("M", "MIN", "MINS", "MINUTES"),
+    "HOUR": ("H", "HR", "HRS", "HOURS"),
+    "DAY": ("D", "DAYS"),
+    "WEEK": ("W", "WEEKS"),
+}
+UNIT_OF = {word: unit for unit, words in UNITS.items() for word in (unit, *words)}
+FORMS = "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"
+
+
+def parse_duration(parser: CqlParser, what: str) -> Duration:
+    """``5 SECONDS``, ``0.5 min`` or a bare number of ticks."""
+    first = parser.current
+    sign = -1 if parser.take_type(TokenType.DASH) else 1
+    if not parser.at_type(TokenType.NUMBER):
+        parser.fail(f"a number and a unit for {what}, as in 5 SECONDS")
+    amount = sign * Decimal(parser.advance().text)
+    unit = None
+    if parser.at_word():
+        word = parser.current.text.upper()
+        if word in UNIT_OF:
+            unit = UNIT_OF[word]
+            parser.advance()
+        elif word not in {"SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP"}:
+            parser.fail("a unit of time", near=UNIT_OF)
+    return Duration(amount, unit, parser.span_from(first))
+
+
+def parse_window(parser: CqlParser) -> WindowClause:
+    """A whole clause; the parser stands at ``[``."""
+    first = parser.advance()
+    if parser.take("RANGE"):
+        if parser.take("UNBOUNDED"):
+            internal = _close(parser)
+            return UnboundedClause(internal, parser.span_from(first))
+        length = parse_duration(parser, "RANGE")
+        slide = parse_duration(parser, "SLIDE") if parser.take("SLIDE") else None
+        internal = _close(parser)
+        return RangeClause(length, slide, internal, parser.span_from(first))
+    if parser.take("NOW"):
+        internal = _close(parser)
+        return NowClause(internal, parser.span_from(first))
+    if parser.take("UNBOUNDED"):
+        internal = _close(parser)
+        return UnboundedClause(internal, parser.span_from(first))
+    partition_by: tuple[Name, ...] = ()
+    if parser.take_type(TokenType.PARTITION_BY):
+        partition_by = parser.names("a column to partition by")
+        if not parser.at("ROWS", "ROW"):
+            parser.fail("ROWS and a number after PARTITION BY")
+    if parser.take("ROWS") or parser.take("ROW"):
+        count = parser.integer("the number of rows of the window")
+        internal = _close(parser)
+        return RowsClause(count, partition_by, internal, parser.span_from(first))
+    return parser.fail(f"{FORMS} after [", near=("RANGE", "ROWS", "PARTITION", "NOW", "UNBOUNDED"))
+
+
+def _close(parser: CqlParser) -> bool:
+    """INTERNAL, if it is there, and the closing bracket."""
+    internal = parser.take("INTERNAL")
+    if not parser.take_type(TokenType.R_BRACKET):
+        parser.fail("] at the end of the window", near=("SLIDE", "INTERNAL"))
+    return internal

@@ -1,0 +1,117 @@
+"""Aggregates of one SELECT: collected while its expressions are bound, computed by one GroupBy.
+
+A bound aggregate is a column with a negative index until ``Grouping`` knows how many keys stand
+before it in the GroupBy's row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from sqlglot import expressions as exp
+
+from windrow.core.errors import BindError, Span
+from windrow.plan.expressions import Call, Column, Expression, Literal, Named
+from windrow.plan.functions import aggregate_type
+from windrow.plan.nodes import Aggregate
+
+
+@dataclass
+class Aggregates:
+    """The distinct aggregates met so far, in the order in which they were met."""
+
+    found: list[Aggregate] = field(default_factory=list)
+
+    def add(
+        self,
+        node: exp.Anonymous,
+        function: str,
+        bind: Callable[[exp.Expr], Expression],
+        span: Span,
+    ) -> Column:
+        """A stand-in for the aggregate that ``node`` calls; equal calls share one aggregate."""
+        nodes = node.expressions
+        distinct = bool(nodes) and isinstance(nodes[0], exp.Distinct)
+        if distinct:
+            nodes = [*nodes[0].expressions, *nodes[1:]]
+        parameter = None
+        argument: Expression | None = None
+        if function == "QUANTILE":
+            argument, parameter = _quantile(nodes, bind, span)
+        elif len(nodes) != 1:
+            raise BindError(
+                span=span, expected=f"one argument of {node.name}", found=f"{len(nodes)}"
+            )
+        elif not isinstance(nodes[0], exp.Star):
+            argument = bind(nodes[0])
+        elif function != "COUNT" or distinct:
+            raise BindError(
+                span=span, expected=f"a column in {node.name}(...)", found="*",
+                remedy="only COUNT takes *",
+            )  # fmt: skip
+        kind = aggregate_type(function, argument.type if argument else None)
+        if kind is None:
+            found = argument.type.value if argument else "nothing"
+            raise BindError(
+                f"{function} does not take this type", span=span, expected="a number", found=found
+            )
+        name = node.name.lower() + (f"_{argument.name}" if isinstance(argument, Column) else "")
+        made = Aggregate(function, argument, name, kind, distinct, parameter, span)
+        place = next((i for i, a in enumerate(self.found) if replace(a, name=name) == made), None)
+        if place is None:
+            place = len(self.found)
+            self.found.append(made)
+        return Column(-1 - place, made.name, kind)
+
+
+def _quantile(
+    nodes: list[exp.Expr], bind: Callable[[exp.Expr], Expression], span: Span
+) -> tuple[Expression, float]:
+    """QUANTILE(x, p), or QUANTILE(p, x): the constant is the fraction."""
+    bound = [bind(n) for n in nodes]
+    for value, fraction in (tuple(bound), tuple(reversed(bound))) if len(bound) == 2 else ():
+        constant = fraction.value if isinstance(fraction, Literal) else None
+        if isinstance(constant, int | float) and 0 <= constant <= 1:
+            return value, float(constant)
+    raise BindError(
+        span=span, expected="QUANTILE(column, fraction) with a fraction from 0 to 1",
+        found=f"{len(bound)} argument{'s' if len(bound) != 1 else ''}",
+        remedy="write QUANTILE(x, 0.9)",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Expressions over the input, rewritten over the row that a GroupBy puts out."""
+
+    keys: tuple[Named, ...]
+    aggregates: tuple[Aggregate, ...]
+
+    def over_groups(self, expression: Expression, seen: dict[int, Span]) -> Expression:
+        """``expression`` in terms of keys and aggregates; BindError at a column that is neither."""
+        for index, key in enumerate(self.keys):
+            if key.expression == expression:
+                return Column(index, key.name, expression.type)
+        if isinstance(expression, Column):
+            if expression.index < 0:
+                place = -1 - expression.index
+                return replace(expression, index=len(self.keys) + place)
+            raise BindError(
+                f"the column {expression.name} is neither grouped nor aggregated",
+                span=seen.get(expression.index),
+                remedy=f"add {expression.name} to GROUP BY, or aggregate it",
+            )
+        if isinstance(expression, Call):
+            args = tuple(self.over_groups(a, seen) for a in expression.args)
+            return replace(expression, args=args)
+        return expression
+
+
+def has_aggregates(expression: Expression) -> bool:
+    """Whether a stand-in for an aggregate occurs in it."""
+    if isinstance(expression, Column):
+        return expression.index < 0
+    return isinstance(expression, Call) and any(has_aggregates(a) for a in expression.args)
+
+

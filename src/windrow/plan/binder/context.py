@@ -1,0 +1,83 @@
+"""What every part of the binder needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from windrow.core.errors import BindError, Span
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+from windrow.cql.tree import Query
+from windrow.plan.catalog import Catalog
+from windrow.plan.expressions import Column, Named
+from windrow.plan.nodes import (
+    GroupBy,
+    Join,
+    Negation,
+    Node,
+    Projection,
+    RelationScan,
+    StreamScan,
+    Unary,
+    Union,
+    Window,
+    walk,
+)
+
+
+@dataclass(frozen=True)
+class Context:
+    """The catalog, the text, and the way back to the binder of whole queries."""
+
+    catalog: Catalog
+    source: str
+    bind_query: Callable[[Query, Context], Node]
+
+
+def clock_of(plan: Node, span: Span | None = None) -> Clock | None:
+    """The clock of the plan's streams; None if it has none, BindError if they differ."""
+    clocks = {n.clock: n.name for n in walk(plan) if isinstance(n, StreamScan)}
+    if len(clocks) > 1:
+        names = " and ".join(f"{name} ({clock.value})" for clock, name in clocks.items())
+        raise BindError(
+            span=span,
+            expected="streams that share one kind of clock",
+            found=names,
+            remedy="declare both with a TIMESTAMP column, or both with an integer one",
+        )
+    return next(iter(clocks), None)
+
+
+def called(plan: Node, name: str | None) -> Node:
+    """The same plan with its columns under the table name ``name``."""
+    match plan:
+        case StreamScan() | RelationScan():
+            return replace(plan, columns=plan.columns.requalified(name))
+        case Projection():
+            columns = tuple(replace(c, qualifier=name) for c in plan.columns)
+            return replace(plan, columns=columns)
+        case GroupBy():
+            return replace(plan, keys=tuple(replace(k, qualifier=name) for k in plan.keys))
+        case Join() | Negation():
+            right = called(plan.right, name) if isinstance(plan, Join) else plan.right
+            return replace(plan, left=called(plan.left, name), right=right)
+        case Union():
+            return replace(plan, branches=(called(plan.branches[0], name), *plan.branches[1:]))
+        case Window() | Unary():
+            return replace(plan, input=called(plan.input, name))
+    return plan
+
+
+def columns_of_row(schema: Schema) -> tuple[Named, ...]:
+    """The projection that changes nothing."""
+    return tuple(
+        Named(f.name, Column(i, f.name, f.type), f.qualifier) for i, f in enumerate(schema)
+    )
+
+
+def projected(plan: Node, columns: tuple[Named, ...], span: Span | None) -> Node:
+    """A projection, unless it would change nothing at all."""
+    if columns == columns_of_row(plan.schema):
+        return plan
+    return Projection(plan, columns, span=span)

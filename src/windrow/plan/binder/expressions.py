@@ -1,0 +1,328 @@
+"""Scalar expressions: SQLGlot's nodes to ours, typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sqlglot import expressions as exp
+
+from windrow.core.errors import BindError, Span
+from windrow.core.schema import Type
+from windrow.cql.positions import span_of
+from windrow.cql.statements import TYPES
+from windrow.plan.binder.aggregates import Aggregates
+from windrow.plan.binder.literals import coerced, fitted, interval, number
+from windrow.plan.binder.scope import Scope, did_you_mean
+from windrow.plan.expressions import Call, Expression, Literal
+from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS, common
+
+BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide",
+    exp.IntDiv: "divide", exp.Mod: "modulo", exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt",
+    exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.And: "and", exp.Or: "or", exp.Like: "like",
+    exp.ILike: "ilike", exp.DPipe: "concat",
+}  # fmt: skip
+SYMBOLS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%",
+           "concat": "||", "negate": "-"}  # fmt: skip
+TRUNCATIONS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
+               "quarter", "year")  # fmt: skip
+PARTS = {"DAYOFWEEK": "dow", "SECONDS": "second", "MINUTES": "minute", "HOURS": "hour"}
+
+
+@dataclass
+class ExpressionBinder:
+    """Binds the expressions of one clause; ``aggregates`` is None where none may stand."""
+
+    scope: Scope
+    source: str
+    clause: str
+    aggregates: Aggregates | None = None
+    seen: dict[int, Span] = field(default_factory=dict)
+    """Where each column was last named outside of an aggregate."""
+
+    def bind(self, node: exp.Expr) -> Expression:
+        span = self.span(node)
+        if (function := BINARY.get(type(node))) is not None:
+            operands = [node.this, node.expression]
+            return self.call(function, [self.bind(o) for o in operands], operands, span)
+        match node:
+            case exp.Column() | exp.Identifier():
+                return self._column(node, span)
+            case exp.Literal():
+                return (
+                    Literal(node.name, Type.STRING) if node.is_string else number(node.name, span)
+                )
+            case exp.Null():
+                return Literal(None, Type.STRING)
+            case exp.Boolean():
+                return Literal(bool(node.this), Type.BOOLEAN)
+            case exp.Paren():
+                return self.bind(node.this)
+            case exp.Interval():
+                return interval(node.name, node.text("unit"), span)
+            case exp.Cast():
+                return self._cast(node, span)
+            case exp.Anonymous():
+                return self._function(node, span)
+            case exp.Subquery() | exp.Select() | exp.SetOperation() | exp.Exists():
+                raise BindError(
+                    "a sub-query cannot stand here", span=span,
+                    remedy="put it into FROM, or after NOT EXISTS or NOT IN in WHERE",
+                )  # fmt: skip
+        return self._predicate_or_form(node, span)
+
+    def condition(self, node: exp.Expr) -> Expression:
+        """An expression that must be BOOLEAN."""
+        bound = self.bind(node)
+        if bound.type is not Type.BOOLEAN:
+            raise BindError(
+                span=self.span(node), expected=f"a condition in {self.clause}",
+                found=f"a value of type {bound.type.value}",
+            )  # fmt: skip
+        return bound
+
+    def span(self, node: exp.Expr) -> Span:
+        return span_of(node, self.source)
+
+    def call(
+        self, function: str, args: Sequence[Expression], nodes: Sequence[exp.Expr], span: Span
+    ) -> Expression:
+        """A typed call; constants take the type of their neighbours first."""
+        spans = [self.span(n) for n in nodes]
+        arguments = list(args)
+        if function not in ("and", "or", "not", "case", "date_trunc", "is_null"):
+            arguments = fitted(arguments, spans)
+        elif function in ("and", "or", "not"):
+            arguments = [_null_as(a, Type.BOOLEAN) for a in arguments]
+        description = FUNCTIONS[function]
+        kinds = [a.type for a in arguments]
+        result = description.rule(kinds)
+        if result is None:
+            shown = SYMBOLS.get(function, function.upper() if function in FUNCTIONS else function)
+            raise BindError(
+                f"{shown} does not take these types", span=span, expected=description.takes,
+                found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds),
+            )  # fmt: skip
+        if function in ("coalesce", "greatest", "least", "nullif"):
+            arguments = [coerced(a, result, s) for a, s in zip(arguments, spans, strict=True)]
+        elif function in ("eq", "ne", "lt", "le", "gt", "ge", "in"):
+            target = common(kinds)
+            if target is Type.TIMESTAMP:
+                arguments = [coerced(a, target, s) for a, s in zip(arguments, spans, strict=True)]
+        elif result is Type.TIMESTAMP or Type.DATE in kinds:
+            arguments = [
+                coerced(a, Type.TIMESTAMP, span) if a.type is Type.DATE else a for a in arguments
+            ]
+        return Call(function, tuple(arguments), result)
+
+    def _column(self, node: exp.Column | exp.Identifier, span: Span) -> Expression:
+        name, qualifier, quoted = node.name, None, bool(node.args.get("quoted"))
+        if isinstance(node, exp.Column):
+            if isinstance(node.this, exp.Star):
+                self._refuse("*", span)
+            qualifier, quoted = node.table or None, bool(node.this.args.get("quoted"))
+        if quoted and qualifier is None and not self.scope.find(name):
+            # The STREAM prototype writes strings in double quotes.
+            return Literal(name, Type.STRING)
+        column = self.scope.resolve(name, qualifier, span)
+        self.seen[column.index] = span
+        return column
+
+    def _function(self, node: exp.Anonymous, span: Span) -> Expression:
+        name = node.name.lower()
+        if name in AGGREGATES:
+            return self._aggregate(node, AGGREGATES[name], span)
+        name = SYNONYMS.get(name, name)
+        if name not in FUNCTIONS or name in OPERATORS_ONLY:
+            known = [*(f for f in FUNCTIONS if f not in OPERATORS_ONLY), *SYNONYMS, *AGGREGATES]
+            raise BindError(
+                f"there is no function {node.name}", span=span,
+                remedy=did_you_mean(node.name, known) if known else "",
+            )  # fmt: skip
+        description, nodes = FUNCTIONS[name], node.expressions
+        if len(nodes) < description.least or len(nodes) > (description.most or len(nodes)):
+            raise BindError(
+                f"wrong number of arguments for {node.name}", span=span,
+                expected=description.takes, found=f"{len(nodes)} arguments",
+            )  # fmt: skip
+        args = [self.bind(n) for n in nodes]
+        if name == "date_trunc":
+            unit = args[0]
+            if not isinstance(unit, Literal) or str(unit.value).lower() not in TRUNCATIONS:
+                raise BindError(
+                    span=self.span(nodes[0]), expected="a unit in quotes", found="something else",
+                    remedy="write one of " + ", ".join(TRUNCATIONS),
+                )  # fmt: skip
+            args[0] = Literal(str(unit.value).lower(), Type.STRING)
+        return self.call(name, args, nodes, span)
+
+    def _aggregate(self, node: exp.Anonymous, function: str, span: Span) -> Expression:
+        if self.aggregates is None:
+            raise BindError(
+                f"an aggregate cannot stand in {self.clause}", span=span,
+                remedy="use HAVING, or compute it in a sub-query"
+                if self.clause == "WHERE" else "compute it in a sub-query",
+            )  # fmt: skip
+        inner = ExpressionBinder(self.scope, self.source, f"the argument of {function}")
+        return self.aggregates.add(node, function, inner.bind, span)
+
+    def _cast(self, node: exp.Cast, span: Span) -> Expression:
+        name = node.to.sql().split("(")[0].upper()
+        synonyms = {"TIMESTAMPTZ": "TIMESTAMP", "DATETIME": "TIMESTAMP", "FLOAT8": "DOUBLE"}
+        target = TYPES.get(synonyms.get(name, name))
+        if target is None:
+            raise BindError(span=span, expected="a type that CQL has", found=name,
+                            remedy=did_you_mean(name, TYPES))  # fmt: skip
+        inner = self.bind(node.this)
+        if isinstance(inner, Literal):
+            folded = coerced(inner, target, span)
+            if isinstance(folded, Literal):
+                return folded
+        if not _castable(inner.type, target):
+            raise BindError(
+                f"{inner.type.value} cannot be cast to {target.value}", span=span
+            )
+        function = "try_cast" if isinstance(node, exp.TryCast) else "cast"
+        return inner if inner.type is target else Call(function, (inner,), target)
+
+    def _predicate_or_form(self, node: exp.Expr, span: Span) -> Expression:
+        match node:
+            case exp.Not():
+                return self.call("not", [self.bind(node.this)], [node.this], span)
+            case exp.Neg():
+                inner = self.bind(node.this)
+                if isinstance(inner, Literal) and isinstance(inner.value, int | float):
+                    return Literal(-inner.value, inner.type)
+                return self.call("negate", [inner], [node.this], span)
+            case exp.Is():
+                return self._is(node, span)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                return self._distinct_from(node, span)
+            case exp.Between():
+                low, high = node.args["low"], node.args["high"]
+                value = self.bind(node.this)
+                at_least = self.call("ge", [value, self.bind(low)], [node.this, low], span)
+                at_most = self.call("le", [value, self.bind(high)], [node.this, high], span)
+                return Call("and", (at_least, at_most), Type.BOOLEAN)
+            case exp.In():
+                return self._in(node, span)
+            case exp.Case() | exp.If():
+                return self._case(node, span)
+            case exp.Extract():
+                part = node.name.upper()
+                part = PARTS.get(part, part.lower())
+                if f"extract_{part}" not in FUNCTIONS:
+                    names = [f.removeprefix("extract_") for f in FUNCTIONS if "extract_" in f]
+                    raise BindError(f"there is no {part.upper()} to extract", span=span,
+                                    remedy=did_you_mean(part, names))  # fmt: skip
+                return self.call(
+                    f"extract_{part}", [self.bind(node.expression)], [node.expression], span
+                )
+            case exp.Substring():
+                parts = [node.this, node.args.get("start"), node.args.get("length")]
+                nodes = [p for p in parts if p is not None]
+                return self.call("substring", [self.bind(n) for n in nodes], nodes, span)
+            case exp.StrPosition():
+                nodes = [node.this, node.args["substr"]]
+                return self.call("strpos", [self.bind(n) for n in nodes], nodes, span)
+        return self._refuse(node.key.upper(), span)
+
+    def _is(self, node: exp.Is, span: Span) -> Expression:
+        value = self.bind(node.this)
+        match node.expression:
+            case exp.Null():
+                return Call("is_null", (value,), Type.BOOLEAN)
+            case exp.Boolean():
+                truth = Literal(bool(node.expression.this), Type.BOOLEAN)
+                equal = self.call("eq", [value, truth], [node.this, node.expression], span)
+                return Call("coalesce", (equal, Literal(False, Type.BOOLEAN)), Type.BOOLEAN)
+        return self._refuse("this form of IS", span)
+
+    def _distinct_from(self, node: exp.Binary, span: Span) -> Expression:
+        nodes = [node.this, node.expression]
+        left, right = fitted([self.bind(n) for n in nodes], [self.span(n) for n in nodes])
+        equal = self.call("eq", [left, right], nodes, span)
+        nulls = (Call("is_null", (left,), Type.BOOLEAN), Call("is_null", (right,), Type.BOOLEAN))
+        same = Call("case", (
+            Call("and", nulls, Type.BOOLEAN), Literal(True, Type.BOOLEAN),
+            Call("or", nulls, Type.BOOLEAN), Literal(False, Type.BOOLEAN), equal,
+        ), Type.BOOLEAN)  # fmt: skip
+        return same if isinstance(node, exp.NullSafeEQ) else Call("not", (same,), Type.BOOLEAN)
+
+    def _in(self, node: exp.In, span: Span) -> Expression:
+        if node.args.get("query") is not None:
+            raise BindError(
+                "IN with a sub-query cannot stand here", span=span,
+                remedy="write it as a join; only NOT IN may have a sub-query, as a part of WHERE",
+            )  # fmt: skip
+        choices = node.expressions
+        bound = self.call(
+            "in", [self.bind(n) for n in (node.this, *choices)], [node.this, *choices], span
+        )
+        assert isinstance(bound, Call)
+        if all(isinstance(a, Literal) for a in bound.args[1:]):
+            return bound
+        tests = [Call("eq", (bound.args[0], a), Type.BOOLEAN) for a in bound.args[1:]]
+        result = tests[0]
+        for test in tests[1:]:
+            result = Call("or", (result, test), Type.BOOLEAN)
+        return result
+
+    def _case(self, node: exp.Expr, span: Span) -> Expression:
+        branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
+        subject = node.this if isinstance(node, exp.Case) else None
+        conditions: list[Expression] = []
+        value_nodes: list[exp.Expr] = []
+        for branch in branches:
+            test = branch.this
+            if subject is not None:
+                both = [self.bind(subject), self.bind(test)]
+                conditions.append(self.call("eq", both, [subject, test], self.span(test)))
+            else:
+                conditions.append(self.condition(test))
+            value_nodes.append(branch.args["true"])
+        otherwise = node.args.get("default") or node.args.get("false")
+        values = [self.bind(n) for n in value_nodes]
+        values.append(self.bind(otherwise) if otherwise else Literal(None, Type.STRING))
+        spans = [self.span(n) for n in value_nodes] + [self.span(otherwise) if otherwise else span]
+        values = fitted(values, spans)
+        kind = common([v.type for v in values])
+        if kind is None:
+            found = " and ".join(dict.fromkeys(v.type.value for v in values))
+            raise BindError(span=span, expected="values of one type in CASE", found=found)
+        values = [coerced(v, kind, s) for v, s in zip(values, spans, strict=True)]
+        args = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
+        return Call("case", (*args, values[-1]), kind)
+
+    def _refuse(self, what: str, span: Span) -> NoReturn:
+        words = {"WINDOW": "OVER", "DISTINCT": "DISTINCT", "BRACKET": "an index in brackets",
+                 "PROPERTYEQ": ":=", "LAMBDA": "->", "TUPLE": "a row of values"}  # fmt: skip
+        raise BindError(
+            f"{words.get(what, what)} cannot stand in {self.clause}", span=span,
+            remedy="bound the input with a window in FROM instead" if what == "WINDOW" else "",
+        )  # fmt: skip
+
+
+def _null_as(expression: Expression, kind: Type) -> Expression:
+    if isinstance(expression, Literal) and expression.value is None:
+        return Literal(None, kind)
+    return expression
+
+
+def _castable(source: Type, target: Type) -> bool:
+    if Type.INTERVAL in (source, target):
+        return False
+    if source is target or Type.STRING in (source, target):
+        return True
+    times = {Type.TIMESTAMP, Type.DATE}
+    return (source in times) == (target in times)
+
+
+def _cast_hint(kinds: Sequence[Type]) -> str:
+    """What to write when a string meets something else."""
+    other = [k for k in kinds if k is not Type.STRING]
+    if other and len(other) < len(kinds):
+        return f"cast one side, as in CAST(... AS {other[0].value})"
+    return ""

@@ -1,0 +1,104 @@
+"""Constants, and values taken from one type to another."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from windrow.core.errors import BindError, Span
+from windrow.core.schema import Type
+from windrow.core.time import MICROSECONDS
+from windrow.cql.windows import UNIT_OF
+from windrow.plan.expressions import Call, Expression, Literal
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def number(text: str, span: Span) -> Literal:
+    """An INT if it fits into 32 bits, a BIGINT if into 64, a DOUBLE if it has a fraction."""
+    if not text.isdigit():
+        return Literal(float(text), Type.DOUBLE)
+    value = int(text)
+    if value >= 2**63:
+        raise BindError(
+            span=span, expected="a number of at most 64 bits", found=text,
+            remedy="write it with a decimal point to make it a DOUBLE",
+        )  # fmt: skip
+    return Literal(value, Type.INT if value < 2**31 else Type.BIGINT)
+
+
+def timestamp(text: str, span: Span | None) -> int:
+    """ISO 8601 text as microseconds since 1970; a time without a zone is UTC."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise BindError(
+            span=span, expected="a TIMESTAMP such as '2024-05-01 12:00:00'", found=f"'{text}'"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - EPOCH) // MICROSECOND
+
+
+def day(text: str, span: Span | None) -> int:
+    """ISO 8601 text as days since 1970."""
+    try:
+        return (date.fromisoformat(text.strip()) - EPOCH.date()).days
+    except ValueError:
+        raise BindError(
+            span=span, expected="a DATE such as '2024-05-01'", found=f"'{text}'"
+        ) from None
+
+
+def interval(amount: str, unit: str, span: Span) -> Literal:
+    """``INTERVAL '5' MINUTE`` as microseconds."""
+    known = UNIT_OF.get(unit.upper())
+    try:
+        value = Decimal(amount) * MICROSECONDS[known or ""]
+    except (ArithmeticError, KeyError):
+        raise BindError(
+            span=span, expected="an INTERVAL such as INTERVAL 5 MINUTES",
+            found=f"{amount} {unit}".strip(),
+        ) from None  # fmt: skip
+    return Literal(int(value), Type.INTERVAL)
+
+
+def coerced(expression: Expression, target: Type, span: Span | None) -> Expression:
+    """The expression as a value of ``target``: a constant is converted now, the rest is cast."""
+    if expression.type is target:
+        return expression
+    if isinstance(expression, Literal):
+        value = expression.value
+        if value is None:
+            return Literal(None, target)
+        if isinstance(value, str) and target is Type.TIMESTAMP:
+            return Literal(timestamp(value, span), target)
+        if isinstance(value, str) and target is Type.DATE:
+            return Literal(day(value, span), target)
+        if isinstance(value, int) and expression.type.integral:
+            if target in (Type.DOUBLE, Type.FLOAT):
+                return Literal(float(value), target)
+            if target is Type.BIGINT:
+                return Literal(value, target)
+    return Call("cast", (expression,), target)
+
+
+def fitted(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
+    """Constants given the type that their neighbours have: NULL, and times written as strings."""
+    typed = [a.type for a in arguments if not (isinstance(a, Literal) and a.value is None)]
+    lead = next((t for t in typed if t in (Type.TIMESTAMP, Type.DATE)), None)
+    lead = lead or next(iter(typed), None)
+    if lead is None:
+        return arguments
+    result = []
+    for argument, span in zip(arguments, spans, strict=True):
+        constant = isinstance(argument, Literal)
+        if constant and (
+            argument.value is None  # type: ignore[union-attr]
+            or (argument.type is Type.STRING and lead in (Type.TIMESTAMP, Type.DATE))
+        ):
+            result.append(coerced(argument, lead, span))
+        else:
+            result.append(argument)
+    return result

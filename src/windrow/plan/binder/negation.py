@@ -1,0 +1,105 @@
+"""NOT EXISTS and NOT IN: parts of WHERE that become negations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import expressions as exp
+
+from windrow.core.errors import BindError, Span
+from windrow.cql.lower import lower
+from windrow.cql.positions import span_of
+from windrow.cql.tree import Select
+from windrow.plan.binder.context import Context
+from windrow.plan.binder.expressions import ExpressionBinder
+from windrow.plan.binder.scope import Scope
+from windrow.plan.binder.tables import bind_tables, join_tables, refuse_internal
+from windrow.plan.expressions import Expression, conjunction, shifted
+from windrow.plan.joining import joined, side_of
+from windrow.plan.nodes import Negation, NegationForm, Node, Selection
+
+
+@dataclass(frozen=True)
+class NegatedQuery:
+    """A part of WHERE that is NOT EXISTS (query), or value NOT IN (query)."""
+
+    query: exp.Expr
+    value: exp.Expr | None
+    span: Span
+
+
+def split(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of a conjunction, as they stand in the text."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.And):
+        return [*split(node.this), *split(node.expression)]
+    return [node]
+
+
+def negated_query(part: exp.Expr, source: str) -> NegatedQuery | None:
+    """The negated sub-query that a part of WHERE is, if it is one."""
+    if not isinstance(part, exp.Not):
+        return None
+    inner = part.this
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    span = span_of(part, source)
+    if isinstance(inner, exp.Exists):
+        return NegatedQuery(inner.this, None, span)
+    if isinstance(inner, exp.In) and inner.args.get("query") is not None:
+        return NegatedQuery(inner.args["query"], inner.this, span)
+    return None
+
+
+def bind_negation(plan: Node, scope: Scope, negated: NegatedQuery, context: Context) -> Node:
+    """``plan`` less the tuples that the sub-query matches."""
+    query = lower(negated.query, context.source)
+    if negated.value is not None:
+        binder = ExpressionBinder(scope, context.source, "NOT IN")
+        value = binder.bind(negated.value)
+        right = context.bind_query(query, context)
+        if len(right.schema) != 1:
+            raise BindError(
+                span=negated.span, expected="one column in the sub-query of NOT IN",
+                found=f"{len(right.schema)}",
+            )  # fmt: skip
+        other = shifted(Scope(right.schema).column(0), len(plan.schema))
+        nodes = [negated.value, negated.query]
+        test = binder.call("eq", [value, other], nodes, negated.span)
+        return _negation(plan, right, [test], NegationForm.NOT_IN, negated.span)
+    if not isinstance(query, Select) or query.group_by or query.having or query.limit:
+        right = context.bind_query(query, context)
+        return _negation(plan, right, [], NegationForm.NOT_EXISTS, negated.span)
+    return _correlated(plan, scope, query, context, negated.span)
+
+
+def _correlated(plan: Node, scope: Scope, query: Select, context: Context, span: Span) -> Node:
+    """The sub-query may name columns of the outer query in its conditions."""
+    tables = bind_tables(query.tables, context)
+    refuse_internal(tables, "NOT EXISTS", span)
+    inner = tables[0].schema
+    for table in tables[1:]:
+        inner = inner + table.schema
+    width = len(scope.schema)
+    whole = Scope(scope.schema + inner, inner_from=width)
+    binder = ExpressionBinder(whole, context.source, "WHERE")
+    nodes = [t.on for t in query.tables if t.on is not None]
+    nodes += [query.where] if query.where is not None else []
+    conditions = [binder.condition(part) for node in nodes for part in split(node)]
+    crossing, own = [], []
+    for condition in conditions:
+        local = not side_of(condition, width).left
+        (own if local else crossing).append(condition)
+    right, rest = join_tables(tables, [shifted(c, -width) for c in own])
+    predicate = conjunction(rest)
+    if predicate is not None:
+        right = Selection(right, predicate, span=span)
+    return _negation(plan, right, crossing, NegationForm.NOT_EXISTS, span)
+
+
+def _negation(
+    left: Node, right: Node, conditions: list[Expression], form: NegationForm, span: Span
+) -> Node:
+    join = joined(left, right, conditions)
+    return Negation(left, right, join.left_keys, join.right_keys, form, join.residual, span=span)

@@ -1,0 +1,170 @@
+"""Whole queries: blocks, UNION and EXCEPT, relation-to-stream forms, EVERY."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from math import gcd
+
+from windrow.core.errors import BindError, Span
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Schema, Type
+from windrow.core.time import Clock
+from windrow.cql.tree import EveryOf, Query, Select, SetOperation, StreamOf
+from windrow.plan.binder.context import Context, clock_of, projected
+from windrow.plan.binder.select import bind_select
+from windrow.plan.binder.windows import in_ticks, window_spec
+from windrow.plan.expressions import Call, Column, Expression, Named
+from windrow.plan.functions import common
+from windrow.plan.nodes import (
+    Every,
+    Negation,
+    NegationForm,
+    Node,
+    OutputWindow,
+    StreamKind,
+    ToStream,
+    Union,
+    Window,
+    walk,
+)
+from windrow.plan.windows import RangeWindow
+
+
+def bind_query(query: Query, context: Context) -> Node:
+    """The logical plan of a query, as written: no rule has been applied to it."""
+    match query:
+        case Select():
+            plan = bind_select(query, context)
+        case SetOperation():
+            plan = _set_operation(query, context)
+        case StreamOf():
+            plan = _stream_of(query, context, None)
+        case EveryOf():
+            plan = _every(query, context)
+    clock_of(plan, query.span)
+    return plan
+
+
+def _set_operation(query: SetOperation, context: Context) -> Node:
+    left, right = bind_query(query.left, context), bind_query(query.right, context)
+    if len(left.schema) != len(right.schema):
+        raise BindError(
+            f"both sides of {query.operator} must have the same number of columns",
+            span=query.right.span,
+            expected=f"{len(left.schema)} columns",
+            found=f"{len(right.schema)}",
+        )
+    kinds = _common_types(left.schema, right.schema, query)
+    left, right = _cast_to(left, kinds), _cast_to(right, kinds)
+    if query.operator == "UNION":
+        branches = (*_branches(left), *_branches(right))
+        return Union(branches, span=query.span)
+    columns = tuple(Column(i, f.name, f.type) for i, f in enumerate(left.schema))
+    others = tuple(Column(i, f.name, f.type) for i, f in enumerate(right.schema))
+    return Negation(left, right, columns, others, NegationForm.EXCEPT, span=query.span)
+
+
+def _branches(plan: Node) -> tuple[Node, ...]:
+    """A union of unions is one union."""
+    return plan.branches if isinstance(plan, Union) else (plan,)
+
+
+def _common_types(left: Schema, right: Schema, query: SetOperation) -> tuple[Type, ...]:
+    kinds = []
+    for position, (one, other) in enumerate(zip(left, right, strict=True)):
+        kind = common((one.type, other.type))
+        if kind is None:
+            raise BindError(
+                f"column {position + 1} of {query.operator} has two types",
+                span=query.right.span,
+                expected=one.type.value,
+                found=other.type.value,
+                remedy="cast one of them",
+            )
+        kinds.append(kind)
+    return tuple(kinds)
+
+
+def _cast_to(plan: Node, kinds: tuple[Type, ...]) -> Node:
+    if all(f.type is kind for f, kind in zip(plan.schema, kinds, strict=True)):
+        return plan
+    columns = []
+    for index, (field, kind) in enumerate(zip(plan.schema, kinds, strict=True)):
+        value: Expression = Column(index, field.name, field.type)
+        if field.type is not kind:
+            value = Call("cast", (value,), kind)
+        columns.append(Named(field.name, value, field.qualifier))
+    return projected(plan, tuple(columns), plan.span)
+
+
+def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
+    inner = query.query
+    if isinstance(inner, EveryOf) and query.kind.startswith("RSTREAM"):
+        plan = bind_query(inner.query, context)
+        every = _period(inner, plan)
+    else:
+        plan = bind_query(inner, context)
+    clock = clock_of(plan, query.span) or Clock.INTEGER
+    if query.kind == "WSTREAM":
+        if query.window is None:
+            raise BindError(
+                span=query.span, expected="a window after WSTREAM(...)", found="none",
+                remedy="write WSTREAM(...)[ROWS 10], say",
+            )  # fmt: skip
+        spec = window_spec(query.window, clock, plan.schema)
+        return OutputWindow(plan, spec, span=query.span)
+    if query.window is not None:
+        raise BindError(
+            f"{query.kind} takes no window after it", span=query.window.span,
+            remedy="only WSTREAM does",
+        )  # fmt: skip
+    if query.kind == "WSTREAM-RESTORE":
+        raise BindError(
+            "there is no WSTREAM-RESTORE", span=query.span, remedy="use ISTREAM-RESTORE"
+        )
+    kind = StreamKind(query.kind)
+    if kind is StreamKind.DSTREAM and plan.pattern is UpdatePattern.MONOTONIC:
+        raise BindError(
+            "DSTREAM can never speak here, because nothing is ever withdrawn from an unbounded "
+            "stream",
+            span=query.span,
+            remedy="bound a stream in FROM with a window, as in [RANGE 1 MINUTE]",
+        )
+    if kind in (StreamKind.RSTREAM, StreamKind.RSTREAM_RESTORE):
+        rhythm = every or _rhythm(plan, clock, query.span)
+        return ToStream(plan, kind, rhythm, span=query.span)
+    return ToStream(plan, kind, span=query.span)
+
+
+def _rhythm(plan: Node, clock: Clock, span: Span) -> int:
+    """How often RSTREAM speaks if nobody said: at every tick, or at every slide."""
+    if clock is Clock.INTEGER:
+        return 1
+    slides = [
+        n.spec.slide
+        for n in walk(plan)
+        if isinstance(n, Window) and isinstance(n.spec, RangeWindow) and n.spec.slide
+    ]
+    if not slides:
+        raise BindError(
+            "RSTREAM on a TIMESTAMP clock would speak every microsecond", span=span,
+            expected="a rhythm", found="none",
+            remedy="write SLIDE in a window, or EVERY 1 SECOND after the query",
+        )  # fmt: skip
+    return reduce(gcd, slides)
+
+
+def _every(query: EveryOf, context: Context) -> Node:
+    inner = query.query
+    if isinstance(inner, StreamOf) and inner.kind.startswith("RSTREAM"):
+        probe = replace(inner, kind="ISTREAM")
+        return _stream_of(inner, context, _period(query, bind_query(probe, context)))
+    if isinstance(inner, StreamOf) and inner.kind != "WSTREAM":
+        return _stream_of(replace(inner, query=replace(query, query=inner.query)), context, None)
+    plan = bind_query(inner, context)
+    return Every(plan, _period(query, plan), span=query.period.span)
+
+
+def _period(query: EveryOf, plan: Node) -> int:
+    return in_ticks(query.period, clock_of(plan, query.span) or Clock.INTEGER, "EVERY")

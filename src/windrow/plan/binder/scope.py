@@ -1,0 +1,80 @@
+"""Which columns an expression can name, and what to say when it names none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from windrow.core.errors import BindError, Span
+from windrow.core.schema import Schema
+from windrow.plan.expressions import Column
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A remedy that names what was probably meant, or what there is to choose from."""
+    names = list(dict.fromkeys(known))
+    by_lower = {n.lower(): n for n in names}
+    near = get_close_matches(name.lower(), list(by_lower), 1, 0.6)
+    if near:
+        return f"did you mean {by_lower[near[0]]}?"
+    if not names:
+        return ""
+    shown = ", ".join(names[:8])
+    return f"there is {shown}{', ...' if len(names) > 8 else ''}"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns of FROM under the names of their tables, in the order of the joined row.
+
+    In a sub-query that sees the outer query's columns too, those from ``inner_from`` on are its
+    own, and hide outer ones of the same name.
+    """
+
+    schema: Schema
+    inner_from: int = 0
+
+    def find(self, name: str, qualifier: str | None = None) -> tuple[int, ...]:
+        """The places of all columns that the name can mean; case makes no difference."""
+        found = tuple(
+            index
+            for index, field in enumerate(self.schema)
+            if field.name.lower() == name.lower()
+            and (
+                qualifier is None
+                or (field.qualifier is not None and field.qualifier.lower() == qualifier.lower())
+            )
+        )
+        return tuple(i for i in found if i >= self.inner_from) or found
+
+    def column(self, index: int) -> Column:
+        field = self.schema[index]
+        return Column(index, field.name, field.type)
+
+    def qualifiers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(f.qualifier for f in self.schema if f.qualifier))
+
+    def resolve(self, name: str, qualifier: str | None, span: Span) -> Column:
+        """The one column that is meant; BindError if there is none, or more than one."""
+        found = self.find(name, qualifier)
+        if len(found) == 1:
+            return self.column(found[0])
+        if found:
+            names = " or ".join(str(self.schema[i]) for i in found)
+            raise BindError(f"the column {name} is ambiguous", span=span, remedy=f"write {names}")
+        if qualifier is not None and qualifier.lower() not in map(str.lower, self.qualifiers()):
+            raise BindError(
+                f"no table here is called {qualifier}",
+                span=span,
+                remedy=did_you_mean(qualifier, self.qualifiers()),
+            )
+        candidates = [
+            f.name
+            for f in self.schema
+            if qualifier is None or (f.qualifier or "").lower() == qualifier.lower()
+        ]
+        where = f" in {qualifier}" if qualifier else ""
+        raise BindError(
+            f"there is no column {name}{where}", span=span, remedy=did_you_mean(name, candidates)
+        )

@@ -1,0 +1,155 @@
+"""FROM: each table a plan under its name, all of them one left-deep join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.core.errors import BindError, NotExecutableError, Span
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+from windrow.cql.tree import Name, Table, WindowClause
+from windrow.plan.binder.context import Context, called, clock_of
+from windrow.plan.binder.scope import did_you_mean
+from windrow.plan.binder.windows import window_spec
+from windrow.plan.catalog import (
+    QueryDeclaration,
+    RelationDeclaration,
+    StreamDeclaration,
+    ViewDeclaration,
+)
+from windrow.plan.expressions import Expression, columns_of
+from windrow.plan.joining import joined
+from windrow.plan.nodes import AppendOnly, Node, RelationScan, StreamScan, Window
+from windrow.plan.windows import UnboundedWindow
+
+
+@dataclass(frozen=True)
+class BoundTable:
+    """A table of FROM; ``internal`` is None if it has no window of its own."""
+
+    plan: Node
+    name: str | None
+    internal: bool | None
+    span: Span
+
+    @property
+    def schema(self) -> Schema:
+        return self.plan.schema.requalified(self.name)
+
+
+def bind_tables(tables: Sequence[Table], context: Context) -> tuple[BoundTable, ...]:
+    """All tables of a FROM; BindError if two have the same name."""
+    bound: list[BoundTable] = []
+    for table in tables:
+        entry = _bind_table(table, context)
+        taken = [b.name.lower() for b in bound if b.name]
+        if entry.name and entry.name.lower() in taken:
+            raise BindError(
+                f"two tables here are called {entry.name}", span=entry.span,
+                remedy="give one of them another name with AS",
+            )  # fmt: skip
+        bound.append(entry)
+    return tuple(bound)
+
+
+def _bind_table(table: Table, context: Context) -> BoundTable:
+    if isinstance(table.source, Name):
+        plan = named_plan(table.source, context)
+        name: str | None = table.source.text
+    else:
+        plan, name = context.bind_query(table.source, context), None
+    name = table.alias.text if table.alias else name
+    if table.window is not None:
+        plan = _windowed(plan, table.window, table)
+    internal = table.window.internal if table.window else None
+    return BoundTable(called(plan, name), name, internal, table.span)
+
+
+def named_plan(name: Name, context: Context) -> Node:
+    """The plan that a name in FROM stands for."""
+    declaration = context.catalog.find(name.text)
+    match declaration:
+        case StreamDeclaration():
+            return StreamScan(
+                declaration.name, declaration.schema, declaration.clock, span=name.span
+            )
+        case RelationDeclaration():
+            return RelationScan(
+                declaration.name, declaration.schema, declaration.retroactive, span=name.span
+            )
+        case ViewDeclaration():
+            return declaration.plan
+        case QueryDeclaration():
+            raise BindError(
+                f"{name.text} is a query, which cannot be read", span=name.span,
+                remedy=f"declare {name.text} with CREATE VIEW to read it here",
+            )  # fmt: skip
+    readable = (StreamDeclaration, RelationDeclaration, ViewDeclaration)
+    known = [d.name for d in context.catalog.declarations.values() if isinstance(d, readable)]
+    raise BindError(
+        f"there is no stream, relation or view called {name.text}", span=name.span,
+        remedy=did_you_mean(name.text, known) or "declare it first",
+    )  # fmt: skip
+
+
+def _windowed(plan: Node, clause: WindowClause, table: Table) -> Node:
+    what = table.source.text if isinstance(table.source, Name) else "this sub-query"
+    if isinstance(plan, RelationScan):
+        raise BindError(
+            f"{what} is a relation, and only a stream takes a window", span=clause.span,
+            remedy="take the window away",
+        )  # fmt: skip
+    if plan.pattern is not UpdatePattern.MONOTONIC:
+        raise BindError(
+            f"{what} withdraws results (its update pattern is {plan.pattern.name}), "
+            "so it is a relation and takes no window",
+            span=clause.span,
+            remedy="take the window away, or make it a stream with ISTREAM(...)",
+        )
+    spec = window_spec(clause, clock_of(plan, table.span) or Clock.INTEGER, plan.schema)
+    if isinstance(spec, UnboundedWindow):
+        return plan
+    return Window(plan, spec, span=clause.span)
+
+
+def join_tables(
+    tables: Sequence[BoundTable], conditions: Sequence[Expression]
+) -> tuple[Node, tuple[Expression, ...]]:
+    """A left-deep join in the order of FROM, and the conditions that concern one table only."""
+    plan, rest = tables[0].plan, list(conditions)
+    for table in tables[1:]:
+        left, width = len(plan.schema), len(plan.schema) + len(table.plan.schema)
+        usable = []
+        for condition in list(rest):
+            indexes = [c.index for c in columns_of(condition)]
+            if indexes and max(indexes) < width and min(indexes) < left <= max(indexes):
+                usable.append(condition)
+                rest.remove(condition)
+        plan = joined(plan, table.plan, usable, table.span)
+        clock_of(plan, table.span)
+    return plan, tuple(rest)
+
+
+def append_only(plan: Node, tables: Sequence[BoundTable], span: Span) -> Node:
+    """What INTERNAL windows make of a block; mixing them with others has no meaning yet."""
+    flags = {t.internal for t in tables if t.internal is not None}
+    if flags == {True, False}:
+        outside = next(t for t in tables if t.internal is False)
+        raise NotExecutableError(
+            "a mix of INTERNAL and other windows", span=outside.span,
+            remedy="make all windows of this SELECT internal, or none",
+        )  # fmt: skip
+    return AppendOnly(plan, span=span) if flags == {True} else plan
+
+
+def refuse_internal(tables: Sequence[BoundTable], construct: str, span: Span) -> None:
+    """DISTINCT and negation have no monotonic form (Golab 2006, 3.3.2)."""
+    if any(t.internal for t in tables):
+        raise BindError(
+            f"{construct} cannot work over INTERNAL windows: results that are never withdrawn "
+            "would repeat, or go on after they stopped being true",
+            span=span,
+            remedy="take INTERNAL away",
+        )

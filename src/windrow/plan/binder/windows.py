@@ -1,0 +1,67 @@
+"""Window clauses in ticks."""
+
+from __future__ import annotations
+
+from windrow.core.errors import BindError
+from windrow.core.schema import Schema
+from windrow.core.time import FOREVER, MICROSECONDS, Clock, ticks
+from windrow.cql.tree import (
+    Duration,
+    NowClause,
+    RangeClause,
+    RowsClause,
+    UnboundedClause,
+    WindowClause,
+)
+from windrow.plan.binder.scope import Scope
+from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, UnboundedWindow, WindowSpec
+
+
+def in_ticks(duration: Duration, clock: Clock, what: str, least: int = 1) -> int:
+    """The duration on ``clock``; BindError if it is no whole number of ticks, or too small."""
+    if duration.unit is None:
+        whole = int(duration.amount)
+        count = whole if whole == duration.amount else None
+    else:
+        microseconds = duration.amount * MICROSECONDS[duration.unit]
+        whole = int(microseconds)
+        count = ticks(whole, clock) if whole == microseconds else None
+    found = f"{duration.amount} {duration.unit or 'ticks'}"
+    if count is None:
+        tick = "second" if clock is Clock.INTEGER else "microsecond"
+        raise BindError(
+            span=duration.span,
+            expected=f"a whole number of ticks for {what}",
+            found=found,
+            remedy=f"one tick of this stream's clock is one {tick}",
+        )
+    if count < least:
+        kind = "positive" if least == 1 else "not negative"
+        raise BindError(span=duration.span, expected=f"{what} that is {kind}", found=found)
+    if count >= FOREVER:
+        raise BindError(
+            span=duration.span, expected=f"{what} of less than 64 bits of ticks", found=found,
+            remedy="write UNBOUNDED for a window without an end",
+        )  # fmt: skip
+    return count
+
+
+def window_spec(clause: WindowClause, clock: Clock, schema: Schema) -> WindowSpec:
+    """What the clause says about a stream with these columns and this clock."""
+    match clause:
+        case NowClause():
+            return NowWindow(clause.internal)
+        case UnboundedClause():
+            return UnboundedWindow(clause.internal)
+        case RangeClause():
+            length = in_ticks(clause.length, clock, "RANGE")
+            slide = in_ticks(clause.slide, clock, "SLIDE") if clause.slide else None
+            return RangeWindow(length, slide, clause.internal)
+        case RowsClause():
+            if clause.count < 1:
+                raise BindError(
+                    span=clause.span, expected="at least one row", found=f"ROWS {clause.count}"
+                )
+            scope = Scope(schema)
+            keys = tuple(scope.resolve(n.text, None, n.span).index for n in clause.partition_by)
+            return RowsWindow(clause.count, keys, clause.internal)

@@ -1,0 +1,191 @@
+"""Scalar and aggregate functions: which exist, and what type each gives.
+
+A rule takes the types of the arguments and returns the type of the result, or None if the
+function does not take such arguments. NULL literals have already taken a fitting type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from windrow.core.schema import Type
+
+Types = Sequence[Type]
+B, I, L, F, D = Type.BOOLEAN, Type.INT, Type.BIGINT, Type.FLOAT, Type.DOUBLE  # noqa: E741
+S, T, DATE, V = Type.STRING, Type.TIMESTAMP, Type.DATE, Type.INTERVAL
+TIMES = (T, DATE)
+
+
+@dataclass(frozen=True)
+class Function:
+    """``takes`` is how messages describe the arguments; ``most`` is None if there is no limit."""
+
+    takes: str
+    least: int
+    most: int | None
+    rule: Callable[[Types], Type | None]
+
+
+def common(types: Types) -> Type | None:
+    """The one type that values of all these types can be read as, or None."""
+    distinct = set(types)
+    if len(distinct) == 1:
+        return types[0]
+    if not distinct:
+        return None
+    if all(t.numeric for t in distinct):
+        if all(t.integral for t in distinct):
+            return L
+        return D
+    return T if distinct == {T, DATE} else None
+
+
+def _arithmetic(types: Types) -> Type | None:
+    if not all(t.numeric for t in types):
+        return None
+    return L if all(t.integral for t in types) else D
+
+
+def _add(types: Types) -> Type | None:
+    if set(types) in ({T, V}, {DATE, V}):
+        return T
+    return V if set(types) == {V} else _arithmetic(types)
+
+
+def _subtract(types: Types) -> Type | None:
+    match tuple(types):
+        case (Type.TIMESTAMP | Type.DATE, Type.TIMESTAMP | Type.DATE):
+            return L
+        case (Type.TIMESTAMP | Type.DATE, Type.INTERVAL):
+            return T
+        case (Type.INTERVAL, Type.INTERVAL):
+            return V
+    return _arithmetic(types)
+
+
+def _compare(types: Types) -> Type | None:
+    return B if common(types) is not None else None
+
+
+def _all(kind: Type, result: Type) -> Callable[[Types], Type | None]:
+    return lambda types: result if all(t is kind for t in types) else None
+
+
+def _same_number(types: Types) -> Type | None:
+    if not types[0].numeric or not all(t.integral for t in types[1:]):
+        return None
+    return types[0]
+
+
+def _doubles(types: Types) -> Type | None:
+    return D if all(t.numeric for t in types) else None
+
+
+def _string_then_integers(types: Types) -> Type | None:
+    return S if types[0] is S and all(t.integral for t in types[1:]) else None
+
+
+def _case(types: Types) -> Type | None:
+    conditions, values = types[0:-1:2], [*types[1:-1:2], types[-1]]
+    return common(values) if all(t is B for t in conditions) else None
+
+
+def _part_of_time(types: Types) -> Type | None:
+    return L if types[0] in TIMES else None
+
+
+def _negate(types: Types) -> Type | None:
+    return types[0] if types[0] is V else _arithmetic(types)
+
+
+def _truncated(types: Types) -> Type | None:
+    return T if types[0] is S and types[1] in TIMES else None
+
+
+def _like(types: Types) -> Type | None:
+    return B if tuple(types) == (S, S) else None
+
+
+_COMPARISON = Function("two values of comparable types", 2, 2, _compare)
+_ARITHMETIC = Function("two numbers", 2, 2, _arithmetic)
+_STRING = Function("a string", 1, 1, _all(S, S))
+_TWO_STRINGS = Function("two strings", 2, 2, _all(S, B))
+_PART = Function("a TIMESTAMP or DATE", 1, 1, _part_of_time)
+_REAL = Function("a number", 1, 1, _doubles)
+_CONDITIONS = Function("conditions", 2, None, _all(B, B))
+_ALIKE = Function("values of one type", 1, None, common)
+
+FUNCTIONS: Mapping[str, Function] = {
+    "add": Function("two numbers, or a TIMESTAMP and an INTERVAL", 2, 2, _add),
+    "subtract": Function("two numbers, or a TIMESTAMP and an INTERVAL", 2, 2, _subtract),
+    **dict.fromkeys(("multiply", "divide", "modulo"), _ARITHMETIC),
+    "negate": Function("a number", 1, 1, _negate),
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARISON),
+    "is_null": Function("a value", 1, 1, lambda _: B),
+    **dict.fromkeys(("and", "or"), _CONDITIONS),
+    "not": Function("a condition", 1, 1, _all(B, B)),
+    **dict.fromkeys(("like", "ilike"), Function("a string and a pattern", 2, 2, _like)),
+    "in": Function("a value and a list of such values", 2, None, _compare),
+    "case": Function("conditions, and values of one type", 3, None, _case),
+    **dict.fromkeys(("coalesce", "greatest", "least"), _ALIKE),
+    "nullif": Function("two values of one type", 2, 2, common),
+    **dict.fromkeys(("upper", "lower", "trim", "ltrim", "rtrim", "reverse"), _STRING),
+    "length": Function("a string", 1, 1, _all(S, L)),
+    "substring": Function("a string, a start and a length", 2, 3, _string_then_integers),
+    "concat": Function("strings", 1, None, _all(S, S)),
+    "replace": Function("three strings", 3, 3, _all(S, S)),
+    **dict.fromkeys(("starts_with", "ends_with", "contains"), _TWO_STRINGS),
+    **dict.fromkeys(("left", "right"), Function("a string and a number", 2, 2,
+                                                _string_then_integers)),
+    "strpos": Function("two strings", 2, 2, _all(S, L)),
+    "abs": Function("a number", 1, 1, _arithmetic),
+    "round": Function("a number and a number of digits", 1, 2, _same_number),
+    **dict.fromkeys(("floor", "ceil"), Function("a number", 1, 1, _same_number)),
+    **dict.fromkeys(("sqrt", "ln", "log10", "exp"), _REAL),
+    "power": Function("two numbers", 2, 2, _doubles),
+    "sign": Function("a number", 1, 1, _same_number),
+    **dict.fromkeys((f"extract_{part}" for part in (
+        "year", "month", "day", "hour", "minute", "second", "dow", "epoch")), _PART),
+    "date_trunc": Function("a unit in quotes and a TIMESTAMP", 2, 2, _truncated),
+}  # fmt: skip
+"""By the name that ``Call.function`` has; ``cast`` and ``try_cast`` are typed by their target."""
+
+SYNONYMS: Mapping[str, str] = {
+    "ceiling": "ceil", "pow": "power", "mod": "modulo", "substr": "substring", "len": "length",
+    "char_length": "length", "character_length": "length", "ucase": "upper", "lcase": "lower",
+    "startswith": "starts_with", "endswith": "ends_with", "prefix": "starts_with",
+    "suffix": "ends_with", "instr": "strpos", "position": "strpos", "ifnull": "coalesce",
+    "nvl": "coalesce", "log": "log10",
+    "year": "extract_year", "month": "extract_month", "day": "extract_day",
+    "hour": "extract_hour", "minute": "extract_minute", "second": "extract_second",
+    "dayofweek": "extract_dow", "dow": "extract_dow", "epoch": "extract_epoch",
+}  # fmt: skip
+"""Other names under which people write the functions above."""
+
+OPERATORS_ONLY = frozenset({
+    "add", "subtract", "multiply", "divide", "negate", "eq", "ne", "lt", "le", "gt", "ge",
+    "is_null", "and", "or", "not", "like", "ilike", "in", "case",
+})  # fmt: skip
+"""Written as operators or keywords, never as calls."""
+
+AGGREGATES: Mapping[str, str] = {
+    "count": "COUNT", "sum": "SUM", "avg": "AVG", "min": "MIN", "max": "MAX", "mean": "AVG",
+    "median": "MEDIAN", "quantile": "QUANTILE", "var": "VAR", "variance": "VAR",
+    "stddev": "STDDEV",
+}  # fmt: skip
+
+
+def aggregate_type(function: str, argument: Type | None) -> Type | None:
+    """The type of an aggregate's result; None if it does not take such an argument."""
+    if function == "COUNT":
+        return L
+    if argument is None:
+        return None
+    if function in ("MIN", "MAX"):
+        return argument if argument is not V else None
+    if not argument.numeric:
+        return None
+    if function == "SUM":
+        return L if argument.integral else D
+    return D

@@ -1,0 +1,89 @@
+"""Conditions of a join: which are equalities between the sides, and so keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.core.errors import Span
+from windrow.core.schema import Type
+from windrow.plan.expressions import (
+    Call,
+    Expression,
+    Literal,
+    columns_of,
+    conjunction,
+    conjuncts,
+    shifted,
+)
+from windrow.plan.functions import common
+from windrow.plan.nodes import Join, Node
+
+
+@dataclass(frozen=True)
+class Side:
+    """Whether an expression over the joined row uses only left columns, only right ones, or both."""
+
+    left: bool
+    right: bool
+
+
+def side_of(expression: Expression, width: int) -> Side:
+    """``width`` is the number of columns on the left."""
+    indexes = [c.index for c in columns_of(expression)]
+    return Side(any(i < width for i in indexes), any(i >= width for i in indexes))
+
+
+def as_key(condition: Expression, width: int) -> tuple[Expression, Expression] | None:
+    """The two sides of ``left expression = right expression``, each over its own row.
+
+    Both get the same type, so that equal keys have equal hashes.
+    """
+    if not isinstance(condition, Call) or condition.function != "eq":
+        return None
+    one, other = condition.args
+    if side_of(one, width) == Side(False, True):
+        one, other = other, one
+    if side_of(one, width) != Side(True, False) or side_of(other, width) != Side(False, True):
+        return None
+    kind = common((one.type, other.type))
+    if kind is None:
+        return None
+    return _typed(one, kind), _typed(shifted(other, -width), kind)
+
+
+def _typed(expression: Expression, kind: Type) -> Expression:
+    return expression if expression.type is kind else Call("cast", (expression,), kind)
+
+
+def joined(
+    left: Node, right: Node, conditions: Sequence[Expression], span: Span | None = None
+) -> Join:
+    """The join of two plans under conditions over the joined row."""
+    width = len(left.schema)
+    left_keys: list[Expression] = []
+    right_keys: list[Expression] = []
+    rest: list[Expression] = []
+    for condition in conditions:
+        key = as_key(condition, width)
+        if key is None:
+            rest.append(condition)
+        elif key not in zip(left_keys, right_keys, strict=True):
+            left_keys.append(key[0])
+            right_keys.append(key[1])
+    residual = conjunction(tuple(rest))
+    return Join(left, right, tuple(left_keys), tuple(right_keys), residual, span=span)
+
+
+def conditions_of(join: Join) -> tuple[Expression, ...]:
+    """All conditions of a join over its row, keys as equalities again."""
+    width = len(join.left.schema)
+    keys = tuple(
+        Call("eq", (one, shifted(other, width)), Type.BOOLEAN)
+        for one, other in zip(join.left_keys, join.right_keys, strict=True)
+    )
+    return keys + (conjuncts(join.residual) if join.residual is not None else ())
+
+
+def is_true(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is True
