@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from windrow.cli import demo as demonstration
 from windrow.cli.answers import print_report
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
 from windrow.cli.words import err, errors_in_words, out, read_script
+from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
 from windrow.plan.program import compile_script
 
@@ -87,8 +89,10 @@ def run(
     """
     settings = Settings(runner, master, checkpoint, quarantine, once, verbose)
     with errors_in_words(script, verbose=verbose):
-        catalog = compile_script(read_script(script)).catalog
-        _finish(execute(catalog, settings), settings)
+        compiled = compile_script(read_script(script))
+        _print_plans([request.query for request in compiled.explains])
+        if compiled.queries or not compiled.explains:
+            _finish(execute(compiled.catalog, settings), settings)
 
 
 @app.command()
@@ -100,8 +104,8 @@ def explain(script: Script, verbose: Verbose = False) -> None:
       windrow explain traffic.cql
     """
     with errors_in_words(script, verbose=verbose):
-        queries = compile_script(read_script(script)).catalog.queries
-        out().print("\n\n".join(explained(query).rstrip() for query in queries))
+        compiled = compile_script(read_script(script))
+        _print_plans([*compiled.queries, *(request.query for request in compiled.explains)])
 
 
 @app.command()
@@ -126,6 +130,11 @@ def demo(
     with errors_in_words(verbose=verbose):
         catalog = demonstration.prepare(directory, rows)
         _finish(execute(catalog, settings), settings)
+
+
+def _print_plans(queries: Sequence[QueryDeclaration]) -> None:
+    if queries:
+        out().print("\n\n".join(explained(query).rstrip() for query in queries))
 
 
 def _finish(outcome: Outcome, settings: Settings) -> None:

@@ -55,10 +55,12 @@ def errors_in_words(script: Path | None = None, *, verbose: bool = False) -> Ite
     except WindrowError as error:
         if verbose:
             raise
-        place = f"{script}: " if script and isinstance(error, ScriptError) else ""
-        _complain(f"{place}{error}")
-        if isinstance(error, ScriptError) and error.excerpt():
-            err().print(error.excerpt())
+        if script and isinstance(error, ScriptError):
+            _complain(f"{script}: {error}")
+            if excerpt := error.with_source(read_script(script)).excerpt():
+                err().print(excerpt)
+        else:
+            _complain(str(error))
         raise typer.Exit(FAILED) from None
     except OSError as error:
         if verbose:
