@@ -77,6 +77,9 @@ class FixedColumn:
         self.values.drop_before(position)
         self.nulls.drop_before(position)
 
+    def start_at(self, position: int) -> None:
+        self.values.clear(position)
+
 
 class StringColumn:
     """Strings: where each begins (a logical byte position), how long it is, and the bytes."""
@@ -108,6 +111,10 @@ class StringColumn:
         self.starts.drop_before(position)
         self.lengths.drop_before(position)
         self.nulls.drop_before(position)
+
+    def start_at(self, position: int) -> None:
+        self.starts.clear(position)
+        self.lengths.clear(position)
 
 
 def _column(kind: pa.DataType) -> FixedColumn | StringColumn:
@@ -147,6 +154,12 @@ class RowStore:
 
     def column(self, index: int, positions: Int64s) -> pa.Array:
         return self.columns[index].take(positions)
+
+    def start_at(self, position: int) -> None:
+        """Let an empty store begin at ``position``."""
+        self._base = self._next = position
+        for column in self.columns:
+            column.start_at(position)
 
     def drop_before(self, position: int) -> None:
         if position > self._base:

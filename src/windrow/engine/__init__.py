@@ -1,0 +1,1 @@
+"""From a plan to running operators, and the embedded runner over them."""

@@ -1,0 +1,152 @@
+"""Plan nodes to operators: the one place where a frozen description becomes a mutable operator."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from windrow.columns.types import ARROW, arrow_schema
+from windrow.core.errors import NotExecutableError
+from windrow.core.patterns import UpdatePattern
+from windrow.operators.aggregates.count import Count
+from windrow.operators.aggregates.distinct import CountDistinct
+from windrow.operators.aggregates.events import Accumulator
+from windrow.operators.aggregates.extremes import Extreme
+from windrow.operators.aggregates.sums import Sum
+from windrow.operators.base import Operator
+from windrow.operators.changelog import Changelog
+from windrow.operators.distinct import DistinctAuxiliary
+from windrow.operators.group_by import GroupedAggregation
+from windrow.operators.join import WindowJoin
+from windrow.operators.partition_window import PartitionWindow
+from windrow.operators.rows_window import RowsWindow as LastRows
+from windrow.operators.rstream import RelationStream
+from windrow.operators.snap import Snap
+from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow, Unbounded
+from windrow.plan.expressions import Column, Expression
+from windrow.plan.nodes import (
+    Aggregate,
+    AppendOnly,
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    Node,
+    Projection,
+    Selection,
+    StreamKind,
+    ToStream,
+    Union,
+    Window,
+)
+from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow
+
+SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
+
+
+def operator_for(node: Node) -> Operator:  # noqa: PLR0911 - one line per kind of node
+    """A fresh operator that does what the node says."""
+    schema = arrow_schema(node.schema)
+    match node:
+        case Selection():
+            return Select(node.predicate)
+        case Projection():
+            return Project([c.expression for c in node.columns], schema)
+        case Union():
+            return Merge(schema)
+        case Window():
+            return _window(node, schema)
+        case Join():
+            return _join(node, schema)
+        case GroupBy():
+            return _group_by(node, schema)
+        case DuplicateElimination():
+            return _distinct(node, schema)
+        case Every():
+            return Snap(schema, node.period)
+        case AppendOnly():
+            return Append()
+        case ToStream(kind=StreamKind.RSTREAM):
+            return RelationStream(schema, node.input.pattern, node.every)
+        case ToStream(kind=kind) if kind in SIGNS:
+            return Changelog(schema, node.input.pattern, SIGNS[kind])
+        case _:
+            raise NotExecutableError(type(node).__name__, span=node.span)
+
+
+def changes_of(node: Node) -> Operator:
+    """What turns a query's result into the changes that are shown."""
+    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1))
+
+
+def _window(node: Window, schema: pa.Schema) -> Operator:
+    match node.spec:
+        case RangeWindow(length=length, slide=None):
+            return TimeWindow(length)
+        case RangeWindow(length=length, slide=slide) if slide is not None:
+            return Snap(schema, slide, length)
+        case NowWindow():
+            return TimeWindow(1)
+        case RowsWindow(count=count, partition_by=keys):
+            return PartitionWindow(schema, keys, count) if keys else LastRows(schema, count)
+        case _:
+            return Unbounded()
+
+
+def _join(node: Join, schema: pa.Schema) -> Operator:
+    kinds = [ARROW[k.type] for k in node.left_keys]
+    return WindowJoin(
+        schemas=(arrow_schema(node.left.schema), arrow_schema(node.right.schema)),
+        patterns=(node.left.pattern, node.right.pattern),
+        keys=(node.left_keys, node.right_keys),
+        kinds=kinds,
+        residual=node.residual,
+        schema=schema,
+    )
+
+
+def _group_by(node: GroupBy, schema: pa.Schema) -> Operator:
+    pattern = node.input.pattern
+    arguments: list[Expression] = []
+    aggregates: list[tuple[Accumulator, int] | None] = []
+    for aggregate in node.aggregates:
+        if aggregate.argument is None:
+            aggregates.append(None)
+            continue
+        if aggregate.argument not in arguments:
+            arguments.append(aggregate.argument)
+        place = arguments.index(aggregate.argument)
+        aggregates.append((_accumulator(aggregate, aggregate.argument, pattern), place))
+    keys = [k.expression for k in node.keys]
+    return GroupedAggregation(
+        keys, arguments, aggregates, pattern, _stored([*keys, *arguments]), schema
+    )
+
+
+def _stored(expressions: list[Expression]) -> pa.Schema:
+    return pa.schema([pa.field(str(i), ARROW[e.type]) for i, e in enumerate(expressions)])
+
+
+def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePattern) -> Accumulator:
+    kind, departs = ARROW[argument.type], pattern is not UpdatePattern.MONOTONIC
+    match aggregate.function, aggregate.distinct:
+        case "COUNT", False:
+            return Count()
+        case "COUNT", True:
+            return CountDistinct(kind)
+        case "SUM" | "AVG", False:
+            return Sum(kind, mean=aggregate.function == "AVG")
+        case "MIN" | "MAX", _:
+            return Extreme(kind, aggregate.function == "MAX", departs)
+        case function, distinct:
+            name = f"{function}(DISTINCT ...)" if distinct else function
+            raise NotExecutableError(name, span=aggregate.span)
+
+
+def _distinct(node: DuplicateElimination, schema: pa.Schema) -> Operator:
+    pattern = node.input.pattern
+    if pattern is not UpdatePattern.STRICT:
+        return DistinctAuxiliary(schema)
+    keys = [Column(i, f.name, f.type) for i, f in enumerate(node.schema)]
+    return GroupedAggregation(keys, [], [], pattern, _stored(list(keys)), schema)
+
+

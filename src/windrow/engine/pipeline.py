@@ -1,0 +1,82 @@
+"""A plan in operation: a tree of operators that advance together, an interval at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, batch_of
+from windrow.columns.types import arrow_schema
+from windrow.core.errors import StateError
+from windrow.core.time import BEGINNING
+from windrow.engine.build import changes_of, operator_for
+from windrow.operators.base import Operator, Saved, below
+from windrow.plan.nodes import Node, StageInput, StreamScan
+
+
+class _Stage:
+    """One node, its operator (a leaf has none) and the stages that feed it."""
+
+    def __init__(self, node: Node) -> None:
+        self.node, self.schema = node, arrow_schema(node.schema)
+        self.feeds = [_Stage(child) for child in node.inputs]
+        leaf = isinstance(node, StreamScan | StageInput)
+        self.operator: Operator | None = None if leaf else operator_for(node)
+
+    def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
+        if self.operator is None:
+            delta = inputs.get(self.node.name)  # type: ignore[attr-defined]
+            if delta is None:
+                return Delta.empty(self.schema)
+            return delta.with_rows(batch_of(delta.rows.columns, self.schema, len(delta)))
+        return self.operator.process([feed.process(inputs, now) for feed in self.feeds], now)
+
+    def operators(self) -> Iterator[Operator]:
+        for feed in self.feeds:
+            yield from feed.operators()
+        if self.operator is not None:
+            yield self.operator
+
+
+class Pipeline:
+    """Operators for ``plan``; with ``changes`` the result's expiries come out as ``-`` rows too.
+
+    Inputs are keyed by the names of the plan's leaves. A leaf that occurs twice (a self-join)
+    is given the same Delta in both places.
+    """
+
+    def __init__(self, plan: Node, *, changes: bool = False) -> None:
+        self.plan, self.schema = plan, arrow_schema(plan.schema)
+        self.now = BEGINNING
+        self._top = _Stage(plan)
+        self._changes = changes_of(plan) if changes else None
+
+    def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
+        """The changes of the interval from the last call's ``now`` to this one's, inclusive."""
+        if now < self.now:
+            raise StateError("time goes forward only", expected=f">= {self.now}", found=str(now))
+        answer = self._top.process(inputs, now)
+        if self._changes is not None:
+            answer = self._changes.process([answer], now)
+        self.now = now
+        return answer
+
+    def _operators(self) -> list[Operator]:
+        changes = [self._changes] if self._changes is not None else []
+        return [*self._top.operators(), *changes]
+
+    def save(self) -> Saved:
+        """What changed since the last save; see ``windrow.operators.base``."""
+        saved = Saved()
+        for number, operator in enumerate(self._operators()):
+            saved.add(str(number), operator.save())
+        saved.meta["now"] = self.now
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        """Bring a fresh pipeline of the same plan to where the saved one was."""
+        self.now = int(meta["now"])
+        for number, operator in enumerate(self._operators()):
+            operator.load(below(str(number), segments), meta[str(number)])

@@ -1,0 +1,46 @@
+"""What runners tell while they work, and when they are done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.core.time import Clock
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far one query has come; counts are totals since the run began."""
+
+    query: str
+    rows_in: int
+    rows_out: int
+    now: int | None
+    clock: Clock
+    quarantined: int
+    late: int
+    batches: int
+
+
+@dataclass(frozen=True)
+class QueryReport:
+    """What one query did; ``answer`` is its relation at the last instant."""
+
+    name: str
+    rows_in: int
+    rows_out: int
+    quarantined: int
+    late: int
+    now: int | None
+    clock: Clock
+    destination: Path | None
+    answer: pa.Table
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run did."""
+
+    queries: tuple[QueryReport, ...]

@@ -1,0 +1,57 @@
+"""COUNT(*) and COUNT(x)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.arrays import validity
+from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.state.index import grown
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Count:
+    """How many tuples, or how many of them are not NULL in the argument."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(64, np.int64)
+
+    def grow(self, size: int) -> None:
+        self.counts = grown(self.counts, size, 0)
+
+    def advance(self, events: Events, argument: pa.Array | None) -> tuple[Int64s, Int64s]:
+        """As ``update``, in plain integers, for values at hand; None counts every tuple."""
+        change = events.sign.astype(np.int64)
+        if argument is not None:
+            valid = validity(argument)
+            if valid is not None:
+                change = np.where(valid, change, 0)
+        before = self.counts[events.groups]
+        after = events.running(change, before)
+        self.counts[events.code[events.last]] = after
+        return before, after
+
+    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+        before, after = self.advance(events, values(events.position))
+        return pa.array(before), pa.array(after)
+
+    def replaced(self) -> Int64s:
+        return np.empty(0, np.int64)
+
+    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+        return np.zeros(len(positions), np.bool_)
+
+    def moved(self, base: int, where: Int64s) -> None:
+        pass
+
+    def regroup(self, codes: Int64s, remap: Int64s) -> None:
+        self.counts = regrouped(self.counts, codes, remap)
+
+    def dump(self, codes: Int64s) -> list[pa.Array]:
+        return [pa.array(self.counts[codes])]
+
+    def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
+        self.counts[codes] = columns[0].to_numpy()

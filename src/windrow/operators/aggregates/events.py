@@ -1,0 +1,112 @@
+"""An interval's arrivals and departures, in the order in which accumulators want them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.rowstore import FixedColumn, StringColumn
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Events:
+    """Sorted by group code, then by time.
+
+    ``position`` is the tuple's place in the group-by's buffer, ``sign`` says whether it comes or
+    goes. ``last[j]`` is the index of the last event of segment j; ``groups`` are the codes that
+    occur, ``group_of[j]`` the index among them of segment j, ``opening[j]`` whether j is the
+    first segment of its group.
+    """
+
+    code: Int64s
+    time: Int64s
+    position: Int64s
+    sign: npt.NDArray[np.int8]
+    last: Int64s
+    groups: Int64s
+    group_of: Int64s
+    opening: npt.NDArray[np.bool_]
+
+    @classmethod
+    def sort(
+        cls, code: Int64s, time: Int64s, position: Int64s, sign: npt.NDArray[np.int8]
+    ) -> Events:
+        order = np.lexsort((time, code))
+        code, time, position, sign = code[order], time[order], position[order], sign[order]
+        new_code = np.concatenate([[True], code[1:] != code[:-1]])
+        new_segment = new_code | np.concatenate([[True], time[1:] != time[:-1]])
+        starts = np.flatnonzero(new_segment)
+        last = np.concatenate([starts[1:] - 1, [len(code) - 1]]).astype(np.int64)
+        opening = new_code[starts]
+        return cls(
+            code, time, position, sign, last, code[starts[opening]], np.cumsum(opening) - 1, opening
+        )
+
+    def running(self, change: Int64s, before: Int64s) -> Int64s:
+        """Per segment: ``before`` of its group plus the changes of its group up to its end."""
+        total = np.cumsum(change)
+        at_end = total[self.last]
+        opening = np.flatnonzero(self.opening)
+        starts = np.where(opening > 0, self.last[opening - 1] + 1, 0)
+        offset = total[starts] - change[starts]
+        return at_end - offset[self.group_of] + before[self.group_of]
+
+
+@dataclass(frozen=True)
+class Values:
+    """An aggregate's argument, as a column of the group-by's buffer."""
+
+    store: FixedColumn | StringColumn
+
+    def __call__(self, positions: Int64s) -> pa.Array:
+        """The argument at these positions."""
+        return self.store.take(positions)
+
+
+class Accumulator(Protocol):
+    """The state of one aggregate over all groups, as arrays indexed by group code."""
+
+    def grow(self, size: int) -> None:
+        """Make room for codes below ``size``."""
+        ...
+
+    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+        """Take in an interval; values before it (per group touched) and after each segment."""
+        ...
+
+    def replaced(self) -> Int64s:
+        """Positions that were kept until the last update and may no longer be needed."""
+        ...
+
+    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+        """Which tuples must be kept although nothing will ever expire (MONOTONIC input)."""
+        ...
+
+    def moved(self, base: int, where: Int64s) -> None:
+        """The buffer moved: the tuple at ``p`` is now at ``where[p - base]``."""
+        ...
+
+    def regroup(self, codes: Int64s, remap: Int64s) -> None:
+        """Groups got new codes: ``remap[old]``; only ``codes`` (old ones) are still in use."""
+        ...
+
+    def dump(self, codes: Int64s) -> list[pa.Array]:
+        """What cannot be derived from kept tuples, for these groups."""
+        ...
+
+    def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
+        """The reverse of ``dump``."""
+        ...
+
+
+def regrouped(values: npt.NDArray[Any], codes: Int64s, remap: Int64s) -> npt.NDArray[Any]:
+    """Per-group values under the new codes."""
+    out = np.zeros_like(values)
+    out[remap[codes]] = values[codes]
+    return out

@@ -1,0 +1,191 @@
+"""MIN and MAX.
+
+The tuples of each group are a doubly linked list over the positions of the buffer, and the group
+remembers which of them is the extreme one. An arrival is compared with it; a departure unlinks,
+and only the departure of the extreme itself makes the group look through its list again.
+Over MONOTONIC input nothing departs, so nothing but each group's extreme is kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit, types
+
+from windrow.columns.arrays import order_keys, validity
+from windrow.columns.growable import Growable
+from windrow.columns.kernels import (
+    boolean,
+    bytes_in,
+    grid_out,
+    int64,
+    ints,
+    ints_out,
+    kernel,
+    signs,
+    void,
+)
+from windrow.columns.rowstore import StringColumn
+from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.state.index import grown
+
+Int64s = npt.NDArray[np.int64]
+KEY, BEFORE, AFTER = 0, 1, 2
+NONE = np.empty(0, np.int64)
+NO_STRINGS = (NONE, NONE, np.empty(0, np.uint8), 0, 0)
+
+
+@njit(cache=True)
+def _precedes(p, q, base, nodes, textual, largest, strings):  # type: ignore[no-untyped-def]
+    """Whether the value at ``p`` is strictly better than that at ``q``."""
+    if not textual:
+        return nodes[p - base, KEY] < nodes[q - base, KEY]
+    starts, lengths, data, first, origin = strings
+    a, b = starts[p - first] - origin, starts[q - first] - origin
+    m, n = lengths[p - first], lengths[q - first]
+    for i in range(min(m, n)):
+        if data[a + i] != data[b + i]:
+            return (data[a + i] < data[b + i]) != largest
+    return m > n if largest else m < n
+
+
+strings_type = types.Tuple((ints, ints, bytes_in, int64, int64))
+
+
+@kernel(
+    void, ints, ints, ints, signs, ints, int64, boolean, boolean, boolean, strings_type,
+    ints_out, ints_out, grid_out, ints_out,
+)  # fmt: skip
+def _extremes(  # type: ignore[no-untyped-def]
+    code, position, key, sign, last, base, linked, textual, largest, strings,
+    heads, best, nodes, after,
+):  # fmt: skip
+    """``nodes`` holds, per position, the order key and the neighbours in the group's list.
+
+    ``best[c]`` is the extreme position of group c or -1. ``sign`` 0 marks a NULL, which takes no
+    part. Strings are compared byte by byte where they are stored.
+    """
+    i = 0
+    for j in range(len(last)):
+        c = code[last[j]]
+        lost = False
+        while i <= last[j]:
+            p = position[i]
+            n = p - base
+            if sign[i] > 0:
+                nodes[n, KEY] = key[i]
+                if linked:
+                    nodes[n, BEFORE], nodes[n, AFTER] = -1, heads[c]
+                    if heads[c] >= 0:
+                        nodes[heads[c] - base, BEFORE] = p
+                    heads[c] = p
+                if best[c] < 0 or _precedes(p, best[c], base, nodes, textual, largest, strings):
+                    best[c] = p
+            elif sign[i] < 0:
+                left, right = nodes[n, BEFORE], nodes[n, AFTER]
+                if left >= 0:
+                    nodes[left - base, AFTER] = right
+                else:
+                    heads[c] = right
+                if right >= 0:
+                    nodes[right - base, BEFORE] = left
+                if best[c] == p:
+                    lost = True
+                    best[c] = -1
+            i += 1
+        if lost:
+            best[c] = -1
+            p = heads[c]
+            while p >= 0:
+                if best[c] < 0 or _precedes(p, best[c], base, nodes, textual, largest, strings):
+                    best[c] = p
+                p = nodes[p - base, AFTER]
+        after[j] = best[c]
+
+
+class Extreme:
+    """MIN, or MAX with ``largest``; ``departs`` is False for MONOTONIC input."""
+
+    def __init__(self, kind: pa.DataType, largest: bool, departs: bool) -> None:
+        self.kind, self.largest, self.departs = kind, largest, departs
+        self.heads, self.best = np.full(64, -1, np.int64), np.full(64, -1, np.int64)
+        self.nodes = Growable(np.int64, width=3)
+        self._was = NONE
+
+    def grow(self, size: int) -> None:
+        self.heads, self.best = grown(self.heads, size, -1), grown(self.best, size, -1)
+
+    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+        argument = values(events.position)
+        sign = events.sign
+        valid = validity(argument)
+        if valid is not None:
+            sign = np.where(valid, sign, 0).astype(np.int8)
+        self._was = self.best[events.groups]
+        before = self._fetch(self._was, values)
+        self._make_room(events.position)
+        store, strings = values.store, NO_STRINGS
+        if isinstance(store, StringColumn):
+            keys = np.zeros(len(argument), np.int64)
+            views = (store.starts.view, store.lengths.view, store.data.view)
+            strings = (*views, store.starts.base, store.data.base)
+        else:
+            keys = order_keys(argument)
+            keys = ~keys if self.largest else keys
+        after = np.empty(len(events.last), np.int64)
+        nodes = self.nodes
+        _extremes(
+            events.code, events.position, keys, sign, events.last, nodes.base, self.departs,
+            isinstance(store, StringColumn), self.largest, strings,
+            self.heads, self.best, nodes.view, after,
+        )  # fmt: skip
+        return before, self._fetch(after, values)
+
+    def _fetch(self, positions: Int64s, values: Values) -> pa.Array:
+        none = positions < 0
+        if none.all():
+            return pa.nulls(len(positions), self.kind)
+        fetched = values(np.where(none, positions.max(), positions))
+        return pc.if_else(pa.array(~none), fetched, pa.scalar(None, self.kind))
+
+    def _make_room(self, positions: Int64s) -> None:
+        if not len(self.nodes):
+            self.nodes.clear(int(positions.min()))
+        missing = int(positions.max()) + 1 - self.nodes.next
+        if missing > 0:
+            self.nodes.extend(missing, -1)
+
+    def replaced(self) -> Int64s:
+        return self._was[self._was >= 0]
+
+    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+        kept: npt.NDArray[np.bool_] = self.best[codes] == positions
+        return kept
+
+    def moved(self, base: int, where: Int64s) -> None:
+        self._make_room(np.array([base + len(where) - 1]))
+        positions = np.flatnonzero(where >= 0)
+        if not len(positions):
+            self.nodes.clear()
+            return
+        old = self.nodes.take(positions + base)
+        for column in (BEFORE, AFTER):
+            links = old[:, column]
+            old[:, column] = np.where(links >= 0, where[np.maximum(links, base) - base], -1)
+        self.nodes.clear(int(where[positions[0]]))
+        self.nodes.append(old)
+        for array in (self.heads, self.best):
+            there = array >= 0
+            array[there] = where[array[there] - base]
+
+    def regroup(self, codes: Int64s, remap: Int64s) -> None:
+        self.heads = regrouped(self.heads + 1, codes, remap) - 1
+        self.best = regrouped(self.best + 1, codes, remap) - 1
+
+    def dump(self, codes: Int64s) -> list[pa.Array]:
+        return []
+
+    def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
+        pass

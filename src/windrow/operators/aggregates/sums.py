@@ -1,0 +1,134 @@
+"""SUM and AVG, exact for integers and for floats (see ``windrow.columns.exactsum``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.arrays import numbers, validity
+from windrow.columns.exactsum import WIDTH, add_exact, read_exact
+from windrow.columns.kernels import (
+    floats_out,
+    grid_out,
+    ints,
+    kernel,
+    signs,
+    void,
+)
+from windrow.core.errors import DataError
+from windrow.operators.aggregates.count import Count
+from windrow.operators.aggregates.events import Events, Values, regrouped
+
+Int64s = npt.NDArray[np.int64]
+LIMIT = 9.2e18
+
+
+@kernel(void, ints, ints, signs, ints, ints, grid_out, floats_out, floats_out)
+def _sum_floats(code, bits, sign, last, groups, sums, before, after):  # type: ignore[no-untyped-def]
+    for g in range(len(groups)):
+        before[g] = read_exact(sums, groups[g])
+    i = 0
+    for j in range(len(last)):
+        row = code[last[j]]
+        while i <= last[j]:
+            add_exact(sums, row, bits[i], np.int64(sign[i]))
+            i += 1
+        after[j] = read_exact(sums, row)
+
+
+class Sum:
+    """SUM or, with ``mean``, AVG; NULL where no value is left."""
+
+    def __init__(self, kind: pa.DataType, mean: bool) -> None:
+        self.floating, self.mean = pa.types.is_floating(kind), mean
+        self.present = Count()
+        self.sums: npt.NDArray[Any] = np.zeros((64, WIDTH) if self.floating else 64, np.int64)
+
+    def grow(self, size: int) -> None:
+        self.present.grow(size)
+        if size > len(self.sums):
+            larger = np.zeros((size * 2, *self.sums.shape[1:]), np.int64)
+            larger[: len(self.sums)] = self.sums
+            self.sums = larger
+
+    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+        argument = values(events.position)
+        counts = self.present.advance(events, argument)
+        totals = self._floats(events, argument) if self.floating else self._ints(events, argument)
+        before, after = (
+            self._answer(total, count) for total, count in zip(totals, counts, strict=True)
+        )
+        return before, after
+
+    def _answer(self, total: npt.NDArray[Any], count: Int64s) -> pa.Array:
+        if self.mean:
+            total = total / np.maximum(count, 1)
+        return pa.array(total, mask=count == 0)
+
+    def _ints(self, events: Events, argument: pa.Array) -> tuple[Int64s, Int64s]:
+        change = numbers(argument).astype(np.int64) * events.sign
+        before = self.sums[events.groups]
+        after = events.running(change, before)
+        # Additions wrap round; the same in floating point tells whether the answer did.
+        rough = np.abs(np.cumsum(np.abs(change), dtype=np.float64))
+        if len(rough) and rough[-1] + float(np.abs(before.astype(np.float64)).max()) > LIMIT:
+            self._check(events, change.astype(np.float64), before.astype(np.float64))
+        self.sums[events.code[events.last]] = after
+        return before, after
+
+    def _check(self, events: Events, change: Any, before: Any) -> None:
+        largest = float(np.abs(events.running(change, before)).max())
+        if largest > LIMIT:
+            raise DataError(
+                "SUM over integers left the range of BIGINT",
+                expected="sums between -9.2e18 and 9.2e18",
+                found=f"about {largest:.3g}",
+                remedy="cast the argument to DOUBLE",
+            )
+
+    def _floats(self, events: Events, argument: pa.Array) -> tuple[Any, Any]:
+        bits = numbers(argument).astype(np.float64).view(np.int64)
+        sign = events.sign
+        valid = validity(argument)
+        if valid is not None:  # NULLs arrive here as 0.0, which changes nothing
+            bits = np.where(valid, bits, 0)
+        before = np.empty(len(events.groups), np.float64)
+        after = np.empty(len(events.last), np.float64)
+        _sum_floats(events.code, bits, sign, events.last, events.groups, self.sums, before, after)
+        return before, after
+
+    def replaced(self) -> Int64s:
+        return np.empty(0, np.int64)
+
+    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+        return np.zeros(len(positions), np.bool_)
+
+    def moved(self, base: int, where: Int64s) -> None:
+        pass
+
+    def regroup(self, codes: Int64s, remap: Int64s) -> None:
+        self.present.regroup(codes, remap)
+        self.sums = regrouped(self.sums, codes, remap)
+
+    def dump(self, codes: Int64s) -> list[pa.Array]:
+        sums = self.sums[codes]
+        if self.floating:
+            size = WIDTH * 8
+            content: pa.Array = pa.Array.from_buffers(
+                pa.binary(size), len(codes), [None, pa.py_buffer(np.ascontiguousarray(sums))]
+            )
+        else:
+            content = pa.array(sums)
+        return [*self.present.dump(codes), content]
+
+    def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
+        self.present.restore(codes, columns[:1])
+        if self.floating:
+            array = columns[1]
+            raw = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, WIDTH)
+            self.sums[codes] = raw[array.offset : array.offset + len(array)]
+        else:
+            self.sums[codes] = columns[1].to_numpy()

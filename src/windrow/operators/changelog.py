@@ -1,0 +1,85 @@
+"""A relation as a stream of its changes: ``+``/``-`` at every instant, ISTREAM, DSTREAM.
+
+At each instant these speak of the *net* change of the bag (Golab 2006, 2.1.3): a tuple that
+expires while an equal one comes has not changed. The operator turns expiries into explicit
+changes, so it keeps the relation's live tuples by expiry, and cancels inside each instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import Delta
+from windrow.columns.interner import Interner
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import FOREVER
+from windrow.operators.base import Saved, below
+from windrow.operators.snap import surplus
+from windrow.operators.state.buffer import StateBuffer
+
+
+class Changelog:
+    """``signs`` says which changes come out: +1 (ISTREAM), -1 (DSTREAM), or both.
+
+    The output's own ``exp`` is FOREVER: it is a stream. With both signs a row with sign -1 says
+    that the tuple left the relation at ``ts``, for whatever reason. ISTREAM and DSTREAM bring
+    insertions only.
+    """
+
+    def __init__(self, schema: pa.Schema, pattern: UpdatePattern, signs: tuple[int, ...]) -> None:
+        self.schema, self.pattern, self.signs = schema, pattern, signs
+        self.buffer = StateBuffer(schema, pattern)
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        if self.pattern is UpdatePattern.MONOTONIC:
+            return delta if 1 in self.signs else Delta.empty(self.schema)
+        positive, negative = delta.filter(delta.sign > 0), delta.filter(delta.sign < 0)
+        first = self.buffer.insert(positive)
+        withdrawn = self.buffer.withdraw(negative)
+        expired, expiry = self.buffer.expire(now)
+        positions = np.concatenate(
+            [np.arange(first, first + len(positive)), withdrawn, expired]
+        ).astype(np.int64)
+        times = np.concatenate([positive.ts, negative.ts, expiry])
+        sign = np.ones(len(times), np.int8)
+        sign[len(positive) :] = -1
+        order = np.argsort(times, kind="stable")
+        positions, times, sign = positions[order], times[order], sign[order]
+        kept = self._net(positions, times, sign)
+        kept &= np.isin(sign, self.signs)
+        positions, times, sign = positions[kept], times[kept], sign[kept]
+        rows = self.buffer.rows.take(positions)
+        self.buffer.reclaim()
+        if len(self.signs) == 1:
+            sign = np.ones(len(times), np.int8)
+        return Delta(times, np.full(len(times), FOREVER, np.int64), sign, rows)
+
+    def _net(self, positions: Any, times: Any, sign: Any) -> Any:
+        """Which events are left after equal tuples of opposite sign cancelled in their instant."""
+        kept = np.ones(len(times), np.bool_)
+        if not len(times):
+            return kept
+        starts = np.concatenate([[True], times[1:] != times[:-1]])
+        instant = np.cumsum(starts) - 1
+        plus = np.bincount(instant, sign > 0) > 0
+        minus = np.bincount(instant, sign < 0) > 0
+        mixed = np.flatnonzero((plus & minus)[instant])
+        if len(mixed):
+            rows = self.buffer.rows.take(positions[mixed])
+            interner = Interner([pa.int64(), *self.schema.types])
+            codes = interner.codes([pa.array(times[mixed]), *rows.columns], len(mixed))
+            kept[mixed] = surplus(codes, sign[mixed])
+        return kept
+
+    def save(self) -> Saved:
+        saved = Saved()
+        saved.add("live", self.buffer.save())
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.buffer.load(below("live", segments), meta["live"])

@@ -1,0 +1,135 @@
+"""Duplicate elimination over MONOTONIC, WEAKEST and WEAK input: the operator with auxiliary state.
+
+For each value it holds the expiry of the tuple that stands for it in the output, and of the
+stored duplicate that lives longest (Golab 2006, 3.5.2: the youngest; over WEAK input the longest
+lived is what matters, and over a window both are the same). When the standing tuple expires, the
+duplicate takes its place, if it still lives. So the state is at most twice the output, instead
+of the whole input, and the output needs no negative tuples.
+
+Cost: per tuple O(1); per expiry of an output tuple O(1); state: two integers per distinct value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, batch_of
+from windrow.columns.interner import Interner
+from windrow.columns.kernels import int64, ints, ints_out, kernel
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.operators.base import Saved, below
+from windrow.operators.state.index import grown
+from windrow.operators.state.schedules import Calendar
+from windrow.operators.state.upserts import UpsertLog
+
+Int64s = npt.NDArray[np.int64]
+
+
+@kernel(int64, ints, ints, ints, int64, ints_out, ints_out, ints_out, ints_out, ints_out)
+def _distinct(codes, ts, exp, now, standing, spare, out_code, out_time, out_exp):  # type: ignore[no-untyped-def]
+    """``codes`` are grouped, each group in time order; a ``ts`` after ``now`` only settles."""
+    count = 0
+    for i in range(len(codes)):
+        c = codes[i]
+        # The spare tuple takes over where the standing one expired before this arrival.
+        if standing[c] <= min(ts[i], now) and spare[c] > standing[c]:
+            out_code[count], out_time[count], out_exp[count] = c, standing[c], spare[c]
+            standing[c] = spare[c]
+            count += 1
+        if ts[i] > now:
+            continue
+        if standing[c] <= ts[i]:
+            out_code[count], out_time[count], out_exp[count] = c, ts[i], exp[i]
+            standing[c] = exp[i]
+            count += 1
+        elif exp[i] > spare[c]:
+            spare[c] = exp[i]
+    return count
+
+
+class DistinctAuxiliary:
+    """See the module."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.values = Interner(schema.types)
+        self.standing, self.spare = np.full(64, BEGINNING, np.int64), np.full(64, BEGINNING, np.int64)
+        self.calendar = Calendar()
+        self.log, self.dirty = UpsertLog(), [np.empty(0, np.int64)]
+        self.crowded = 4096
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        came = self.values.codes(delta.rows.columns, len(delta))
+        self.standing = grown(self.standing, len(self.values), BEGINNING)
+        self.spare = grown(self.spare, len(self.values), BEGINNING)
+        due, _ = self.calendar.due(now)
+        # One more look at each value whose standing tuple expires, or may come to expire, by now.
+        settle = np.unique(np.concatenate([due, came]))
+        codes = np.concatenate([came, settle])
+        ts = np.concatenate([delta.ts, np.full(len(settle), FOREVER)])
+        exp = np.concatenate([delta.exp, np.full(len(settle), FOREVER)])
+        order = np.lexsort((ts, codes))
+        codes, ts, exp = codes[order], ts[order], exp[order]
+        room = 2 * len(codes)
+        found = (np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64))
+        count = _distinct(codes, ts, exp, now, self.standing, self.spare, *found)
+        code, time, expiry = (a[:count] for a in found)
+        # Of several lives of a value in this interval only the last is still to expire.
+        changed = np.unique(code)
+        self.calendar.insert(changed, self.standing[changed])
+        self.dirty.append(settle)
+        order = np.argsort(time, kind="stable")
+        code = code[order]
+        rows = batch_of(self.values.rows(code), self.schema, count)
+        answer = Delta.insertions(time[order], rows, expiry[order])
+        self._forget(now)
+        return answer
+
+    def _forget(self, now: int) -> None:
+        """Drop values that are gone, once they are the most."""
+        size = len(self.values)
+        if size < self.crowded:
+            return
+        live = np.flatnonzero(self.standing[:size] > now)
+        self.crowded = max(2 * size, 4096)
+        if size <= 4 * len(live):
+            return
+        self.crowded = max(4 * len(live), 4096)
+        standing, spare = self.standing[live], self.spare[live]
+        codes = self.values.compact(live)[live]
+        for name, kept in (("standing", standing), ("spare", spare)):
+            values = np.full(len(getattr(self, name)), BEGINNING, np.int64)
+            values[codes] = kept
+            setattr(self, name, values)
+        self.calendar = Calendar()
+        self.calendar.insert(codes, standing)
+        self.log.start_over()
+        self.dirty = [np.empty(0, np.int64)]
+
+    def save(self) -> Saved:
+        dirty = np.unique(np.concatenate(self.dirty))
+        self.dirty = [np.empty(0, np.int64)]
+        saved = Saved()
+        saved.add("values", self.log.save(dirty, len(self.values), self._dump))
+        return saved
+
+    def _dump(self, codes: Int64s) -> pa.RecordBatch:
+        arrays = [pa.array(self.standing[codes]), pa.array(self.spare[codes])]
+        arrays += self.values.rows(codes)
+        return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        for batch in self.log.load(below("values", segments), meta["values"]):
+            codes = self.values.codes(batch.columns[2:], batch.num_rows)
+            self.standing = grown(self.standing, len(self.values), BEGINNING)
+            self.spare = grown(self.spare, len(self.values), BEGINNING)
+            self.standing[codes] = batch.column(0).to_numpy()
+            self.spare[codes] = batch.column(1).to_numpy()
+        codes = np.arange(len(self.values), dtype=np.int64)
+        self.calendar.insert(codes, self.standing[codes])

@@ -1,0 +1,252 @@
+"""GROUP BY with aggregates: one tuple per group, replaced whenever its value changes.
+
+The state is an array per aggregate, indexed by the group's code, and (unless the input is
+MONOTONIC) the live input, because what expires must be subtracted (Golab 2006, 2.2.2). In each
+interval the arrivals, withdrawals and expiries are sorted by group and time; each accumulator
+turns them into its values after each instant at which the group changed, and the old row is
+withdrawn where the new one differs. A group without tuples has no row.
+
+With no aggregates this is duplicate elimination by counting, for STRICT input (3.2.2).
+
+Cost: sorting the interval's events; state: the live input, or the groups if it is MONOTONIC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.delta import Delta, batch_of, concat_rows, take
+from windrow.columns.evaluate import evaluate
+from windrow.columns.growable import Growable
+from windrow.columns.interner import Interner
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import FOREVER
+from windrow.operators.aggregates.count import Count
+from windrow.operators.aggregates.events import Accumulator, Events, Values
+from windrow.operators.base import Saved, below
+from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.upserts import UpsertLog
+from windrow.plan.expressions import Expression
+
+Int64s = npt.NDArray[np.int64]
+
+
+class GroupedAggregation:
+    """See the module.
+
+    ``arguments`` are the expressions that aggregates need, ``aggregates`` pairs of accumulator
+    and the number of the argument that it takes, or None for COUNT(*).
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[Expression],
+        arguments: Sequence[Expression],
+        aggregates: Sequence[tuple[Accumulator, int] | None],
+        pattern: UpdatePattern,
+        stored: pa.Schema,
+        schema: pa.Schema,
+    ) -> None:
+        self.inputs, self.schema = (*keys, *arguments), schema
+        self.width, self.stored = len(keys), stored
+        self.monotonic = pattern is UpdatePattern.MONOTONIC
+        self.buffer = StateBuffer(stored, pattern)
+        self.codes = Growable(np.int64)
+        self.groups = Interner(stored.types[: self.width])
+        self.size = Count()
+        self.slots = tuple(aggregates)
+        self.aggregates = tuple(slot for slot in self.slots if slot is not None)
+        self.log = UpsertLog()
+        self.dirty: list[Int64s] = []
+        self.crowded = 4096
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        arrays = [evaluate(e, delta.rows) for e in self.inputs]
+        delta = delta.with_rows(batch_of(arrays, self.stored, len(delta)))
+        events = self._events(delta, now)
+        if events is None:
+            self.buffer.reclaim()
+            return Delta.empty(self.schema)
+        sizes = self.size.advance(events, None)
+        counts = tuple(pa.array(size) for size in sizes)
+        values = [self._update(*slot, events) if slot else counts for slot in self.slots]
+        answer = self._emit(events, sizes, values)
+        self._forget(events, now)
+        return answer
+
+    def _events(self, delta: Delta, now: int) -> Events | None:
+        """Store what came, and list it with what went."""
+        plus = delta.sign > 0
+        positive, negative = delta.filter(plus), delta.filter(~plus)
+        first = self.buffer.insert(positive)
+        keys = positive.rows.columns[: self.width]
+        self.codes.append(self.groups.codes(keys, len(positive)))
+        withdrawn = self.buffer.withdraw(negative)
+        expired, expiry = self.buffer.expire(now)
+        came = np.arange(first, first + len(positive), dtype=np.int64)
+        position = np.concatenate([came, withdrawn, expired])
+        if not len(position):
+            return None
+        sign = np.full(len(position), -1, np.int8)
+        sign[: len(came)] = 1
+        for accumulator in (self.size, *(a for a, _ in self.aggregates)):
+            accumulator.grow(len(self.groups))
+        time = np.concatenate([positive.ts, negative.ts, expiry])
+        return Events.sort(self.codes.take(position), time, position, sign)
+
+    def _update(
+        self, accumulator: Accumulator, argument: int, events: Events
+    ) -> tuple[pa.Array, pa.Array]:
+        return accumulator.update(events, self._values(argument))
+
+    def _values(self, argument: int) -> Values:
+        return Values(self.buffer.rows.columns[self.width + argument])
+
+    def _emit(
+        self,
+        events: Events,
+        sizes: tuple[Int64s, Int64s],
+        values: Sequence[tuple[pa.Array, pa.Array]],
+    ) -> Delta:
+        """Old rows out, new rows in, where they differ."""
+        before = self._rows(events.groups, [b for b, _ in values])
+        code, time = events.code[events.last], events.time[events.last]
+        after = self._rows(code, [a for _, a in values])
+        rows = concat_rows([before, after], self.schema)
+        count = len(events.groups)
+        new = np.arange(len(code)) + count
+        old = np.where(events.opening, events.group_of, new - 1)
+        held = np.concatenate(sizes) > 0
+        changed = held[old] != held[new]
+        both = np.flatnonzero(held[old] & held[new])
+        if len(both) and len(self.schema) > self.width:
+            aggregates = rows.columns[self.width :]
+            changed[both] = differ(aggregates, old[both], new[both])
+        leaving, coming = np.flatnonzero(changed & held[old]), np.flatnonzero(changed & held[new])
+        at = np.concatenate([old[leaving], new[coming]])
+        times = np.concatenate([time[leaving], time[coming]])
+        sign = np.ones(len(at), np.int8)
+        sign[: len(leaving)] = -1
+        order = np.argsort(times, kind="stable")
+        exp = np.full(len(at), FOREVER, np.int64)
+        return Delta(times[order], exp, sign[order], take(rows, at[order]))
+
+    def _rows(self, codes: Int64s, values: list[pa.Array]) -> pa.RecordBatch:
+        arrays = [*self.groups.rows(codes), *values]
+        typed = [a.cast(t) for a, t in zip(arrays, self.schema.types, strict=True)]
+        return batch_of(typed, self.schema, len(codes))
+
+    def _forget(self, events: Events, now: int) -> None:
+        accumulators = [a for a, _ in self.aggregates]
+        if self.monotonic:
+            self.dirty.append(events.groups)
+            self._keep_what_matters(events, now)
+        base = self.buffer.base
+        where = self.buffer.reclaim()
+        if where is not None:
+            alive = where >= 0
+            codes = self.codes.take(np.flatnonzero(alive) + base)
+            self.codes.clear(self.buffer.base)
+            self.codes.append(codes)
+            for accumulator in accumulators:
+                accumulator.moved(base, where)
+        self.codes.drop_before(self.buffer.base)
+        self._forget_groups()
+
+    def _keep_what_matters(self, events: Events, now: int) -> None:
+        """Over MONOTONIC input a tuple stays only while an accumulator points at it."""
+        replaced = [a.replaced() for a, _ in self.aggregates]
+        positions = np.unique(np.concatenate([events.position, *replaced]))
+        kept = np.zeros(len(positions), np.bool_)
+        for accumulator, argument in self.aggregates:
+            kept |= accumulator.keeps(positions, self.codes.take(positions), self._values(argument))
+        self.buffer.kill(positions[~kept], now)
+
+    def _forget_groups(self) -> None:
+        """Give the living groups new codes, once most groups are dead."""
+        size = len(self.groups)
+        if self.monotonic or size < self.crowded:
+            return
+        live = np.flatnonzero(self.size.counts[:size] > 0)
+        self.crowded = max(2 * size, 4096)
+        if size <= 4 * len(live):
+            return
+        self.crowded = max(4 * len(live), 4096)
+        remap = self.groups.compact(live)
+        for accumulator in (self.size, *(a for a, _ in self.aggregates)):
+            accumulator.regroup(live, remap)
+        codes = remap[self.codes.view]
+        base = self.codes.base
+        self.codes.clear(base)
+        self.codes.append(np.maximum(codes, 0))
+
+    def save(self) -> Saved:
+        saved = Saved()
+        saved.add("live", self.buffer.save())
+        if self.monotonic:
+            dirty = np.unique(np.concatenate([np.empty(0, np.int64), *self.dirty]))
+            saved.add("groups", self.log.save(dirty, len(self.groups), self._dump))
+            self.dirty = []
+        return saved
+
+    def _dump(self, codes: Int64s) -> pa.RecordBatch:
+        arrays = [*self.groups.rows(codes), *self.size.dump(codes)]
+        for accumulator, _ in self.aggregates:
+            arrays += accumulator.dump(codes)
+        return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.buffer.load(below("live", segments), meta["live"])
+        accumulators = [a for a, _ in self.aggregates]
+        if self.monotonic:
+            for batch in self.log.load(below("groups", segments), meta["groups"]):
+                codes = self.groups.codes(batch.columns[: self.width], batch.num_rows)
+                columns = batch.columns[self.width :]
+                for accumulator in (self.size, *accumulators):
+                    accumulator.grow(len(self.groups))
+                    taken = len(accumulator.dump(codes[:0]))
+                    accumulator.restore(codes, columns[:taken])
+                    columns = columns[taken:]
+        everything = np.arange(self.buffer.base, self.buffer.next, dtype=np.int64)
+        keys = self.buffer.rows.take(everything).columns[: self.width]
+        self.codes.clear(self.buffer.base)
+        self.codes.append(self.groups.codes(keys, len(everything)))
+        self._replay(self.buffer.living())
+
+    def _replay(self, living: Int64s) -> None:
+        """Let accumulators take in the stored tuples as if they had just come."""
+        if not len(living):
+            return
+        codes = self.codes.take(living)
+        sign = np.ones(len(living), np.int8)
+        events = Events.sort(codes, np.zeros(len(living), np.int64), living, sign)
+        for accumulator in (self.size, *(a for a, _ in self.aggregates)):
+            accumulator.grow(len(self.groups))
+        if not self.monotonic:
+            self.size.advance(events, None)
+        for accumulator, argument in self.aggregates:
+            if not self.monotonic or not accumulator.dump(codes[:0]):
+                self._update(accumulator, argument, events)
+
+
+def differ(columns: Sequence[pa.Array], old: Int64s, new: Int64s) -> npt.NDArray[np.bool_]:
+    """Whether rows ``old`` and ``new`` differ in any column; NULL equals NULL, NaN equals NaN."""
+    found = np.zeros(len(old), np.bool_)
+    for column in columns:
+        a, b = column.take(pa.array(old)), column.take(pa.array(new))
+        different = pc.fill_null(pc.not_equal(a, b), False).to_numpy(zero_copy_only=False).copy()
+        if pa.types.is_floating(column.type):
+            nans = [pc.fill_null(pc.is_nan(x), False).to_numpy(zero_copy_only=False) for x in (a, b)]
+            different &= ~(nans[0] & nans[1])
+        if column.null_count:
+            nulls = [x.is_null().to_numpy(zero_copy_only=False) for x in (a, b)]
+            different |= nulls[0] != nulls[1]
+        found |= different
+    return found

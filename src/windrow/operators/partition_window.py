@@ -1,0 +1,98 @@
+"""``[PARTITION BY k ROWS n]``: the last n tuples of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, concat
+from windrow.columns.interner import Interner
+from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import FOREVER
+from windrow.operators.base import Saved, below
+from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.index import LINK, TS, grown
+
+Int64s = npt.NDArray[np.int64]
+
+
+@kernel(void, ints, ints, int64, int64, ints_out, ints_out, ints_out, grid_out, ints_out)
+def _push(codes, at, base, count, oldest, newest, held, life, out):  # type: ignore[no-untyped-def]
+    """Queue each position behind its key's newest; ``out`` gets the one that it pushes out."""
+    for i in range(len(codes)):
+        c, p = codes[i], at[i]
+        if held[c]:
+            life[newest[c] - base, LINK] = p
+        else:
+            oldest[c] = p
+        newest[c] = p
+        out[i] = -1
+        if held[c] == count:
+            out[i] = oldest[c]
+            oldest[c] = life[oldest[c] - base, LINK]
+        else:
+            held[c] += 1
+
+
+class PartitionWindow:
+    """One queue per key, as links between the positions of a buffer; O(1) per tuple."""
+
+    def __init__(self, schema: pa.Schema, keys: Sequence[int], count: int) -> None:
+        self.schema, self.keys, self.count = schema, tuple(keys), count
+        self.buffer = StateBuffer(schema, UpdatePattern.MONOTONIC)
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self.interner = Interner([self.schema.types[k] for k in self.keys])
+        self.oldest, self.newest, self.held = (np.zeros(64, np.int64) for _ in range(3))
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        if not len(delta):
+            return delta
+        buffer = self.buffer
+        first = buffer.insert(delta)
+        pushed = self._queue(np.arange(first, buffer.next), delta.rows)
+        at = np.flatnonzero(pushed >= 0)
+        leaving = pushed[at]
+        seen = buffer.life.take(leaving)[:, TS] < delta.ts[at]
+        shown = np.ones(len(delta), np.bool_)
+        shown[leaving[~seen] - first] = False
+        rows, gone = buffer.rows.take(leaving[seen]), int(seen.sum())
+        negatives = Delta(
+            delta.ts[at[seen]], np.full(gone, FOREVER, np.int64), np.full(gone, -1, np.int8), rows
+        )
+        buffer.now = now
+        buffer.kill(leaving, now)
+        if buffer.reclaim() is not None:
+            self._rebuild()
+        return concat([negatives, delta.filter(shown)], self.schema)
+
+    def _queue(self, positions: Int64s, rows: pa.RecordBatch) -> Int64s:
+        codes = self.interner.codes([rows.column(k) for k in self.keys], rows.num_rows)
+        self.oldest, self.newest, self.held = (
+            grown(a, len(self.interner), 0) for a in (self.oldest, self.newest, self.held)
+        )
+        pushed, life = np.empty(len(codes), np.int64), self.buffer.life
+        queues = (self.oldest, self.newest, self.held)
+        _push(codes, positions, life.base, self.count, *queues, life.view, pushed)
+        return pushed
+
+    def _rebuild(self) -> None:
+        self._start_over()
+        living = self.buffer.living()
+        self._queue(living, self.buffer.rows.take(living))
+
+    def save(self) -> Saved:
+        saved = Saved()
+        saved.add("last", self.buffer.save())
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.buffer.load(below("last", segments), meta["last"])
+        self._rebuild()

@@ -1,0 +1,92 @@
+"""Lifetimes moved to multiples of a period: ``SLIDE`` on a window, ``EVERY`` on a query.
+
+At instant t the answer is that of the last multiple of the period, so a life ``[s, e)`` becomes
+``[up(s), up(e))`` with ``up`` rounding up to a multiple. Changes wait until their multiple
+comes; a life that is empty after rounding is never seen. The state is what came since the last
+multiple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, concat
+from windrow.columns.interner import Interner
+from windrow.core.time import FOREVER
+from windrow.operators.base import Saved
+
+Int64s = npt.NDArray[np.int64]
+
+
+def round_up(times: Int64s, period: int) -> Int64s:
+    """Each instant, or the next multiple of ``period`` after it; FOREVER stays.
+
+    >>> round_up(np.array([0, 1, 5, 6, FOREVER]), 5).tolist() == [0, 5, 5, 10, FOREVER]
+    True
+    """
+    finite = times < FOREVER - period
+    return np.where(finite, -(-np.where(finite, times, 0) // period) * period, FOREVER)
+
+
+class Snap:
+    """See the module. ``length`` is that of the window, or None to keep the tuples' own lives."""
+
+    def __init__(self, schema: pa.Schema, period: int, length: int | None = None) -> None:
+        self.schema, self.period, self.length = schema, period, length
+        self.waiting = Delta.empty(schema)
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        exp = delta.exp if self.length is None else delta.ts + self.length
+        snapped = Delta(
+            round_up(delta.ts, self.period), round_up(exp, self.period), delta.sign, delta.rows
+        )
+        ready, self.waiting = concat([self.waiting, snapped], self.schema).split(now)
+        return self._without_empty_lives(ready)
+
+    def _without_empty_lives(self, delta: Delta) -> Delta:
+        negative = delta.sign < 0
+        if negative.any():  # what came and went between two multiples
+            kinds = [pa.int64(), pa.int64(), *self.schema.types]
+            times = [pa.array(delta.ts), pa.array(delta.exp)]
+            codes = Interner(kinds).codes([*times, *delta.rows.columns], len(delta))
+            delta = delta.filter(surplus(codes, delta.sign))
+        return delta.filter((delta.ts < delta.exp) | (delta.sign < 0))
+
+    def save(self) -> Saved:
+        saved = Saved(meta={"waiting": len(self.waiting)})
+        if len(self.waiting):
+            saved.put["waiting"] = self.waiting.to_batch()
+        else:
+            saved.drop.append("waiting")
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        if meta["waiting"]:
+            self.waiting = Delta.from_batch(segments["waiting"], self.schema)
+
+
+def surplus(codes: Int64s, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    """Which signed rows are left when equal codes of opposite sign have cancelled.
+
+    >>> surplus(np.array([7, 7, 8, 7]), np.array([1, -1, -1, 1], np.int8)).tolist()
+    [False, False, True, True]
+    """
+    order = np.lexsort((np.arange(len(codes)), sign, codes))
+    code, signs = codes[order], sign[order]
+    first = np.concatenate([[True], code[1:] != code[:-1]]) if len(code) else np.empty(0, np.bool_)
+    group = np.cumsum(first) - 1
+    minus = np.bincount(group, signs < 0).astype(np.int64)
+    plus = np.bincount(group, signs > 0).astype(np.int64)
+    cancelled = np.minimum(minus, plus)[group]
+    starts = np.flatnonzero(first)
+    rank = np.arange(len(code)) - starts[group]
+    rank = np.where(signs > 0, rank - minus[group], rank)
+    kept = np.empty(len(codes), np.bool_)
+    kept[order] = rank >= cancelled
+    return kept

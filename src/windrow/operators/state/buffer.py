@@ -1,0 +1,254 @@
+"""Stored tuples: by position, by expiry, and (for STRICT input) by value.
+
+A buffer is a row store with a *life* per tuple: when it came (TS), when it expires by itself
+(EXP) and when it really ends (END, earlier if a negative tuple withdrew it). A tuple is dead at
+``now`` if END <= now. Dead tuples stay where they are until ``reclaim``, so that an operator can
+still fetch those that ended during the interval.
+
+Reclaiming drops the dead at the start. If dead ones further on outnumber the living, the living
+move together; they get new, higher positions, and the owner is told where each went.
+
+Saving writes the tuples that came since the last save as one segment, the positions of older
+ones that were withdrawn as another, and drops segments that lie before the first living tuple:
+O(change), and a move pays for the rewriting that it causes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, batch_of, take
+from windrow.columns.growable import Growable
+from windrow.columns.rowstore import RowStore
+from windrow.core.errors import StateError
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import BEGINNING
+from windrow.operators.base import Saved
+from windrow.operators.state.index import END, EXP, LINK, TS, TupleIndex
+from windrow.operators.state.schedules import schedule_for
+
+Int64s = npt.NDArray[np.int64]
+WORTH_MOVING = 4096
+"""Fewer dead tuples than this are not worth a move."""
+
+
+class StateBuffer:
+    """See the module."""
+
+    def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
+        self.schema, self.pattern = schema, pattern
+        self.rows = RowStore(schema)
+        self.life = Growable(np.int64, width=4)
+        self.now = BEGINNING
+        self._live = 0
+        self._segments: dict[str, int] = {}  # name -> the last position that it speaks of
+        self._saved = 0
+        self._gone: list[Int64s] = []
+        self._counter = 0
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self.schedule = schedule_for(self.pattern)
+        self.index = TupleIndex(self.schema) if self.pattern is UpdatePattern.STRICT else None
+
+    def __len__(self) -> int:
+        """How many tuples live."""
+        return self._live
+
+    @property
+    def base(self) -> int:
+        return self.life.base
+
+    @property
+    def next(self) -> int:
+        return self.life.next
+
+    def insert(self, delta: Delta) -> int:
+        """Store insertions; the position of the first."""
+        return self._insert(delta.ts, delta.exp, delta.exp, delta.rows)
+
+    def _insert(self, ts: Int64s, exp: Int64s, end: Int64s, rows: pa.RecordBatch) -> int:
+        first = self.rows.append(rows)
+        life = np.empty((len(ts), 4), np.int64)
+        life[:, TS], life[:, EXP], life[:, END], life[:, LINK] = ts, exp, end, -1
+        self.life.append(life)
+        self.schedule.insert(np.arange(first, first + len(ts), dtype=np.int64), exp)
+        if self.index is not None and len(ts):
+            self.index.insert(first, exp, rows)
+        self._live += len(ts)
+        return first
+
+    def withdraw(self, delta: Delta) -> Int64s:
+        """End the counterparts of negative tuples; their positions."""
+        if not len(delta):
+            return np.empty(0, np.int64)
+        if self.index is None:
+            raise StateError(
+                f"a negative tuple reached state that was planned for {self.pattern.name} input"
+            )
+        found, count = self.index.withdraw(delta.ts, delta.exp, delta.rows, self.life)
+        if count < len(delta):
+            raise StateError(
+                "a negative tuple has no live counterpart",
+                found=str(take(delta.rows, np.array([count])).to_pylist()),
+            )
+        self._live -= len(found)
+        self._note_gone(found)
+        return found
+
+    def kill(self, positions: Int64s, at: int) -> None:
+        """End tuples that their owner no longer needs."""
+        self.life.view[positions - self.base, END] = at
+        self._live -= len(positions)
+        self._note_gone(positions)
+
+    def _note_gone(self, positions: Int64s) -> None:
+        saved = positions[positions < self._saved]
+        if len(saved):
+            self._gone.append(saved)
+
+    def expire(self, now: int) -> tuple[Int64s, Int64s]:
+        """Positions of tuples that expired by themselves up to ``now``, and when, in that order."""
+        self.now = now
+        positions, exp = self.schedule.due(now)
+        if self.index is not None and len(positions):
+            kept = (positions >= self.base) & (self.life.take(positions)[:, END] == exp)
+            positions, exp = positions[kept], exp[kept]
+        self._live -= len(positions)
+        return positions, exp
+
+    def living(self) -> Int64s:
+        """Positions of the tuples that live after ``now``, oldest first."""
+        return np.flatnonzero(self.life.view[:, END] > self.now) + self.base
+
+    def reclaim(self) -> Int64s | None:
+        """Free what is dead. If the living moved: the new position of each old one, else None.
+
+        The old position ``p`` is looked up at ``p - base`` with the base before the call.
+        """
+        end, start, step = self.life.view[:, END], 0, 1024
+        while start < len(end):
+            alive = np.flatnonzero(end[start : start + step] > self.now)
+            if len(alive):
+                start += int(alive[0])
+                break
+            start += step
+            step *= 2
+        self._drop_before(self.base + min(start, len(end)))
+        holes = len(self.life) - self._live
+        if holes <= max(self._live, WORTH_MOVING):
+            return None
+        return self._move()
+
+    def _drop_before(self, position: int) -> None:
+        self.rows.drop_before(position)
+        self.life.drop_before(position)
+        if self.index is not None:
+            self.index.drop_before(position)
+
+    def _move(self) -> Int64s:
+        old_base, size = self.base, len(self.life)
+        living = self.living()
+        rows, life = self.rows.take(living), self.life.take(living)
+        target = self.next
+        self._drop_before(target)
+        self._live = 0
+        self._start_over()
+        self._insert(life[:, TS], life[:, EXP], life[:, END], rows)
+        moved = np.full(size, -1, np.int64)
+        moved[living - old_base] = np.arange(target, target + len(living))
+        return moved
+
+    def save(self) -> Saved:
+        saved = Saved()
+        fresh = np.arange(max(self._saved, self.base), self.next, dtype=np.int64)
+        fresh = fresh[self.life.take(fresh)[:, END] > self.now]
+        if len(fresh):
+            life = self.life.take(fresh)
+            columns = [pa.array(fresh), pa.array(life[:, TS].copy()), pa.array(life[:, EXP].copy())]
+            self._put(saved, "r", batch(columns, self.rows.take(fresh)), int(fresh[-1]))
+        gone = [p for p in self._gone if len(p) and int(p.max()) >= self.base]
+        if gone:
+            positions = np.concatenate(gone)
+            self._put(saved, "d", batch([pa.array(positions)], None), int(positions.max()))
+        self._saved, self._gone = self.next, []
+        for name, last in list(self._segments.items()):
+            if last < self.base:
+                saved.drop.append(name)
+                del self._segments[name]
+        saved.meta = {"now": self.now, "base": self.base, "next": self.next, "count": self._counter}
+        return saved
+
+    def _put(self, saved: Saved, kind: str, content: pa.RecordBatch, last: int) -> None:
+        name = f"{kind}{self._counter:08d}"
+        self._counter += 1
+        saved.put[name] = content
+        self._segments[name] = last
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        """Fill a fresh buffer. Places between living tuples stay empty, so that positions hold."""
+        self.now, self._counter = int(meta["now"]), int(meta["count"])
+        base, size = int(meta["base"]), int(meta["next"]) - int(meta["base"])
+        alive, order = np.zeros(size, np.bool_), np.full(size, -1, np.int64)
+        life = np.full((size, 4), BEGINNING, np.int64)
+        parts = [segments[name] for name in sorted(segments) if name.startswith("r")]
+        for content in parts:
+            positions = content.column(0).to_numpy()
+            here = positions >= base
+            at = positions[here] - base
+            life[at, TS] = content.column(1).to_numpy()[here]
+            life[at, EXP] = life[at, END] = content.column(2).to_numpy()[here]
+            alive[at] = life[at, EXP] > self.now
+        for name, content in segments.items():
+            positions = content.column(0).to_numpy()
+            self._segments[name] = int(positions.max())
+            if name.startswith("d"):
+                alive[positions[positions >= base] - base] = False
+        done = 0
+        for content in parts:
+            positions = content.column(0).to_numpy()
+            here = np.flatnonzero(positions >= base)
+            order[positions[here] - base] = here + done
+            done += content.num_rows
+        order[~alive], life[~alive, END] = -1, BEGINNING
+        self._restore(base, size, life, alive, order, parts)
+        self._saved = self.next
+
+    def _restore(
+        self,
+        base: int,
+        size: int,
+        life: Int64s,
+        alive: npt.NDArray[np.bool_],
+        order: Int64s,
+        parts: list[pa.RecordBatch],
+    ) -> None:
+        self.rows.start_at(base)
+        self.life.clear(base)
+        if not size:
+            return
+        indices = pa.array(order, mask=order < 0)
+        arrays = [
+            pa.chunked_array([p.column(i + 3) for p in parts], kind).take(indices).combine_chunks()
+            for i, kind in enumerate(self.schema.types)
+        ]
+        arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays]
+        content = batch_of(arrays, self.schema, size)
+        self.rows.append(content)
+        self.life.append(life)
+        living = np.flatnonzero(alive)
+        self.schedule.insert(living + base, np.ascontiguousarray(life[living, EXP]))
+        if self.index is not None:
+            self.index.insert(base, np.ascontiguousarray(life[:, EXP]), content)
+        self._live = len(living)
+
+
+def batch(columns: list[pa.Array], rows: pa.RecordBatch | None) -> pa.RecordBatch:
+    """A segment: control columns, then the columns of the rows by position."""
+    arrays = columns + (rows.columns if rows is not None else [])
+    return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])

@@ -1,0 +1,141 @@
+"""When stored tuples expire, by update pattern (Golab 2006, 3.5.2).
+
+MONOTONIC tuples never do. WEAKEST ones expire in the order in which they came, so a pointer is
+enough. For WEAK and STRICT ones a *calendar queue* divides expiry times into days of equal
+length: an insertion appends to its day, and an expiry takes whole days and a part of one.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import FOREVER
+
+Int64s = npt.NDArray[np.int64]
+NONE = np.empty(0, np.int64)
+DAYS = 32
+"""Days that a calendar aims at; past eight times as many its days get longer."""
+
+
+class Schedule(Protocol):
+    """Positions by expiry."""
+
+    def insert(self, positions: Int64s, exp: Int64s) -> None: ...
+
+    def due(self, now: int) -> tuple[Int64s, Int64s]:
+        """Positions whose expiry is at or before ``now``, and the expiries, in order of expiry.
+
+        They are forgotten here.
+        """
+        ...
+
+
+class Never:
+    """For tuples that live for ever."""
+
+    def insert(self, positions: Int64s, exp: Int64s) -> None:
+        pass
+
+    def due(self, now: int) -> tuple[Int64s, Int64s]:
+        return NONE, NONE
+
+
+class Fifo:
+    """For tuples that expire in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Int64s, Int64s]] = []
+
+    def insert(self, positions: Int64s, exp: Int64s) -> None:
+        if len(positions):
+            self._parts.append((positions, exp))
+
+    def due(self, now: int) -> tuple[Int64s, Int64s]:
+        taken: list[tuple[Int64s, Int64s]] = []
+        while self._parts and self._parts[0][1][0] <= now:
+            positions, exp = self._parts[0]
+            cut = int(np.searchsorted(exp, now, side="right"))
+            taken.append((positions[:cut], exp[:cut]))
+            if cut < len(exp):
+                self._parts[0] = (positions[cut:], exp[cut:])
+                break
+            self._parts.pop(0)
+        return _joined(taken)
+
+
+class Calendar:
+    """A calendar queue; the length of its days follows from the first tuples and then doubles."""
+
+    def __init__(self) -> None:
+        self._length = 0
+        self._days: dict[int, list[tuple[Int64s, Int64s]]] = {}
+
+    def insert(self, positions: Int64s, exp: Int64s) -> None:
+        finite = exp < FOREVER
+        if not finite.all():
+            positions, exp = positions[finite], exp[finite]
+        if not len(positions):
+            return
+        if not self._length:
+            self._length = max(1, int(exp.max() - exp.min()) // DAYS)
+        self._file(positions, exp)
+        if len(self._days) > 8 * DAYS:
+            everything = [part for day in self._days.values() for part in day]
+            self._length *= 4
+            self._days = {}
+            self._file(*_joined(everything))
+
+    def _file(self, positions: Int64s, exp: Int64s) -> None:
+        days = exp // self._length
+        if days[0] == days[-1] and bool((days == days[0]).all()):
+            self._days.setdefault(int(days[0]), []).append((positions, exp))
+            return
+        order = np.argsort(days, kind="stable")
+        days, positions, exp = days[order], positions[order], exp[order]
+        cuts = np.flatnonzero(np.diff(days)) + 1
+        starts = np.concatenate([[0], cuts])
+        for start, stop in zip(starts, [*cuts, len(days)], strict=True):
+            part = (positions[start:stop], exp[start:stop])
+            self._days.setdefault(int(days[start]), []).append(part)
+
+    def due(self, now: int) -> tuple[Int64s, Int64s]:
+        if not self._days:
+            return NONE, NONE
+        today = now // self._length
+        taken: list[tuple[Int64s, Int64s]] = []
+        for day in sorted(d for d in self._days if d <= today):
+            parts = self._days.pop(day)
+            if day < today:
+                taken.extend(parts)
+                continue
+            positions, exp = _joined(parts)
+            expired = exp <= now
+            taken.append((positions[expired], exp[expired]))
+            if not expired.all():
+                self._days[day] = [(positions[~expired], exp[~expired])]
+        positions, exp = _joined(taken)
+        order = np.lexsort((positions, exp))
+        return positions[order], exp[order]
+
+
+def _joined(parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
+    if not parts:
+        return NONE, NONE
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([p for p, _ in parts]), np.concatenate([e for _, e in parts])
+
+
+def schedule_for(pattern: UpdatePattern) -> Schedule:
+    """The schedule that tuples with this update pattern need."""
+    match pattern:
+        case UpdatePattern.MONOTONIC:
+            return Never()
+        case UpdatePattern.WEAKEST:
+            return Fifo()
+        case _:
+            return Calendar()

@@ -1,0 +1,92 @@
+"""The operators without state: selection, projection, union, time windows, append-only output.
+
+They keep each tuple's life as it is (a time window gives it one), so they are one idea with five
+faces: map a Delta to a Delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, batch_of, concat
+from windrow.columns.evaluate import evaluate, selected
+from windrow.core.time import FOREVER
+from windrow.operators.base import Saved
+from windrow.plan.expressions import Expression
+
+
+class Stateless:
+    """The half of the contract that an operator without state need not spell out."""
+
+    def save(self) -> Saved:
+        return Saved()
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        pass
+
+
+class Select(Stateless):
+    """Tuples, positive and negative alike, for which the predicate is true."""
+
+    def __init__(self, predicate: Expression) -> None:
+        self.predicate = predicate
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        return delta.filter(selected(self.predicate, delta.rows)) if len(delta) else delta
+
+
+class Project(Stateless):
+    """One column per expression."""
+
+    def __init__(self, expressions: Sequence[Expression], schema: pa.Schema) -> None:
+        self.expressions, self.schema = tuple(expressions), schema
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        arrays = [evaluate(e, delta.rows) for e in self.expressions]
+        return delta.with_rows(batch_of(arrays, self.schema, len(delta)))
+
+
+class Merge(Stateless):
+    """Union as a bag, in time order."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        renamed = [d.with_rows(batch_of(d.rows.columns, self.schema, len(d))) for d in inputs]
+        return concat(renamed, self.schema)
+
+
+class TimeWindow(Stateless):
+    """``[RANGE length]`` without SLIDE, and ``[NOW]``, which is a range of one tick."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        exp = np.where(delta.ts > FOREVER - self.length, FOREVER, delta.ts + self.length)
+        return Delta(delta.ts, exp, delta.sign, delta.rows)
+
+
+class Unbounded(Stateless):
+    """``[UNBOUNDED]``: tuples come as they are and stay."""
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        return delta
+
+
+class Append(Stateless):
+    """Results of INTERNAL windows: insertions only, and they stay."""
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        kept = delta.filter(delta.sign > 0)
+        return Delta.insertions(kept.ts, kept.rows)
