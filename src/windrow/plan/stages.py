@@ -1,0 +1,376 @@
+"""Cutting a plan into stages: runs of operators that agree on where a tuple is to be.
+
+A parallel runner spreads the tuples of a stage over buckets, and an operator sees one bucket only.
+So what an operator has to see together must be in one bucket: the partners of a join, the members
+of a group, the copies of a tuple whose duplicates are eliminated. ``stages`` walks the plan from
+its leaves upwards and notes by which expressions the tuples are spread at each node:
+
+    FREE     nothing has asked for a place yet; whoever asks first decides it, at the leaves
+    keys     equal values of these expressions of the output are in one bucket
+    HIDDEN   spread by something that the output no longer shows
+    SINGLE   everything is in one bucket
+
+A node that can live with the place its input has stays in the input's stage; otherwise the input
+becomes a stage of its own and its output travels to new buckets. Selections and projections that
+stand directly on a stream belong to no stage: they are ``StageEdge.pre``, done while the stream
+is packed, so that what no one needs is never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from windrow.core.errors import NotExecutableError
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Schema, Type
+from windrow.plan.expressions import Call, Column, Expression, replace_columns, shifted
+from windrow.plan.nodes import (
+    AppendOnly,
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    Node,
+    Projection,
+    RelationScan,
+    Selection,
+    StageInput,
+    StreamKind,
+    StreamScan,
+    ToStream,
+    Union,
+    Window,
+)
+from windrow.plan.windows import RowsWindow, WindowSpec
+
+Key = tuple[Expression, ...] | None
+"""What a bucket is chosen by; None is the single bucket."""
+
+
+@dataclass(frozen=True)
+class StageEdge:
+    """An input of a stage, and the leaf of the stage's plan with the same ``name``.
+
+    ``source`` is the name of a stream, or the number of the stage whose output this is. ``pre``
+    is evaluated by the sender; ``key`` is over its result.
+    """
+
+    name: str
+    source: str | int
+    pre: Node
+    key: Key
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Operators that share their buckets; every leaf of ``plan`` is the StageInput of an edge."""
+
+    number: int
+    plan: Node
+    inputs: tuple[StageEdge, ...]
+
+
+def stages(plan: Node) -> tuple[Stage, ...]:
+    """The stages of a plan, each after those that it reads; the last one gives the answer."""
+    return _Cutter().cut(_lowered(plan))
+
+
+class _Where(Enum):
+    FREE = "free"
+    SINGLE = "single"
+    HIDDEN = "hidden"
+
+
+_Keys = tuple[frozenset[Expression], ...]
+"""Per key its equivalent expressions over the output: after a join, one of either side."""
+
+
+@dataclass(frozen=True)
+class _Open(Node):
+    """A leaf whose place is not decided yet."""
+
+    source: str | int
+    pre: Node
+
+    @property
+    def schema(self) -> Schema:
+        return self.pre.schema
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return self.pre.pattern
+
+    @property
+    def lifetime(self) -> WindowSpec | None:
+        return self.pre.lifetime
+
+
+@dataclass(frozen=True)
+class _Fragment:
+    """The part of a plan that is in the stage being built, and where its output is."""
+
+    plan: Node
+    placed: _Where | _Keys
+
+
+class _Cutter:
+    """Collects the stages and edges of one plan."""
+
+    def __init__(self) -> None:
+        self._stages: list[Stage] = []
+        self._edges: dict[tuple[str | int, Node, Key], StageEdge] = {}
+
+    def cut(self, plan: Node) -> tuple[Stage, ...]:
+        root = self._fragment(plan)
+        if root.placed is _Where.FREE:
+            root = self._by_row(root)
+        self._close(root)
+        return tuple(self._stages)
+
+    def _fragment(self, node: Node) -> _Fragment:
+        match node:
+            case StreamScan():
+                return _Fragment(_Open(node.name, node), _Where.FREE)
+            case RelationScan():
+                raise NotExecutableError("a relation", span=node.span)
+            case Selection() | Projection():
+                return self._stateless(node)
+            case Window(spec=RowsWindow(partition_by=by)):
+                parts = tuple(_column(node.schema, i) for i in by)
+                return self._over(node, self._together(self._fragment(node.input), parts))
+            case Window() | AppendOnly() | Every() | ToStream(kind=StreamKind.RSTREAM):
+                return self._over(node, self._fragment(node.input))
+            case DuplicateElimination() | ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM):
+                row = tuple(_column(node.schema, i) for i in range(len(node.schema)))
+                return self._over(node, self._together(self._fragment(node.input), row))
+            case GroupBy():
+                keys = tuple(k.expression for k in node.keys)
+                below = self._together(self._fragment(node.input), keys)
+                return _Fragment(replace(node, input=below.plan), _shown(below.placed, keys))
+            case Union():
+                return self._union(node)
+            case Join() if node.left_keys:
+                return self._join(node)
+            case _:  # whatever else there is sees all of its input
+                below_all = [self._together(self._fragment(i), ()) for i in node.inputs]
+                return _Fragment(_with_inputs(node, [b.plan for b in below_all]), _Where.SINGLE)
+
+    def _over(self, node: Node, below: _Fragment) -> _Fragment:
+        """``node`` in the stage of its input, whose columns it keeps as they are."""
+        return _Fragment(_with_inputs(node, [below.plan]), below.placed)
+
+    def _stateless(self, node: Selection | Projection) -> _Fragment:
+        below = self._fragment(node.input)
+        if isinstance(below.plan, _Open):
+            return replace(below, plan=replace(below.plan, pre=replace(node, input=below.plan.pre)))
+        if isinstance(node, Selection):
+            return self._over(node, below)
+        shown = _shown(below.placed, tuple(c.expression for c in node.columns))
+        return _Fragment(replace(node, input=below.plan), shown)
+
+    def _union(self, node: Union) -> _Fragment:
+        parts = [self._fragment(b) for b in node.branches]
+        fixed = [p.placed for p in parts if p.placed is not _Where.FREE]
+        if not fixed:
+            return _Fragment(_with_inputs(node, [p.plan for p in parts]), _Where.FREE)
+        placed: _Where | _Keys = _Where.HIDDEN
+        if all(p is _Where.SINGLE for p in fixed):
+            placed = _Where.SINGLE
+            parts = [self._together(p, ()) for p in parts]
+        elif (shared := _shared(fixed)) is not None:
+            placed = shared
+            key = tuple(min(same, key=repr) for same in shared)
+            parts = [self._place(p, key) if p.placed is _Where.FREE else p for p in parts]
+        else:
+            parts = [self._by_row(p) if p.placed is _Where.FREE else p for p in parts]
+        return _Fragment(_with_inputs(node, [p.plan for p in parts]), placed)
+
+    def _join(self, node: Join) -> _Fragment:
+        left, right = self._fragment(node.left), self._fragment(node.right)
+        pairs = [_comparable(a, b) for a, b in zip(node.left_keys, node.right_keys, strict=True)]
+        left_keys, right_keys = (tuple(p[i] for p in pairs) for i in (0, 1))
+        if left.placed is _Where.SINGLE and right.placed is _Where.SINGLE:
+            return _Fragment(replace(node, left=left.plan, right=right.plan), _Where.SINGLE)
+        on_left, on_right = _positions(left.placed, left_keys), _positions(right.placed, right_keys)
+        chosen = on_left or on_right or tuple(range(len(pairs)))
+        if on_left != chosen:
+            left = self._place(left, tuple(left_keys[i] for i in chosen))
+        if on_right != chosen:
+            right = self._place(right, tuple(right_keys[i] for i in chosen))
+        width = len(node.left.schema)
+        placed = tuple(
+            a | frozenset(shifted(e, width) for e in b)
+            for a, b in zip(_keys(left), _keys(right), strict=True)
+        )
+        return _Fragment(replace(node, left=left.plan, right=right.plan), placed)
+
+    def _together(self, below: _Fragment, keys: tuple[Expression, ...]) -> _Fragment:
+        """``below`` such that tuples with equal ``keys`` share a bucket (no keys: all tuples)."""
+        if below.placed is _Where.SINGLE:
+            return below
+        if not keys:
+            return self._place(below, None)
+        known = frozenset(_plain(k) for k in keys)
+        if isinstance(below.placed, tuple) and all(
+            any(_computable(e, known) for e in same) for same in below.placed
+        ):
+            return below
+        return self._place(below, keys)
+
+    def _place(self, below: _Fragment, key: Key) -> _Fragment:
+        """Spread tuples by ``key``; those that have a place already leave it as a stage's output."""
+        plan = below.plan if below.placed is _Where.FREE else self._close(below)
+        placed = _Where.SINGLE if key is None else tuple(frozenset({_plain(e)}) for e in key)
+        return _Fragment(self._send(plan, key), placed)
+
+    def _by_row(self, below: _Fragment) -> _Fragment:
+        """Spread the tuples of ``below`` evenly: by all columns of its leaves."""
+        return _Fragment(self._send(below.plan, ()), _Where.HIDDEN)
+
+    def _close(self, fragment: _Fragment) -> _Open:
+        """Make the fragment a stage, and return a leaf that stands for its output."""
+        number = len(self._stages)
+        named = {e.name: e for e in self._edges.values()}
+        names = dict.fromkeys(_leaves(fragment.plan))
+        self._stages.append(Stage(number, fragment.plan, tuple(named[n] for n in names)))
+        plan = fragment.plan
+        leaf = StageInput(f"stage{number}", plan.schema, plan.pattern, plan.lifetime)
+        return _Open(number, leaf)
+
+    def _send(self, node: Node, key: Key) -> Node:
+        """The plan with its open leaves made edges; ``key`` is over the node's output."""
+        if isinstance(node, _Open):
+            if key == ():
+                key = tuple(_column(node.schema, i) for i in range(len(node.schema))) or None
+            edge = self._edge(node, key)
+            return StageInput(edge.name, node.schema, node.pattern, node.lifetime)
+        if isinstance(node, Projection) and key:
+            columns = node.columns
+            key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)
+        return _with_inputs(node, [self._send(i, key) for i in node.inputs])
+
+    def _edge(self, leaf: _Open, key: Key) -> StageEdge:
+        same = (leaf.source, _unqualified(leaf.pre), key)  # two aliases of a stream are one edge
+        if same not in self._edges:
+            source = leaf.source if isinstance(leaf.source, str) else f"stage{leaf.source}"
+            name = f"{source}#{len(self._edges)}"
+            self._edges[same] = StageEdge(name, leaf.source, leaf.pre, key)
+        return self._edges[same]
+
+
+def _lowered(node: Node) -> Node:
+    """Selections and projections moved below time windows, where they can be done in packing."""
+    node = _with_inputs(node, [_lowered(i) for i in node.inputs])
+    if isinstance(node, Selection | Projection):
+        window = node.input
+        if isinstance(window, Window) and not isinstance(window.spec, RowsWindow):
+            return replace(window, input=_lowered(replace(node, input=window.input)))
+    return node
+
+
+def _with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
+    """The node over other inputs."""
+    match node:
+        case Union():
+            return replace(node, branches=tuple(inputs))
+        case _ if len(inputs) == 1:
+            return replace(node, input=inputs[0])  # type: ignore[call-arg]
+        case _ if inputs:
+            return replace(node, left=inputs[0], right=inputs[1])  # type: ignore[call-arg]
+        case _:
+            return node
+
+
+def _unqualified(pre: Node) -> Node:
+    """What a sender does, whatever the query calls the sender."""
+    match pre:
+        case StreamScan():
+            return replace(pre, columns=pre.columns.requalified(None))
+        case Projection():
+            columns = tuple(replace(c, qualifier=None) for c in pre.columns)
+            return replace(pre, input=_unqualified(pre.input), columns=columns)
+        case Selection():
+            return replace(pre, input=_unqualified(pre.input))
+        case _:
+            return pre
+
+
+def _leaves(node: Node) -> list[str]:
+    if isinstance(node, StageInput):
+        return [node.name]
+    return [name for i in node.inputs for name in _leaves(i)]
+
+
+def _column(schema: Schema, index: int) -> Column:
+    return Column(index, schema[index].name, schema[index].type)
+
+
+def _plain(expression: Expression) -> Expression:
+    """The expression without the names of its columns, which do not tell columns apart."""
+    return replace_columns(expression, lambda c: replace(c, name=""))
+
+
+def _computable(expression: Expression, known: frozenset[Expression]) -> bool:
+    """Whether the expression's value follows from the values of the ``known`` ones."""
+    if expression in known:
+        return True
+    if isinstance(expression, Call):
+        return all(_computable(a, known) for a in expression.args)
+    return not isinstance(expression, Column)
+
+
+def _shown(placed: _Where | _Keys, columns: tuple[Expression, ...]) -> _Where | _Keys:
+    """The same place, said in terms of an output that computes ``columns``."""
+    if not isinstance(placed, tuple):
+        return placed
+    outputs: dict[Expression, list[Column]] = {}
+    for i, expression in enumerate(columns):
+        outputs.setdefault(_plain(expression), []).append(Column(i, "", expression.type))
+    shown = tuple(frozenset(e for old in same for e in _images(old, outputs)) for same in placed)
+    return shown if all(shown) else _Where.HIDDEN
+
+
+def _images(
+    expression: Expression, outputs: dict[Expression, list[Column]]
+) -> Sequence[Expression]:
+    """The expression over the output's columns: as one of them, or put together from several."""
+    if expression in outputs:
+        return outputs[expression]
+    if isinstance(expression, Call):
+        parts = [_images(a, outputs) for a in expression.args]
+        return [replace(expression, args=tuple(p[0] for p in parts))] if all(parts) else []
+    return [] if isinstance(expression, Column) else [expression]
+
+
+def _shared(placed: Sequence[_Where | _Keys]) -> _Keys | None:
+    """The keys that all of the places have in common, if they are spread alike."""
+    keys = [p for p in placed if isinstance(p, tuple)]
+    if len(keys) < len(placed) or len({len(k) for k in keys}) > 1:
+        return None
+    shared = tuple(frozenset.intersection(*same) for same in zip(*keys, strict=True))
+    return shared if all(shared) else None
+
+
+def _positions(placed: _Where | _Keys, keys: tuple[Expression, ...]) -> tuple[int, ...] | None:
+    """Which of a join's keys the tuples are spread by, if they are spread by nothing else."""
+    if not isinstance(placed, tuple):
+        return None
+    plain = [_plain(k) for k in keys]
+    found = [next((i for i, k in enumerate(plain) if k in same), None) for same in placed]
+    return None if None in found else tuple(i for i in found if i is not None)
+
+
+def _keys(fragment: _Fragment) -> _Keys:
+    assert isinstance(fragment.placed, tuple)
+    return fragment.placed
+
+
+def _comparable(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    """A join's keys such that equal values are stored alike, as hashing wants them."""
+    if left.type.integral != right.type.integral and left.type.numeric and right.type.numeric:
+        left, right = (
+            Call("cast", (e,), Type.DOUBLE) if e.type.integral else e for e in (left, right)
+        )
+    return left, right

@@ -1,0 +1,174 @@
+"""Where a plan is cut, and by which keys the tuples travel."""
+
+from __future__ import annotations
+
+import pytest
+
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.expressions import render
+from windrow.plan.nodes import GroupBy, Join, Selection, StageInput, StreamScan, Window, walk
+from windrow.plan.program import compile_script
+from windrow.plan.stages import Stage, stages
+
+STREAMS = """
+CREATE STREAM l (ts BIGINT, src STRING, dst STRING, bytes INT) TIMESTAMP BY ts;
+CREATE STREAM r (ts BIGINT, src STRING, dst STRING, size BIGINT, load DOUBLE) TIMESTAMP BY ts;
+"""
+
+
+def cut(query: str) -> tuple[Stage, ...]:
+    catalog = compile_script(f"{STREAMS}\nCREATE QUERY q AS {query};").catalog
+    declared = catalog.find("q")
+    assert isinstance(declared, QueryDeclaration)
+    return stages(declared.plan)
+
+
+def keys(stage: Stage) -> list[tuple[str | int, list[str] | None]]:
+    """Per edge its source and its key as text."""
+    return [
+        (e.source, None if e.key is None else [render(k, e.pre.schema) for k in e.key])
+        for e in stage.inputs
+    ]
+
+
+def names(stage: Stage) -> list[tuple[str | int, list[str] | None]]:
+    return [(s, k if k is None else [c.split(".")[-1] for c in k]) for s, k in keys(stage)]
+
+
+def test_a_join_hashes_both_inputs_by_their_own_keys():
+    (stage,) = cut("SELECT l.dst FROM l [RANGE 9], r [RANGE 9] WHERE l.src = r.dst")
+    assert names(stage) == [("l", ["src"]), ("r", ["dst"])]
+
+
+def test_every_leaf_of_a_stage_is_the_stage_input_of_one_of_its_edges():
+    for stage in cut("SELECT l.src, COUNT(*) FROM l [RANGE 9], r [RANGE 9] "
+                     "WHERE l.dst = r.dst GROUP BY l.src"):  # fmt: skip
+        leaves = {n.name for n in walk(stage.plan) if not n.inputs}
+        assert all(isinstance(n, StageInput) for n in walk(stage.plan) if not n.inputs)
+        assert leaves == {e.name for e in stage.inputs}
+
+
+def test_a_group_by_other_columns_than_the_join_is_a_stage_of_its_own():
+    first, second = cut(
+        "SELECT l.src, COUNT(*) FROM l [RANGE 9], r [RANGE 9] WHERE l.dst = r.dst GROUP BY l.src"
+    )
+    assert names(first) == [("l", ["dst"]), ("r", ["dst"])]
+    assert names(second) == [(0, ["src"])]
+    assert any(isinstance(n, GroupBy) for n in walk(second.plan))
+    assert not any(isinstance(n, GroupBy) for n in walk(first.plan))
+
+
+@pytest.mark.parametrize("group", ["l.src", "r.src", "l.src, l.dst", "r.src, r.size"])
+def test_a_group_by_the_joins_key_and_perhaps_more_stays_in_the_joins_stage(group):
+    (stage,) = cut(
+        f"SELECT {group}, COUNT(*) FROM l [RANGE 9], r [RANGE 9] WHERE l.src = r.src GROUP BY {group}"
+    )
+    assert names(stage) == [("l", ["src"]), ("r", ["src"])]
+
+
+def test_a_join_on_two_keys_over_a_group_by_one_of_them_hashes_by_that_one():
+    (stage,) = cut(
+        "SELECT r.dst FROM (SELECT src, COUNT(*) AS n FROM l [RANGE 9] GROUP BY src) AS g, "
+        "r [RANGE 9] WHERE g.n = r.size AND g.src = r.src"
+    )
+    assert names(stage) == [("l", ["src"]), ("r", ["src"])]
+
+
+def test_joins_of_three_windows_on_one_key_are_one_stage():
+    (stage,) = cut(
+        "SELECT a.dst FROM l [RANGE 9] AS a, r [RANGE 9] AS b, l [RANGE 5] AS c "
+        "WHERE a.src = b.src AND b.src = c.src"
+    )
+    assert all(key == ["src"] for _, key in names(stage))
+
+
+def test_joins_of_three_windows_on_two_keys_are_two_stages():
+    first, second = cut(
+        "SELECT a.dst FROM l [RANGE 9] AS a, r [RANGE 9] AS b, l [RANGE 5] AS c "
+        "WHERE a.src = b.src AND b.dst = c.dst"
+    )
+    assert all(key == ["src"] for _, key in names(first))
+    assert {source for source, _ in names(second)} == {0, "l"}
+    assert all(key == ["dst"] for _, key in names(second))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT l.dst FROM l [RANGE 9], r [RANGE 9] WHERE l.bytes < r.size",
+        "SELECT COUNT(*) FROM l [RANGE 9]",
+        "SELECT src FROM l [ROWS 5]",
+    ],
+)
+def test_what_needs_all_tuples_is_in_a_single_bucket(query):
+    (stage,) = cut(query)
+    assert all(key is None for _, key in keys(stage))
+
+
+def test_a_partitioned_window_is_hashed_by_its_partition():
+    (stage,) = cut("SELECT src, bytes FROM l [PARTITION BY src ROWS 2]")
+    assert names(stage) == [("l", ["src"])]
+
+
+def test_a_group_by_the_partition_of_a_window_stays_in_its_stage():
+    (stage,) = cut("SELECT src, SUM(bytes) FROM l [PARTITION BY src ROWS 2] GROUP BY src")
+    assert names(stage) == [("l", ["src"])]
+
+
+def test_equal_rows_meet_for_distinct_and_istream():
+    for query in ("SELECT DISTINCT src, dst FROM l [RANGE 9]",
+                  "ISTREAM(SELECT src, dst FROM l [RANGE 9])"):  # fmt: skip
+        (stage,) = cut(query)
+        assert names(stage) == [("l", ["src", "dst"])]
+
+
+def test_distinct_over_a_group_by_whose_key_is_not_shown_is_a_stage_of_its_own():
+    first, second = cut(
+        "SELECT DISTINCT n FROM (SELECT src, COUNT(*) AS n FROM l [RANGE 9] GROUP BY src) AS g"
+    )
+    assert names(first) == [("l", ["src"])]
+    assert names(second) == [(0, ["n"])]
+
+
+def test_selections_and_projections_on_a_stream_are_done_while_packing():
+    (stage,) = cut("SELECT src FROM l [RANGE 9] WHERE bytes > 5")
+    (edge,) = stage.inputs
+    assert any(isinstance(n, Selection) for n in walk(edge.pre))
+    assert isinstance(list(walk(edge.pre))[-1], StreamScan)
+    assert not any(isinstance(n, Selection) for n in walk(stage.plan))
+    assert any(isinstance(n, Window) for n in walk(stage.plan))
+    assert [f.name for f in edge.pre.schema] == ["src"]
+
+
+def test_keys_of_different_types_are_hashed_as_one_type():
+    (stage,) = cut("SELECT l.dst FROM l [RANGE 9], r [RANGE 9] WHERE l.bytes = r.load")
+    types = {k.type for e in stage.inputs for k in e.key or ()}
+    assert len(types) == 1
+
+
+def test_a_self_join_on_one_key_packs_the_stream_once_if_both_sides_want_the_same():
+    (stage,) = cut(
+        "SELECT a.src, a.dst, b.dst FROM l [RANGE 9] AS a, l [RANGE 9] AS b WHERE a.src = b.src"
+    )
+    assert any(isinstance(n, Join) for n in walk(stage.plan))
+    assert len(stage.inputs) == 1
+
+
+def test_a_union_of_groups_by_different_keys_is_one_stage_until_something_must_meet():
+    union = (
+        "SELECT src AS k, COUNT(*) AS n FROM l [RANGE 9] GROUP BY src "
+        "UNION ALL SELECT dst AS k, COUNT(*) AS n FROM r [RANGE 9] GROUP BY dst"
+    )
+    (alike,) = cut(f"SELECT k, SUM(n) FROM ({union}) AS u GROUP BY k")
+    assert names(alike) == [("l", ["src"]), ("r", ["dst"])]
+    first, second = cut(f"SELECT n, COUNT(*) FROM ({union}) AS u GROUP BY n")
+    assert names(first) == [("l", ["src"]), ("r", ["dst"])]
+    assert names(second) == [(0, ["n"])]
+
+
+def test_stages_come_after_those_that_they_read():
+    for stage in cut(
+        "SELECT n, COUNT(*) FROM (SELECT a.dst, COUNT(*) AS n FROM l [RANGE 9] AS a, "
+        "r [RANGE 9] AS b WHERE a.src = b.src GROUP BY a.dst) AS g GROUP BY n"
+    ):
+        assert all(e.source < stage.number for e in stage.inputs if isinstance(e.source, int))
