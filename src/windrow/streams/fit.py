@@ -57,12 +57,22 @@ def _fitted_one_by_one(values: list[Any], kind: Type) -> pa.Array:
     parts = [pa.nulls(1, ARROW[kind])]
     origin = [0] * len(values)
     filled = 1
-    for alike in places.values():
-        parts.append(_fitted(_array([values[p] for p in alike]), kind))
+    for cls, alike in places.items():
+        those = [values[p] for p in alike]
+        if cls is int and kind in (Type.FLOAT, Type.DOUBLE):
+            those = [_as_float(v) for v in those]  # Arrow takes no integer beyond 64 bits
+        parts.append(_fitted(_array(those), kind))
         for offset, place in enumerate(alike):
             origin[place] = filled + offset
         filled += len(alike)
     return pa.concat_arrays(parts).take(pa.array(origin, pa.int64()))
+
+
+def _as_float(value: int) -> float | None:
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def _array(values: list[Any]) -> pa.Array:

@@ -47,8 +47,8 @@ class Accepted:
         return [
             Rejected(
                 row=int(parsed.numbers[position]),
-                reason=f"late: {column} is {shown(ts, clock)}, but the stream had come so far that only "
-                f"{shown(limit, clock)} and later could be taken; allow more disorder with SLACK",
+                reason=f"late: {column} is {shown(ts, clock)}, but by then the stream took only "
+                f"{shown(limit, clock)} and later; allow more disorder with SLACK",
                 text=text,
                 ts=int(ts),
             )

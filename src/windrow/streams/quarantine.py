@@ -1,0 +1,110 @@
+"""Where refused rows go: JSON lines with the reason and the original text.
+
+There is one file per stream and input file, written beside its final place and then renamed
+over it. Reading an input file again therefore replaces its quarantine by the same one, and a
+reader never sees half of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from windrow.streams.parsed import Rejected
+
+
+@dataclass
+class Page:
+    """The refused rows of one input file while it is being read."""
+
+    stream: str
+    file: str
+    count: int = 0
+    _out: TextIO | None = field(default=None, repr=False)
+    _draft: Path = field(default=Path(), repr=False)
+
+    def add(self, rejected: Iterable[Rejected]) -> int:
+        """Write rows down; returns how many."""
+        before = self.count
+        for row in rejected:
+            if self._out is None:
+                self._draft.parent.mkdir(parents=True, exist_ok=True)
+                self._out = self._draft.open("w", encoding="utf-8")
+            record = {
+                "stream": self.stream,
+                "file": self.file,
+                "row": row.row,
+                "reason": row.reason,
+                "text": row.text,
+            }
+            self._out.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self.count += 1
+        return self.count - before
+
+    def close(self) -> None:
+        if self._out is not None:
+            self._out.flush()
+            os.fsync(self._out.fileno())
+            self._out.close()
+
+
+class Quarantine:
+    """The quarantine below one directory: a directory per stream, a file per input file."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def path_of(self, stream: str, file: Path) -> Path:
+        """Where the refused rows of an input file are kept; the same for the same file."""
+        digest = hashlib.sha256(str(file).encode()).hexdigest()[:8]
+        return self.directory / _safe(stream) / f"{_safe(file.name)}-{digest}.jsonl"
+
+    @contextmanager
+    def page(self, stream: str, file: Path) -> Iterator[Page]:
+        """Collect the refused rows of one input file; they appear when the block ends well."""
+        with self._writing(stream, str(file), self.path_of(stream, file)) as page:
+            yield page
+
+    def write(self, stream: str, file: Path, rejected: Iterable[Rejected]) -> int:
+        """All refused rows of one input file at once; returns how many."""
+        with self.page(stream, file) as page:
+            return page.add(rejected)
+
+    def push(self, stream: str, rejected: Iterable[Rejected]) -> int:
+        """Refused rows of pushed data, in a file of their own; returns how many."""
+        rows = list(rejected)
+        if not rows:
+            return 0
+        folder = self.directory / _safe(stream)
+        taken = [int(p.stem.removeprefix("push-")) for p in folder.glob("push-?????.jsonl")]
+        name = f"push-{max(taken, default=0) + 1:05d}"
+        with self._writing(stream, name, folder / f"{name}.jsonl") as page:
+            return page.add(rows)
+
+    @contextmanager
+    def _writing(self, stream: str, file: str, target: Path) -> Iterator[Page]:
+        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        page = Page(stream, file, _draft=draft)
+        try:
+            yield page
+        except BaseException:
+            page.close()
+            draft.unlink(missing_ok=True)
+            raise
+        page.close()
+        if page.count:
+            draft.replace(target)
+        else:
+            target.unlink(missing_ok=True)
+
+
+def _safe(name: str) -> str:
+    """A name that is one part of a path."""
+    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"

@@ -1,0 +1,70 @@
+"""One door to the formats that a stream's files can have."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.core.errors import InputError
+from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.csv import read_csv
+from windrow.streams.jsonlines import read_json
+from windrow.streams.parquet import read_parquet
+from windrow.streams.parsed import Parsed
+
+ROWS = 1 << 17
+FORMATS = ("csv", "json", "parquet")
+SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+
+
+def read_file(
+    path: Path, declaration: StreamDeclaration, rows_per_batch: int = ROWS
+) -> Iterator[Parsed]:
+    """The rows of one file in their order, in batches of at most ``rows_per_batch``.
+
+    Rows that cannot be read as declared are in ``rejected`` of the batch in which they stood.
+    A file that cannot be read as a whole is an InputError; so is one that breaks off in the
+    middle, after the batches before that.
+    """
+    try:
+        for parsed in _batches(path, declaration, rows_per_batch):
+            rest = parsed
+            while len(rest) > rows_per_batch:
+                part, rest = rest.split(rows_per_batch)
+                yield part
+            yield rest
+    except (OSError, pa.ArrowException, EOFError, zlib.error) as error:
+        raise InputError(
+            where=str(path),
+            expected=f"a readable {format_of(path, declaration)} file",
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            remedy="check that the file is whole and that FORMAT names what it is",
+        ) from error
+
+
+def _batches(path: Path, declaration: StreamDeclaration, rows: int) -> Iterator[Parsed]:
+    match format_of(path, declaration):
+        case "csv":
+            return read_csv(path, declaration)
+        case "json":
+            return read_json(path, declaration)
+        case _:
+            return read_parquet(path, declaration, rows)
+
+
+def format_of(path: Path, declaration: StreamDeclaration) -> str:
+    """The declared format, or for a stream without a source the one that the name ends in."""
+    if declaration.source is None:
+        suffixes = [s for s in path.suffixes if s in SUFFIXES]
+        return SUFFIXES[suffixes[-1]] if suffixes else "parquet"
+    name = declaration.source.format.lower()
+    if name not in FORMATS:
+        raise InputError(
+            where=f"stream {declaration.name}",
+            expected=f"FORMAT {', '.join(FORMATS)}",
+            found=declaration.source.format,
+        )
+    return name

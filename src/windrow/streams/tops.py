@@ -1,0 +1,87 @@
+"""How far a file's time comes, without reading the file if its footer says so."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windrow.core.errors import InputError
+from windrow.core.schema import Schema, Type
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.coerce import resolve
+from windrow.streams.monitor import timestamps
+from windrow.streams.readers import format_of, read_file
+
+
+def greatest_timestamp(path: Path, declaration: StreamDeclaration) -> int | None:
+    """The greatest timestamp of all rows whose timestamp can be read; None if there is none.
+
+    It is what an ``InputMonitor`` that is given the whole file has as ``top``: a row that is
+    refused for another column counts too, one that is not even a row does not.
+    """
+    only = dataclasses.replace(
+        declaration, schema=Schema((declaration.schema[declaration.timestamp],)), timestamp=0
+    )
+    if format_of(path, declaration) == "parquet":
+        known = _from_footer(path, only)
+        if known is not None:
+            return known
+    tops = [t for parsed in read_file(path, only) for t in _stamps(parsed.rows, only)]
+    return max(tops, default=None)
+
+
+def _stamps(rows: pa.RecordBatch, declaration: StreamDeclaration) -> list[int]:
+    ts = timestamps(rows, declaration)
+    return [int(ts.max())] if len(ts) else []
+
+
+def _from_footer(path: Path, declaration: StreamDeclaration) -> int | None:
+    """The maximum over the row groups' statistics, if every one has them in ticks."""
+    try:
+        with pq.ParquetFile(path) as file:
+            where = str(path)
+            name = resolve(file.schema_arrow.names, declaration, where)[0]
+            if not _in_ticks(file.schema_arrow.field(name).type, declaration):
+                return None
+            metadata, index = file.metadata, _leaf(file, name)
+            groups = [metadata.row_group(g).column(index) for g in range(metadata.num_row_groups)]
+            statistics = [g.statistics for g in groups]
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(
+            where=str(path),
+            expected="a readable parquet file",
+            found=str(error).splitlines()[0],
+            remedy="check that the file is whole and that FORMAT names what it is",
+        ) from error
+    if not all(s is not None and s.has_min_max for s in statistics):
+        return None
+    tops = [_ticks(s.max) for s in statistics]
+    bottoms = [_ticks(s.min) for s in statistics]
+    readable = bool(tops) and min(bottoms) > BEGINNING and max(tops) < FOREVER
+    return max(tops) if readable else None
+
+
+def _leaf(file: pq.ParquetFile, name: str) -> int:
+    """The place of a flat column among the leaves of the file's schema."""
+    paths = [file.schema.column(i).path for i in range(len(file.schema))]
+    return paths.index(name)
+
+
+def _in_ticks(found: pa.DataType, declaration: StreamDeclaration) -> bool:
+    """Whether statistics of this type are the ticks that reading the column would give."""
+    if declaration.schema[0].type is Type.TIMESTAMP:
+        return bool(pa.types.is_timestamp(found) and found.unit in ("ms", "us"))
+    return bool(found in (pa.int32(), pa.int64()) and declaration.schema[0].type is Type.BIGINT)
+
+
+def _ticks(value: Any) -> int:
+    if isinstance(value, int):
+        return value
+    moment = pa.scalar(value).cast(pa.timestamp("us", "UTC" if value.tzinfo else None))
+    ticks: int = moment.cast(pa.int64()).as_py()
+    return ticks
