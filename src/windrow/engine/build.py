@@ -73,7 +73,7 @@ def operator_for(node: Node) -> Operator:  # noqa: PLR0911 - one line per kind o
             raise NotExecutableError(type(node).__name__, span=node.span)
 
 
-def changes_of(node: Node) -> Operator:
+def changes_of(node: Node) -> Changelog:
     """What turns a query's result into the changes that are shown."""
     return Changelog(arrow_schema(node.schema), node.pattern, (1, -1))
 

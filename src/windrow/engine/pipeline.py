@@ -10,6 +10,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
+from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.engine.build import changes_of, operator_for
 from windrow.operators.base import Operator, Saved, below
@@ -62,6 +63,12 @@ class Pipeline:
             answer = self._changes.process([answer], now)
         self.now = now
         return answer
+
+    def live_rows(self) -> pa.RecordBatch:
+        """The relation at ``now``, for a pipeline that shows ``changes`` of a relation."""
+        if self._changes is None or self.plan.pattern is UpdatePattern.MONOTONIC:
+            raise StateError("only the changes of a relation are kept", found="a stream")
+        return self._changes.live_rows()
 
     def _operators(self) -> list[Operator]:
         changes = [self._changes] if self._changes is not None else []

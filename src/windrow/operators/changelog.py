@@ -76,6 +76,10 @@ class Changelog:
             kept[mixed] = surplus(codes, sign[mixed])
         return kept
 
+    def live_rows(self) -> pa.RecordBatch:
+        """The relation as it stands."""
+        return self.buffer.rows.take(self.buffer.living())
+
     def save(self) -> Saved:
         saved = Saved()
         saved.add("live", self.buffer.save())

@@ -1,0 +1,174 @@
+"""The Python door to the embedded engine: declare, push, advance, look."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from windrow.core.errors import InputError, WindrowError
+from windrow.core.time import Clock
+from windrow.engine.query import EmbeddedQuery
+from windrow.plan.catalog import Catalog
+from windrow.plan.explain import explain
+from windrow.plan.physical import not_executable
+from windrow.plan.program import compile_script
+from windrow.streams.coerce import coerce
+from windrow.streams.monitor import InputMonitor, time_of
+from windrow.streams.quarantine import Quarantine
+
+
+class Connection:
+    """Streams, views and queries that live in this process.
+
+    >>> import windrow
+    >>> db = windrow.connect()
+    >>> [busy] = db.execute('''
+    ...     CREATE STREAM hits (ts BIGINT, page STRING);
+    ...     SELECT page, COUNT(*) AS n FROM hits [RANGE 10 SECONDS] GROUP BY page;
+    ... ''')
+    >>> db.push("hits", {"ts": [1, 2, 2], "page": ["a", "b", "a"]})
+    >>> db.advance(to=5)
+    >>> busy.answer().to_pylist()
+    [{'page': 'a', 'n': 2}, {'page': 'b', 'n': 1}]
+    """
+
+    def __init__(self, quarantine: str | Path | None = None) -> None:
+        self.catalog = Catalog()
+        self.queries: dict[str, EmbeddedQuery] = {}
+        self._monitors: dict[str, InputMonitor] = {}
+        self._quarantine = Quarantine(Path(quarantine)) if quarantine is not None else None
+
+    def execute(self, cql: str) -> list[EmbeddedQuery]:
+        """Carry out a script; the queries that it defines, in order.
+
+        Nothing is declared if any statement is wrong. A query sees what is pushed after it.
+        """
+        compiled = compile_script(cql, self.catalog)
+        for query in compiled.queries:
+            problem = not_executable(query.plan)
+            if problem is not None:
+                raise problem.with_source(cql)
+        self.catalog = compiled.catalog
+        for stream in self.catalog.streams:
+            self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
+        added = [EmbeddedQuery(query) for query in compiled.queries]
+        self.queries.update({query.name: query for query in added})
+        return added
+
+    def explain(self, cql: str) -> str:
+        """The plans of the queries in ``cql``, which are not added."""
+        compiled = compile_script(cql, self.catalog)
+        wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
+        return "\n\n".join(explain(query) for query in wanted)
+
+    def push(self, stream: str, data: Any) -> None:
+        """Give rows to a stream: an Arrow table or batch, a pandas or polars frame, or dicts.
+
+        Rows that do not fit the declared types, and rows that come too late, are set aside:
+        they are counted (``rejected``, ``late``) and kept in the quarantine if there is one.
+        """
+        monitor = self._monitor(stream)
+        parsed = coerce(data, monitor.declaration)
+        accepted = monitor.accept(parsed)
+        if self._quarantine is not None:
+            late = accepted.rejections(parsed, monitor.declaration)
+            rejected = [*parsed.rejected, *late]
+            if rejected:
+                self._quarantine.push(monitor.declaration.name, rejected)
+        self._step()
+
+    def advance(self, to: int | datetime | np.datetime64 | str) -> None:
+        """Close every instant up to ``to``, on all streams whose clock understands it."""
+        matching = [m for m in self._monitors.values() if _understands(m.declaration.clock, to)]
+        if self._monitors and not matching:
+            raise InputError(
+                where="advance",
+                expected="an integer (or, on a TIMESTAMP clock, a datetime or ISO text)",
+                found=repr(to),
+                remedy="use the kind of time that the streams are declared with",
+            )
+        for monitor in matching:
+            monitor.advance(instant(to))
+        self._step()
+
+    def rejected(self, stream: str) -> int:
+        """How many rows of the stream did not fit its declaration."""
+        return self._monitor(stream).rejected
+
+    def late(self, stream: str) -> int:
+        """How many rows of the stream came too late."""
+        return self._monitor(stream).late
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.queries, self._monitors, self.catalog = {}, {}, Catalog()
+
+    def _monitor(self, stream: str) -> InputMonitor:
+        found = self._monitors.get(stream.lower())
+        if found is None:
+            known = [d.name for d in self.catalog.declarations.values()]
+            streams = [d.name for d in self.catalog.streams]
+            what = "a view or query" if stream in known else "no such stream"
+            raise WindrowError(
+                where=f"stream {stream!r}",
+                expected=f"one of {', '.join(streams) or 'none declared yet'}",
+                found=what,
+                remedy="declare it with CREATE STREAM",
+            )
+        return found
+
+    def _step(self) -> None:
+        for name, monitor in self._monitors.items():
+            released = monitor.release(monitor.closed)
+            for query in self.queries.values():
+                if name in query.streams:
+                    query.offer(name, released)
+        for query in self.queries.values():
+            now = time_of(self._monitors[name] for name in query.streams)
+            query.keep(query.advance(now))
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<windrow: {len(self._monitors)} streams, {len(self.queries)} queries>"
+
+
+def instant(to: int | datetime | np.datetime64 | str) -> int:
+    """An instant in ticks: integers as they are, times as microseconds since 1970 (UTC).
+
+    >>> instant("1970-01-01 00:00:01"), instant(7)
+    (1000000, 7)
+    """
+    if isinstance(to, int | np.integer):
+        return int(to)
+    if isinstance(to, str):
+        try:
+            to = datetime.fromisoformat(to)
+        except ValueError as error:
+            raise InputError(
+                where="advance", expected="an ISO 8601 time", found=repr(to)
+            ) from error
+    if isinstance(to, datetime):
+        if to.tzinfo is not None:
+            to = to.astimezone(UTC).replace(tzinfo=None)
+        to = np.datetime64(to, "us")
+    return int(to.astype("datetime64[us]").astype(np.int64))
+
+
+def _understands(clock: Clock, to: object) -> bool:
+    return clock is Clock.TIMESTAMP or isinstance(to, int | np.integer)
+
+

@@ -1,0 +1,91 @@
+"""One persistent query, running in this process."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, concat
+from windrow.columns.types import arrow_schema
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import BEGINNING
+from windrow.engine.pipeline import Pipeline
+from windrow.engine.results import answer_of, changes_batch, changes_schema
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.nodes import StreamScan, walk
+
+
+class EmbeddedQuery:
+    """A pipeline, the rows that wait for its time, and the changes that it has made.
+
+    Rows come from each stream in order of time and wait until all streams have come that far.
+    """
+
+    def __init__(self, declaration: QueryDeclaration) -> None:
+        self.declaration = declaration
+        self.pipeline = Pipeline(declaration.plan, changes=True)
+        scans = [n for n in walk(declaration.plan) if isinstance(n, StreamScan)]
+        self._schemas = {n.name.lower(): arrow_schema(n.columns) for n in scans}
+        self._leaves = {n.name: n.name.lower() for n in scans}
+        self._waiting: dict[str, list[Delta]] = {name: [] for name in self._schemas}
+        self._log: list[pa.RecordBatch] = []
+        self.rows_in = self.rows_out = 0
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Lower-case names of the streams that it reads."""
+        return tuple(self._schemas)
+
+    @property
+    def now(self) -> int | None:
+        """The last instant that is part of the answer."""
+        return None if self.pipeline.now == BEGINNING else self.pipeline.now
+
+    def offer(self, stream: str, delta: Delta) -> None:
+        """Rows of a stream, none earlier than those offered before."""
+        if len(delta):
+            self._waiting[stream].append(delta)
+            self.rows_in += len(delta)
+
+    def advance(self, now: int) -> pa.RecordBatch | None:
+        """Bring the answer to ``now``; the changes, or None if there are none."""
+        if now <= self.pipeline.now:
+            return None
+        ready = {leaf: self._take(name, now) for leaf, name in self._leaves.items()}
+        delta = self.pipeline.process(ready, now)
+        for name, parts in self._waiting.items():
+            self._waiting[name] = [rest for part in parts if len(rest := part.split(now)[1])]
+        if not len(delta):
+            return None
+        plan = self.declaration.plan
+        self.rows_out += len(delta)
+        return changes_batch(delta, plan.schema, self.declaration.clock)
+
+    def _take(self, name: str, now: int) -> Delta:
+        return concat([part.split(now)[0] for part in self._waiting[name]], self._schemas[name])
+
+    def keep(self, changes: pa.RecordBatch | None) -> None:
+        """Remember changes for ``changes`` and ``answer``."""
+        if changes is not None:
+            self._log.append(changes)
+
+    def changes(self) -> pa.Table:
+        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
+        schema = changes_schema(self.declaration.plan.schema, self.declaration.clock)
+        return pa.Table.from_batches(self._log, schema)
+
+    def answer(self) -> pa.Table:
+        """The relation at the last closed instant; of a stream, everything that came out."""
+        if self.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
+            return self.current()
+        return answer_of(self.changes())
+
+    def current(self) -> pa.Table:
+        """The live tuples of a result that is not a stream, without looking at past changes."""
+        return pa.Table.from_batches([self.pipeline.live_rows()])
+
+    def __repr__(self) -> str:
+        return f"<query {self.name}: {self.rows_in} rows in, {self.rows_out} changes out>"
