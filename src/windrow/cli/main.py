@@ -28,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Script = Annotated[Path, typer.Argument(help="A file of CQL statements.", show_default=False)]
+Script = Annotated[Path, typer.Argument(metavar="SCRIPT", help="A file of CQL statements.")]
 Runner = Annotated[RunnerName, typer.Option(help="Where the queries run.")]
 Master = Annotated[
     str | None,
@@ -77,15 +77,16 @@ def run(
 ) -> None:
     """Run the queries of SCRIPT until Ctrl-C, or once over the files that are there.
 
-    Paths in the script are relative to the current directory. Rows that cannot be read as
-    declared, or come too late, go to the quarantine with the reason.
+    Paths in the script are relative to the current directory.
+
+    Rows that are not as declared, or come too late, are put aside with the reason.
 
     \b
     Examples:
       windrow run traffic.cql --once
       windrow run traffic.cql --runner embedded --once
       windrow run traffic.cql --checkpoint state/ --quarantine bad/
-      windrow run traffic.cql --master spark://host:7077 --checkpoint /shared/state
+      windrow run traffic.cql --master spark://host:7077
     """
     settings = Settings(runner, master, checkpoint, quarantine, once, verbose)
     with errors_in_words(script, verbose=verbose):
