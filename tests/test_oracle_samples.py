@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from tests.oracle.bags import History
 from tests.oracle.definition import bags, expected
 from tests.oracle.queries import Output, Program
-from tests.oracle.running import Advance, Push, Step, accumulated, run
+from tests.oracle.running import SENT, Advance, Push, Step, accumulated, run
 from tests.oracle.samples import SAMPLES
 
 # [NOW] lasts one tick, which on a TIMESTAMP clock ends between two seconds; RSTREAM needs a
@@ -40,6 +41,15 @@ def test_at_every_instant_windrow_says_what_the_definition_says(name: str) -> No
     assert not first_difference(expected(program), found.history)
     if program.output is Output.CHANGES:
         assert found.final == accumulated(found.history) == bags(program).get(program.horizon, {})
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_results_have_the_names_and_types_that_the_language_promises(name: str) -> None:
+    program = SAMPLES[name]
+    columns = [pa.field(column, SENT[type_]) for column, type_ in program.body.columns]
+    changes = run(program).changes.schema.remove_metadata()
+    head = [pa.field("instant", pa.int64()), pa.field("change", pa.string())]
+    assert [(f.name, f.type) for f in changes] == [(f.name, f.type) for f in [*head, *columns]]
 
 
 @pytest.mark.parametrize("name", ON_SECONDS)

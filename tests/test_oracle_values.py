@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.oracle.definition import expected
 from tests.oracle.expressions import COUNT_ALL, aggregate, column, compare
 from tests.oracle.queries import Item, Program, Select, Source, Stream
-from tests.oracle.running import Push, Step, run, rows_of
+from tests.oracle.running import Push, Step, rows_of, run
 from tests.oracle.windows import Arrival, Range, Rows, Unbounded, Window
 
 K, V = column("k", "INT", "X"), column("v", "DOUBLE", "X")

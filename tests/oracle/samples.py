@@ -112,7 +112,7 @@ def over_view(view: View, window: Window | None, *exprs: Expr, where: str = "") 
     return Select(items(*chosen), (source("X", window, view.name),), same(where) if where else None)
 
 
-C0, C1, C2 = (column(name, "BIGINT", "X") for name in ("c0", "c1", "c2"))
+C0, C1, C2 = (column(n, t, "X") for n, t in (("c0", "INT"), ("c1", "BIGINT"), ("c2", "BIGINT")))
 COUNTED = Select(items(C0, COUNT_ALL), (source("X", Range(9), "Fresh"),), grouped=True, keys=(C0,))
 REGROUPED = Select(
     items(C1, COUNT_ALL, aggregate("MAX", C2)),
