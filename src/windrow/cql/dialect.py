@@ -16,7 +16,7 @@ from sqlglot import expressions as exp
 from sqlglot import parser as sqlglot_parser
 from sqlglot import tokens
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError, Span
 from windrow.cql.positions import mark, token_span
@@ -135,7 +135,7 @@ class CqlParser(sqlglot_parser.Parser):
         first = self.current
         sign = -1 if self.take_type(TokenType.DASH) else 1
         if not self.at_type(TokenType.NUMBER) or not self.current.text.isdigit():
-            self.fail(f"a whole number: {what}", token=self.current if self.current else first)
+            self.fail(f"a whole number: {what}", token=self.current or first)
         return sign * int(self.advance().text)
 
     def string(self, what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError, Span
 from windrow.cql.dialect import Cql, CqlParser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlglot import expressions as exp
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from windrow.core.errors import Span
 

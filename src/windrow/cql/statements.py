@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError
 from windrow.core.schema import Type
@@ -198,7 +198,7 @@ def _column(parser: CqlParser) -> ColumnDefinition:
     kind = None
     if parser.at_word():
         if not parser.at(*TYPES):
-            parser.fail("a type: " + ", ".join(sorted(set(t.value for t in TYPES.values()))),
+            parser.fail("a type: " + ", ".join(sorted({t.value for t in TYPES.values()})),
                         near=TYPES)  # fmt: skip
         kind = TYPES[parser.advance().text.upper()]
         if kind is Type.DOUBLE:

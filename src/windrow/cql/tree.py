@@ -17,6 +17,8 @@ from windrow.core.schema import Type
 
 @dataclass(frozen=True)
 class Name:
+    """A name as written, and where."""
+
     text: str
     span: Span = field(compare=False)
 
@@ -32,6 +34,8 @@ class Duration:
 
 @dataclass(frozen=True)
 class RangeClause:
+    """``[RANGE length SLIDE slide]``."""
+
     length: Duration
     slide: Duration | None
     internal: bool
@@ -40,6 +44,8 @@ class RangeClause:
 
 @dataclass(frozen=True)
 class RowsClause:
+    """``[ROWS count]`` or ``[PARTITION BY columns ROWS count]``."""
+
     count: int
     partition_by: tuple[Name, ...]
     internal: bool
@@ -48,12 +54,16 @@ class RowsClause:
 
 @dataclass(frozen=True)
 class NowClause:
+    """``[NOW]``."""
+
     internal: bool
     span: Span = field(compare=False)
 
 
 @dataclass(frozen=True)
 class UnboundedClause:
+    """``[UNBOUNDED]`` or ``[RANGE UNBOUNDED]``."""
+
     internal: bool
     span: Span = field(compare=False)
 
@@ -83,6 +93,8 @@ class Item:
 
 @dataclass(frozen=True)
 class OrderItem:
+    """One entry of ORDER BY."""
+
     expression: exp.Expr
     descending: bool
     span: Span = field(compare=False)
@@ -98,6 +110,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Select:
+    """One SELECT block; the conditions of its joins are with its tables."""
+
     items: tuple[Item, ...]
     tables: tuple[Table, ...]
     where: exp.Expr | None
@@ -161,6 +175,8 @@ class FileClause:
 
 @dataclass(frozen=True)
 class CreateStream:
+    """CREATE STREAM."""
+
     name: Name
     columns: tuple[ColumnDefinition, ...]
     source: FileClause | None
@@ -182,6 +198,8 @@ class CreateRelation:
 
 @dataclass(frozen=True)
 class CreateView:
+    """CREATE VIEW; ``columns`` rename what the query gives."""
+
     name: Name
     columns: tuple[ColumnDefinition, ...]
     query: Query
@@ -201,6 +219,8 @@ class CreateQuery:
 
 @dataclass(frozen=True)
 class CreateArchive:
+    """CREATE ARCHIVE."""
+
     name: Name
     on: Name
     key: tuple[Name, ...]
@@ -213,6 +233,8 @@ class CreateArchive:
 
 @dataclass(frozen=True)
 class CreateSubscriptions:
+    """CREATE SUBSCRIPTIONS."""
+
     name: Name
     on: Name
     columns: tuple[Name, ...]
@@ -242,5 +264,7 @@ Statement = (
 
 @dataclass(frozen=True)
 class Script:
+    """All statements of a text."""
+
     statements: tuple[Statement, ...]
     source: str

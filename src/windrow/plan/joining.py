@@ -10,7 +10,6 @@ from windrow.core.schema import Type
 from windrow.plan.expressions import (
     Call,
     Expression,
-    Literal,
     columns_of,
     conjunction,
     conjuncts,
@@ -22,7 +21,7 @@ from windrow.plan.nodes import Join, Node
 
 @dataclass(frozen=True)
 class Side:
-    """Whether an expression over the joined row uses only left columns, only right ones, or both."""
+    """Which sides of a join an expression over the joined row has columns of."""
 
     left: bool
     right: bool
@@ -83,7 +82,3 @@ def conditions_of(join: Join) -> tuple[Expression, ...]:
         for one, other in zip(join.left_keys, join.right_keys, strict=True)
     )
     return keys + (conjuncts(join.residual) if join.residual is not None else ())
-
-
-def is_true(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value is True

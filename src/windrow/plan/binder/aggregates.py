@@ -113,5 +113,3 @@ def has_aggregates(expression: Expression) -> bool:
     if isinstance(expression, Column):
         return expression.index < 0
     return isinstance(expression, Call) and any(has_aggregates(a) for a in expression.args)
-
-

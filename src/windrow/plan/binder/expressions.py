@@ -181,9 +181,7 @@ class ExpressionBinder:
             if isinstance(folded, Literal):
                 return folded
         if not _castable(inner.type, target):
-            raise BindError(
-                f"{inner.type.value} cannot be cast to {target.value}", span=span
-            )
+            raise BindError(f"{inner.type.value} cannot be cast to {target.value}", span=span)
         function = "try_cast" if isinstance(node, exp.TryCast) else "cast"
         return inner if inner.type is target else Call(function, (inner,), target)
 

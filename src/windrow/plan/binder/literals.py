@@ -87,18 +87,14 @@ def coerced(expression: Expression, target: Type, span: Span | None) -> Expressi
 def fitted(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
     """Constants given the type that their neighbours have: NULL, and times written as strings."""
     typed = [a.type for a in arguments if not (isinstance(a, Literal) and a.value is None)]
-    lead = next((t for t in typed if t in (Type.TIMESTAMP, Type.DATE)), None)
-    lead = lead or next(iter(typed), None)
-    if lead is None:
+    times = [t for t in typed if t in (Type.TIMESTAMP, Type.DATE)]
+    if not typed:
         return arguments
-    result = []
-    for argument, span in zip(arguments, spans, strict=True):
-        constant = isinstance(argument, Literal)
-        if constant and (
-            argument.value is None  # type: ignore[union-attr]
-            or (argument.type is Type.STRING and lead in (Type.TIMESTAMP, Type.DATE))
-        ):
-            result.append(coerced(argument, lead, span))
-        else:
-            result.append(argument)
-    return result
+    lead = (times or typed)[0]
+    return [
+        coerced(argument, lead, span)
+        if isinstance(argument, Literal)
+        and (argument.value is None or (times and argument.type is Type.STRING))
+        else argument
+        for argument, span in zip(arguments, spans, strict=True)
+    ]

@@ -87,7 +87,8 @@ def _correlated(plan: Node, scope: Scope, query: Select, context: Context, span:
     nodes = [t.on for t in query.tables if t.on is not None]
     nodes += [query.where] if query.where is not None else []
     conditions = [binder.condition(part) for node in nodes for part in split(node)]
-    crossing, own = [], []
+    crossing: list[Expression] = []
+    own: list[Expression] = []
     for condition in conditions:
         local = not side_of(condition, width).left
         (own if local else crossing).append(condition)

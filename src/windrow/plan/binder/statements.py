@@ -37,7 +37,7 @@ from windrow.plan.catalog import (
     SubscriptionsDeclaration,
     ViewDeclaration,
 )
-from windrow.plan.expressions import Call, Column, Expression, Named
+from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, Projection, ToStream
 
 FORMATS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "parquet": "parquet"}
@@ -53,9 +53,7 @@ class ExplainRequest:
     cost: bool
 
 
-def bind(
-    statement: Statement, catalog: Catalog, source: str
-) -> Declaration | ExplainRequest:
+def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | ExplainRequest:
     """What the statement declares, given what was declared before it.
 
     Every error carries ``source``, so that its excerpt can be shown.

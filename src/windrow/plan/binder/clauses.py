@@ -1,0 +1,142 @@
+"""The clauses after WHERE, bound over the row of FROM: select list, GROUP BY, HAVING, ORDER BY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import expressions as exp
+
+from windrow.core.errors import BindError, Span
+from windrow.cql.tree import Item, Select
+from windrow.plan.binder.aggregates import Aggregates, Grouping, has_aggregates
+from windrow.plan.binder.context import Context
+from windrow.plan.binder.expressions import ExpressionBinder
+from windrow.plan.binder.scope import Scope, did_you_mean
+from windrow.plan.expressions import Column, Expression, Named
+
+Order = tuple[Expression, bool]
+"""An expression, and whether its greatest values come first."""
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """Bound clauses; ``grouping`` is None if tuples are neither grouped nor aggregated."""
+
+    items: tuple[Named, ...]
+    having: Expression | None
+    order: tuple[Order, ...]
+    grouping: Grouping | None
+
+
+def bind_clauses(select: Select, scope: Scope, context: Context) -> Clauses:
+    """Over the row of FROM or, if there is a grouping, over the row of its groups."""
+    return _Binder(select, scope, context).bind()
+
+
+@dataclass
+class _Binder:
+    select: Select
+    scope: Scope
+    context: Context
+    aggregates: Aggregates = field(default_factory=Aggregates)
+    seen: dict[int, Span] = field(default_factory=dict)
+
+    def bind(self) -> Clauses:
+        select = self.select
+        binder = self._expressions("the select list")
+        items = [n for i, item in enumerate(select.items) for n in self._named(item, i, binder)]
+        having = None
+        if select.having is not None:
+            unaliased = self._unaliased(select.having, items)
+            having = self._expressions("HAVING").condition(unaliased)
+        order = [self._order(e.expression, e.descending, items) for e in select.order_by]
+        if not self.aggregates.found and not select.group_by:
+            if select.having is not None:
+                raise BindError(
+                    span=binder.span(select.having), expected="an aggregate or GROUP BY",
+                    found="HAVING without either", remedy="use WHERE to filter tuples",
+                )  # fmt: skip
+            return Clauses(tuple(items), None, tuple(order), None)
+        grouping = Grouping(self._keys(items), tuple(self.aggregates.found))
+        return Clauses(
+            tuple(
+                replace(n, expression=grouping.over_groups(n.expression, self.seen)) for n in items
+            ),
+            None if having is None else grouping.over_groups(having, self.seen),
+            tuple((grouping.over_groups(e, self.seen), descending) for e, descending in order),
+            grouping,
+        )
+
+    def _expressions(self, clause: str) -> ExpressionBinder:
+        """All clauses share one set of aggregates."""
+        return ExpressionBinder(self.scope, self.context.source, clause, self.aggregates, self.seen)
+
+    def _named(self, item: Item, position: int, binder: ExpressionBinder) -> list[Named]:
+        node = item.expression
+        if isinstance(node, exp.Star):
+            return self._star(None, item)
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            return self._star(node.table, item)
+        bound = binder.bind(node)
+        if item.alias is not None:
+            return [Named(item.alias.text, bound)]
+        if isinstance(bound, Column) and bound.index >= 0:
+            return [Named(bound.name, bound, self.scope.schema[bound.index].qualifier)]
+        name = bound.name if isinstance(bound, Column) else f"column{position + 1}"
+        return [Named(name, bound)]
+
+    def _star(self, qualifier: str | None, item: Item) -> list[Named]:
+        columns = []
+        for index, column in enumerate(self.scope.schema):
+            if qualifier is None or (column.qualifier or "").lower() == qualifier.lower():
+                columns.append(Named(column.name, self.scope.column(index), column.qualifier))
+                self.seen[index] = item.span
+        if not columns:
+            raise BindError(
+                f"no table here is called {qualifier}", span=item.span,
+                remedy=did_you_mean(qualifier or "", self.scope.qualifiers()),
+            )  # fmt: skip
+        return columns
+
+    def _alias_of(self, node: exp.Expr, items: list[Named]) -> int | None:
+        """The item that a bare name means by its alias, unless a column has that name."""
+        if not isinstance(node, exp.Column) or node.table or self.scope.find(node.name):
+            return None
+        names = [n.name.lower() for n in items]
+        return names.index(node.name.lower()) if node.name.lower() in names else None
+
+    def _unaliased(self, node: exp.Expr, items: list[Named]) -> exp.Expr:
+        """HAVING may name an item of the select list by its alias."""
+        aliases = {i.alias.text.lower(): i.expression for i in self.select.items if i.alias}
+
+        def swap(part: exp.Expr) -> exp.Expr:
+            if self._alias_of(part, items) is not None and part.name.lower() in aliases:
+                return exp.Paren(this=aliases[part.name.lower()].copy())
+            return part
+
+        return node.copy().transform(swap)
+
+    def _order(self, node: exp.Expr, descending: bool, items: list[Named]) -> Order:
+        alias = self._alias_of(node, items)
+        if alias is not None:
+            return items[alias].expression, descending
+        return self._expressions("ORDER BY").bind(node), descending
+
+    def _keys(self, items: list[Named]) -> tuple[Named, ...]:
+        keys = []
+        binder = ExpressionBinder(self.scope, self.context.source, "GROUP BY")
+        for position, node in enumerate(self.select.group_by):
+            alias = self._alias_of(node, items)
+            if alias is not None and not has_aggregates(items[alias].expression):
+                keys.append(items[alias])
+                continue
+            bound = binder.bind(node)
+            match = next((n for n in items if n.expression == bound), None)
+            if match is not None:
+                keys.append(match)
+            elif isinstance(bound, Column):
+                column = self.scope.schema[bound.index]
+                keys.append(Named(column.name, bound, column.qualifier))
+            else:
+                keys.append(Named(f"key{position + 1}", bound))
+        return tuple(dict.fromkeys(keys))

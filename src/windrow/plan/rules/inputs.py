@@ -1,0 +1,20 @@
+"""A node over other inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from windrow.plan.nodes import GroupBy, Join, Negation, Node, Unary, Union, Window
+
+
+def over(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node with each of its inputs passed through ``change``."""
+    match node:
+        case Join() | Negation():
+            return replace(node, left=change(node.left), right=change(node.right))
+        case Union():
+            return replace(node, branches=tuple(change(b) for b in node.branches))
+        case Window() | GroupBy() | Unary():
+            return replace(node, input=change(node.input))
+    return node

@@ -1,0 +1,205 @@
+"""Columns that nobody needs are dropped right above the leaves, and before they enter state.
+
+Going down, each operator says which columns of its inputs it needs for those that are asked of
+it; coming up, each answers where the columns that were asked for stand now. Operators that
+compare whole tuples (DISTINCT, EXCEPT, ISTREAM and its kin, TOP k) need them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from windrow.core.schema import Schema, Type
+from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns
+from windrow.plan.nodes import (
+    Every,
+    GroupBy,
+    Join,
+    Negation,
+    NegationForm,
+    Node,
+    Projection,
+    RelationScan,
+    Selection,
+    StageInput,
+    StreamScan,
+    Union,
+    Window,
+)
+from windrow.plan.rules.inputs import over
+from windrow.plan.windows import RowsWindow
+
+NARROW = (Type.BOOLEAN, Type.INT, Type.FLOAT, Type.DATE, Type.BIGINT, Type.DOUBLE, Type.TIMESTAMP)
+
+
+@dataclass(frozen=True)
+class _Pruned:
+    """A plan, and where the columns of the plan that it replaces stand in its row."""
+
+    plan: Node
+    places: Mapping[int, int]
+
+    def moved(self, expression: Expression) -> Expression:
+        return replace_columns(expression, lambda c: replace(c, index=self.places[c.index]))
+
+
+def prune_columns(plan: Node) -> Node:
+    """The plan without columns that have no influence on its answer."""
+    return _prune(plan, _all(plan)).plan
+
+
+def _all(node: Node) -> frozenset[int]:
+    return frozenset(range(len(node.schema)))
+
+
+def _used(expressions: Iterable[Expression]) -> frozenset[int]:
+    return frozenset(c.index for e in expressions for c in columns_of(e))
+
+
+def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
+    match node:
+        case StreamScan() | StageInput():
+            return _trimmed(_unchanged(node), needed)
+        case RelationScan():
+            # An NRR must stay a direct input of its join.
+            return _trimmed(_unchanged(node), needed) if node.retroactive else _unchanged(node)
+        case Selection():
+            below = _prune(node.input, needed | _used([node.predicate]))
+            predicate = below.moved(node.predicate)
+            return _Pruned(replace(node, input=below.plan, predicate=predicate), below.places)
+        case Projection():
+            return _prune_projection(node, needed)
+        case Window():
+            return _prune_window(node, needed)
+        case Union():
+            kept = needed or _one(node.schema)
+            branches = [_trim(b, kept) for b in node.branches]
+            plan = replace(node, branches=tuple(b.plan for b in branches))
+            return _Pruned(plan, branches[0].places)
+        case Join():
+            return _prune_join(node, needed)
+        case Negation():
+            return _prune_negation(node, needed)
+        case GroupBy():
+            return _prune_groups(node)
+        case Every():
+            below = _prune(node.input, needed)
+            return _Pruned(replace(node, input=below.plan), below.places)
+    return _unchanged(over(node, prune_columns))
+
+
+def _unchanged(node: Node) -> _Pruned:
+    return _Pruned(node, {i: i for i in range(len(node.schema))})
+
+
+def _one(schema: Schema) -> frozenset[int]:
+    """A cheap column to keep when only the number of tuples matters."""
+    order = sorted(
+        range(len(schema)),
+        key=lambda i: NARROW.index(schema[i].type) if schema[i].type in NARROW else len(NARROW),
+    )
+    return frozenset(order[:1])
+
+
+def _trim(node: Node, needed: frozenset[int]) -> _Pruned:
+    """``node`` with the needed columns and no others, in their order."""
+    return _trimmed(_prune(node, needed), needed)
+
+
+def _trimmed(pruned: _Pruned, needed: frozenset[int]) -> _Pruned:
+    schema = pruned.plan.schema
+    wanted = sorted(needed)
+    kept = [pruned.places[i] for i in wanted] if wanted else sorted(_one(schema))
+    if len(kept) == len(schema):
+        return pruned
+    columns = tuple(
+        Named(schema[i].name, Column(i, schema[i].name, schema[i].type), schema[i].qualifier)
+        for i in kept
+    )
+    plan = Projection(pruned.plan, columns, span=pruned.plan.span)
+    return _Pruned(plan, {index: place for place, index in enumerate(wanted)})
+
+
+def _prune_projection(node: Projection, needed: frozenset[int]) -> _Pruned:
+    kept = sorted(needed or _one(node.schema))
+    columns = [node.columns[i] for i in kept]
+    used = _used(c.expression for c in columns)
+    leaf = isinstance(node.input, StreamScan | StageInput | RelationScan)
+    below = _unchanged(node.input) if leaf else _prune(node.input, used)
+    moved = tuple(replace(c, expression=below.moved(c.expression)) for c in columns)
+    plan = replace(node, input=below.plan, columns=moved)
+    return _Pruned(plan, {index: place for place, index in enumerate(kept)})
+
+
+def _prune_window(node: Window, needed: frozenset[int]) -> _Pruned:
+    spec = node.spec
+    if isinstance(spec, RowsWindow):
+        below = _trim(node.input, needed | frozenset(spec.partition_by))
+        keys = tuple(below.places[i] for i in spec.partition_by)
+        plan = replace(node, input=below.plan, spec=replace(spec, partition_by=keys))
+        return _Pruned(plan, below.places)
+    below = _trim(node.input, needed)
+    return _Pruned(replace(node, input=below.plan), below.places)
+
+
+def _prune_join(node: Join, needed: frozenset[int]) -> _Pruned:
+    width = len(node.left.schema)
+    wanted = needed | (_used([node.residual]) if node.residual is not None else frozenset())
+    left = _side(node.left, frozenset(i for i in wanted if i < width) | _used(node.left_keys))
+    right_wanted = frozenset(i - width for i in wanted if i >= width)
+    right = _side(node.right, right_wanted | _used(node.right_keys))
+    places = dict(left.places)
+    shift = len(left.plan.schema)
+    places.update({width + i: shift + place for i, place in right.places.items()})
+    both = _Pruned(node, places)
+    plan = replace(
+        node,
+        left=left.plan,
+        right=right.plan,
+        left_keys=tuple(left.moved(k) for k in node.left_keys),
+        right_keys=tuple(right.moved(k) for k in node.right_keys),
+        residual=both.moved(node.residual) if node.residual is not None else None,
+    )
+    return _Pruned(plan, places)
+
+
+def _side(node: Node, needed: frozenset[int]) -> _Pruned:
+    if isinstance(node, RelationScan) and not node.retroactive:
+        return _unchanged(node)
+    return _trim(node, needed)
+
+
+def _prune_negation(node: Negation, needed: frozenset[int]) -> _Pruned:
+    if node.form is NegationForm.EXCEPT:
+        return _unchanged(over(node, prune_columns))
+    width = len(node.left.schema)
+    residual = _used([node.residual]) if node.residual is not None else frozenset()
+    own = needed | _used(node.left_keys) | frozenset(i for i in residual if i < width)
+    other = _used(node.right_keys) | frozenset(i - width for i in residual if i >= width)
+    left, right = _trim(node.left, own), _trim(node.right, other)
+    shift = len(left.plan.schema)
+    both = _Pruned(
+        node, {**left.places, **{width + i: shift + place for i, place in right.places.items()}}
+    )
+    plan = replace(
+        node,
+        left=left.plan,
+        right=right.plan,
+        left_keys=tuple(left.moved(k) for k in node.left_keys),
+        right_keys=tuple(right.moved(k) for k in node.right_keys),
+        residual=both.moved(node.residual) if node.residual is not None else None,
+    )
+    return _Pruned(plan, left.places)
+
+
+def _prune_groups(node: GroupBy) -> _Pruned:
+    """Keys decide the groups, so all stay; so do the aggregates, which share one pass."""
+    arguments = [a.argument for a in node.aggregates if a.argument is not None]
+    below = _trim(node.input, _used([*(k.expression for k in node.keys), *arguments]))
+    keys = tuple(replace(k, expression=below.moved(k.expression)) for k in node.keys)
+    aggregates = tuple(
+        replace(a, argument=below.moved(a.argument)) if a.argument is not None else a
+        for a in node.aggregates
+    )
+    return _unchanged(replace(node, input=below.plan, keys=keys, aggregates=aggregates))

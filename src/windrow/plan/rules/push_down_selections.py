@@ -1,0 +1,134 @@
+"""Selections move towards the leaves, so that less is kept in state.
+
+A predicate passes every operator with which it commutes at every instant. It stays above a
+count-based window, which counts tuples before they are filtered (unless the predicate decides
+whole partitions), above TOP k and WSTREAM, which choose among tuples, and above an aggregate that
+it asks about. A condition over both inputs of a join becomes part of the join.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windrow.plan.expressions import (
+    Column,
+    Expression,
+    columns_of,
+    conjunction,
+    conjuncts,
+    replace_columns,
+    shifted,
+)
+from windrow.plan.joining import conditions_of, joined, side_of
+from windrow.plan.nodes import (
+    AppendOnly,
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    Negation,
+    NegationForm,
+    Node,
+    Projection,
+    RelationScan,
+    Selection,
+    StreamKind,
+    ToStream,
+    Union,
+    Window,
+)
+from windrow.plan.rules.inputs import over
+from windrow.plan.windows import RowsWindow
+
+Parts = tuple[Expression, ...]
+COMMUTING_STREAMS = (StreamKind.ISTREAM, StreamKind.DSTREAM, StreamKind.RSTREAM)
+
+
+def push_down_selections(plan: Node) -> Node:
+    """The plan with every predicate as far down as it can go."""
+    return _push(plan, ())
+
+
+def _push(node: Node, parts: Parts) -> Node:
+    """``node`` filtered by all ``parts``, which are over its row."""
+    match node:
+        case Selection():
+            return _push(node.input, conjuncts(node.predicate) + parts)
+        case Projection():
+            below = tuple(replace_columns(p, lambda c: _computed(node, c)) for p in parts)
+            return replace(node, input=_push(node.input, below))
+        case Union():
+            return replace(node, branches=tuple(_push(b, parts) for b in node.branches))
+        case Join():
+            return _push_into_join(node, parts)
+        case Negation():
+            return _push_into_negation(node, parts)
+        case Window(spec=RowsWindow(partition_by=keys)):
+            passing = tuple(p for p in parts if _uses_only(p, keys))
+        case GroupBy():
+            return _push_into_groups(node, parts)
+        case Window() | DuplicateElimination() | Every() | AppendOnly():
+            passing = parts
+        case ToStream():
+            passing = parts if node.kind in COMMUTING_STREAMS else ()
+        case _:
+            passing = ()
+    rest = tuple(p for p in parts if p not in passing)
+    return _filtered(over(node, lambda child: _push(child, passing)), rest)
+
+
+def _filtered(node: Node, parts: Parts) -> Node:
+    predicate = conjunction(tuple(dict.fromkeys(parts)))
+    return node if predicate is None else Selection(node, predicate, span=node.span)
+
+
+def _computed(node: Projection, column: Column) -> Expression:
+    return node.columns[column.index].expression
+
+
+def _uses_only(part: Expression, indexes: tuple[int, ...]) -> bool:
+    used = {c.index for c in columns_of(part)}
+    return bool(used) and used <= set(indexes)
+
+
+def _push_into_join(node: Join, parts: Parts) -> Node:
+    width = len(node.left.schema)
+    left: list[Expression] = []
+    right: list[Expression] = []
+    both: list[Expression] = []
+    above: list[Expression] = []
+    for part in (*conditions_of(node), *parts):
+        side = side_of(part, width)
+        # An NRR must stay a direct input: only so is the join's answer not retroactive.
+        if side.left and not side.right and not _is_nrr(node.left):
+            left.append(part)
+        elif side.right and not side.left and not _is_nrr(node.right):
+            right.append(shifted(part, -width))
+        elif side.left or side.right:
+            both.append(part)
+        else:
+            above.append(part)
+    join = joined(_push(node.left, tuple(left)), _push(node.right, tuple(right)), both, node.span)
+    return _filtered(join, tuple(above))
+
+
+def _is_nrr(node: Node) -> bool:
+    return isinstance(node, RelationScan) and not node.retroactive
+
+
+def _push_into_negation(node: Negation, parts: Parts) -> Node:
+    """What a negation puts out are tuples of its left input, each kept or dropped as a whole.
+
+    EXCEPT matches whole tuples, so there the right input needs no others either.
+    """
+    right = parts if node.form is NegationForm.EXCEPT else ()
+    return replace(node, left=_push(node.left, parts), right=_push(node.right, right))
+
+
+def _push_into_groups(node: GroupBy, parts: Parts) -> Node:
+    """A predicate over keys keeps or drops whole groups."""
+    keys = tuple(range(len(node.keys)))
+    passing = tuple(p for p in parts if _uses_only(p, keys))
+    rest = tuple(p for p in parts if p not in passing)
+    below = tuple(replace_columns(p, lambda c: node.keys[c.index].expression) for p in passing)
+    return _filtered(replace(node, input=_push(node.input, below)), rest)
