@@ -54,12 +54,13 @@ def _link(codes, at, base, heads, life):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    int64, ints, ints, grid, int64, ints, grid, int64, int64, int64, int64, ints_out, ints_out
+    int64, ints, ints, grid, int64, ints, grid, int64, int64, int64, int64, *[ints_out] * 5
 )
 def _probe(  # type: ignore[no-untyped-def]
-    at, codes, life, base, heads, other_life, other_base, stop, since, whole, mine, theirs
-):
-    """Pairs of the positions ``at`` with the other side's chains, as two arrays of positions.
+    at, codes, life, base, heads, other_life, other_base, stop, since, whole,
+    mine, theirs, starts, ends, expiries,
+):  # fmt: skip
+    """Pairs of the positions ``at`` with the other side's chains, and the lives of the pairs.
 
     ``stop`` is the first position of the other side that is not asked for; only pairs that end
     after ``since`` are; with ``whole`` those partners are left out that were withdrawn. The
@@ -68,7 +69,7 @@ def _probe(  # type: ignore[no-untyped-def]
     count, room = 0, len(mine)
     for i in range(len(at)):
         row = at[i] - base
-        ts, end = life[row, TS], life[row, END]
+        ts, end, exp = life[row, TS], life[row, END], life[row, EXP]
         p = heads[codes[row]]
         while p >= other_base:
             partner = p - other_base
@@ -78,6 +79,9 @@ def _probe(  # type: ignore[no-untyped-def]
                     if count < room:
                         mine[count] = at[i]
                         theirs[count] = p
+                        starts[count] = start
+                        ends[count] = finish
+                        expiries[count] = min(exp, other_life[partner, EXP])
                     count += 1
             p = other_life[partner, LINK]
     return count
@@ -143,10 +147,30 @@ class Side:
 
 @dataclass
 class _Pairs:
-    """Positions on the left and on the right."""
+    """Positions on the left and on the right, and the life of each pair."""
 
     left: Int64s
     right: Int64s
+    start: Int64s
+    end: Int64s
+    exp: Int64s
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def filter(self, kept: npt.NDArray[np.bool_]) -> _Pairs:
+        return _Pairs(*(a[kept] for a in self.arrays()))
+
+    def arrays(self) -> tuple[Int64s, ...]:
+        return self.left, self.right, self.start, self.end, self.exp
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Pairs]) -> _Pairs:
+        return cls(*(np.concatenate(a) for a in zip(*(p.arrays() for p in parts), strict=True)))
+
+    @classmethod
+    def none(cls) -> _Pairs:
+        return cls(*(np.empty(0, np.int64) for _ in range(5)))
 
 
 class WindowJoin:
@@ -175,17 +199,14 @@ class WindowJoin:
         for side in (left, right):
             side.heads = grown(side.heads, len(self.interner), -1)
 
-        found = self._probe(new_left, left, right)
-        fresh = [_Pairs(*found)]
+        fresh = [self._probe(new_left, left, right)]
         left.link(new_left, len(self.interner))
-        found = self._probe(new_right, right, left)
-        fresh.append(_Pairs(found[1], found[0]))
+        fresh.append(self._probe(new_right, right, left))
         cut = []
         if len(gone_left):  # pairs of old tuples; the right ones that went too are counted here
-            cut.append(_Pairs(*self._probe(gone_left, left, right, stop=old_right)))
+            cut.append(self._probe(gone_left, left, right, stop=old_right))
         if len(gone_right):
-            found = self._probe(gone_right, right, left, stop=old_left, whole=True)
-            cut.append(_Pairs(found[1], found[0]))
+            cut.append(self._probe(gone_right, right, left, stop=old_left, whole=True))
         right.link(new_right, len(self.interner))
 
         answer = self._emit(fresh, cut)
@@ -194,9 +215,9 @@ class WindowJoin:
 
     def _probe(
         self, at: Int64s, side: Side, other: Side, stop: int = 2**62, whole: bool = False
-    ) -> tuple[Int64s, Int64s]:
+    ) -> _Pairs:
         if not len(at) or not len(other.buffer.life):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
+            return _Pairs.none()
         step = len(at)
         if not self.kinds:
             step = max(1, PAIRS_AT_A_TIME // len(other.buffer.life))
@@ -204,32 +225,30 @@ class WindowJoin:
             self._probe_some(at[i : i + step], side, other, stop, whole)
             for i in range(0, len(at), step)
         ]
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate([m for m, _ in parts]), np.concatenate([t for _, t in parts])
+        return parts[0] if len(parts) == 1 else _Pairs.joined(parts)
 
     def _probe_some(
         self, at: Int64s, side: Side, other: Side, stop: int, whole: bool
-    ) -> tuple[Int64s, Int64s]:
+    ) -> _Pairs:
         life, theirs = side.buffer.life, other.buffer.life
         room = 2 * len(at) + 64
         while True:
-            mine, partners = np.empty(room, np.int64), np.empty(room, np.int64)
+            out = [np.empty(room, np.int64) for _ in range(5)]
             count = _probe(
                 at, side.codes.view, life.view, life.base,
-                other.heads, theirs.view, theirs.base, stop, self.now, whole, mine, partners,
+                other.heads, theirs.view, theirs.base, stop, self.now, whole, *out,
             )  # fmt: skip
             if count <= room:
-                return self._matching(mine[:count], partners[:count], side is self.left)
+                mine, partners, *lives = (a[:count] for a in out)
+                left, right = (mine, partners) if side is self.left else (partners, mine)
+                return self._matching(_Pairs(left, right, *lives))
             room = count
 
-    def _matching(self, mine: Int64s, theirs: Int64s, mine_left: bool) -> tuple[Int64s, Int64s]:
+    def _matching(self, pairs: _Pairs) -> _Pairs:
         """The pairs for which the residual predicate is true."""
-        if self.residual is None or not len(mine):
-            return mine, theirs
-        left, right = (mine, theirs) if mine_left else (theirs, mine)
-        kept = selected(self.residual, self._rows(left, right))
-        return mine[kept], theirs[kept]
+        if self.residual is None or not len(pairs):
+            return pairs
+        return pairs.filter(selected(self.residual, self._rows(pairs.left, pairs.right)))
 
     def _rows(self, left: Int64s, right: Int64s) -> pa.RecordBatch:
         columns = self.left.buffer.rows.take(left).columns
@@ -237,23 +256,16 @@ class WindowJoin:
         return batch_of(columns, self.schema, len(left))
 
     def _emit(self, fresh: list[_Pairs], cut: list[_Pairs]) -> Delta:
-        parts = fresh + cut
-        left = np.concatenate([p.left for p in parts])
-        right = np.concatenate([p.right for p in parts])
-        if not len(left):
-            return Delta.empty(self.schema)
-        mine, theirs = self.left.buffer.life.take(left), self.right.buffer.life.take(right)
-        start = np.maximum(mine[:, TS], theirs[:, TS])
-        end, exp = np.minimum(mine[:, END], theirs[:, END]), np.minimum(mine[:, EXP], theirs[:, EXP])
-        inserted = np.arange(len(left)) < sum(len(p.left) for p in fresh)
-        short = end < exp
-        at = np.concatenate([np.flatnonzero(inserted), np.flatnonzero(short)])
-        times = np.concatenate([start[inserted], end[short]])
-        sign = np.ones(len(at), np.int8)
-        sign[int(inserted.sum()) :] = -1
+        pairs = _Pairs.joined(fresh + cut)
+        coming = sum(len(p) for p in fresh)
+        short = np.flatnonzero(pairs.end < pairs.exp)
+        at = np.concatenate([np.arange(coming), short])
+        times = np.concatenate([pairs.start[:coming], pairs.end[short]])
         order = np.argsort(times, kind="stable")
         at = at[order]
-        return Delta(times[order], exp[at], sign[order], self._rows(left[at], right[at]))
+        sign = np.where(order < coming, 1, -1).astype(np.int8)
+        rows = self._rows(pairs.left[at], pairs.right[at])
+        return Delta(times[order], pairs.exp[at], sign, rows)
 
     def _forget(self, now: int) -> None:
         self.now = now
