@@ -129,7 +129,7 @@ def test_bad_rows_and_late_rows_go_to_the_quarantine_and_are_counted(here):
     (here / "calls.csv").write_text(ROWS + "4,ann,many\n9,bob,1\n2,bob,7\n")
     found = run_embedded("calls.cql", "--quarantine", "bad")
     assert found.exit_code == 0, found.output
-    assert "2 rows were quarantined; see bad" in found.stdout
+    assert "busy: 2 rows were put aside in bad, 1 of them because they came late" in found.stdout
     kept = "\n".join(p.read_text() for p in (here / "bad").rglob("*") if p.is_file())
     assert "4,ann,many" in kept
     assert "2,bob,7" in kept

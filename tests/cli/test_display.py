@@ -34,9 +34,9 @@ def report(answer, **more):
     return Report(queries=(QueryReport(**{**known, **more}, answer=answer),))
 
 
-def printed(report, quarantine=None):
+def printed(report):
     console = plain()
-    print_report(report, console, quarantine)
+    print_report(report, console, Path("bad"))
     return console.file.getvalue()
 
 
@@ -62,7 +62,7 @@ def test_plain_output_has_a_line_per_query_with_all_that_matters():
         "running",
         (
             "busy: 200,000 rows in, 14,321 out, time has come to 1993-09-24 12:00:00, "
-            "5 quarantined, 3 late"
+            "5 quarantined (3 late)"
         ),
     ]
 
@@ -121,6 +121,6 @@ def test_an_answer_without_rows_is_an_empty_table():
 
 
 def test_quarantined_rows_are_pointed_at():
-    text = printed(report(pa.table({"k": [1]}), quarantined=4), Path("bad"))
-    assert "4 rows were quarantined; see bad" in text
-    assert "quarantined" not in printed(report(pa.table({"k": [1]})))
+    text = printed(report(pa.table({"k": [1]}), quarantined=4, late=3))
+    assert "busy: 4 rows were put aside in bad, 3 of them because they came late" in text
+    assert "put aside" not in printed(report(pa.table({"k": [1]})))

@@ -17,7 +17,7 @@ SHOWN = 10
 """Rows of an answer that are printed."""
 
 
-def print_report(report: Report, console: Console, quarantine: Path | None) -> None:
+def print_report(report: Report, console: Console, quarantine: Path) -> None:
     """Each query's last answer as a table, then a line per query on where its results are."""
     for query in report.queries:
         console.print()
@@ -30,10 +30,12 @@ def print_report(report: Report, console: Console, quarantine: Path | None) -> N
     for query in report.queries:
         place = f" in {query.destination}" if query.destination else ""
         console.print(f"{query.name}: {query.rows_in:,} rows in, {query.rows_out:,} changes{place}")
-    lost = max((q.quarantined for q in report.queries), default=0)
-    if lost:
-        place = f"; see {quarantine}" if quarantine else ""
-        console.print(f"{lost:,} rows were quarantined{place}", style="yellow")
+        if query.quarantined:
+            console.print(
+                f"{query.name}: {query.quarantined:,} rows were put aside in {quarantine}, "
+                f"{query.late:,} of them because they came late",
+                style="yellow",
+            )
 
 
 def headline(query: QueryReport) -> str:

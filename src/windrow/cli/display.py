@@ -88,7 +88,7 @@ def progress_table(latest: list[Progress]) -> Table:
     """One row per query."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("query")
-    for heading in ("rows in", "rows out", "time has come to", "quarantined", "late", "batches"):
+    for heading in ("rows in", "rows out", "time has come to", "quarantined", "(late)", "batches"):
         table.add_column(heading, justify="right")
     for p in latest:
         counts = [f"{n:,}" for n in (p.quarantined, p.late, p.batches)]
@@ -103,5 +103,5 @@ def line(progress: Progress) -> str:
     return (
         f"{p.query}: {p.rows_in:,} rows in, {p.rows_out:,} out, "
         f"time has come to {instant(p.now, p.clock)}, "
-        f"{p.quarantined:,} quarantined, {p.late:,} late"
+        f"{p.quarantined:,} quarantined ({p.late:,} late)"
     )

@@ -36,10 +36,10 @@ class RunnerName(StrEnum):
 class Settings:
     """What the command line says on how to run."""
 
+    quarantine: Path
     runner: RunnerName = RunnerName.SPARK
     master: str | None = None
     checkpoint: Path | None = None
-    quarantine: Path | None = None
     once: bool = False
     verbose: bool = False
 

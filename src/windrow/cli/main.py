@@ -19,6 +19,7 @@ from windrow.plan.explain import explain as explained
 from windrow.plan.program import compile_script
 
 INTERRUPTED = 130
+QUARANTINE = Path("quarantine")
 
 app = typer.Typer(
     name="windrow",
@@ -70,9 +71,8 @@ def run(
         bool, typer.Option("--once", help="Stop at the end of the files that are there now.")
     ] = False,
     quarantine: Annotated[
-        Path | None,
-        typer.Option(help="Put rows that cannot be used here.", show_default=False),
-    ] = None,
+        Path, typer.Option(help="Put rows that cannot be used here.")
+    ] = QUARANTINE,
     verbose: Verbose = False,
 ) -> None:
     """Run the queries of SCRIPT until Ctrl-C, or once over the files that are there.
@@ -88,7 +88,7 @@ def run(
       windrow run traffic.cql --checkpoint state/ --quarantine bad/
       windrow run traffic.cql --master spark://host:7077
     """
-    settings = Settings(runner, master, checkpoint, quarantine, once, verbose)
+    settings = Settings(quarantine, runner, master, checkpoint, once, verbose)
     with errors_in_words(script, verbose=verbose):
         compiled = compile_script(read_script(script))
         _print_plans([request.query for request in compiled.explains])
@@ -127,7 +127,7 @@ def demo(
       windrow demo
       windrow demo --runner embedded --rows 200000
     """
-    settings = Settings(runner, once=True, verbose=verbose)
+    settings = Settings(directory / QUARANTINE, runner, once=True, verbose=verbose)
     with errors_in_words(verbose=verbose):
         catalog = demonstration.prepare(directory, rows)
         _finish(execute(catalog, settings), settings)
