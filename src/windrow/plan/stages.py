@@ -220,7 +220,7 @@ class _Cutter:
         return self._place(below, keys)
 
     def _place(self, below: _Fragment, key: Key) -> _Fragment:
-        """Spread tuples by ``key``; those that have a place already leave it as a stage's output."""
+        """Spread tuples by ``key``; those that have a place leave it as the output of a stage."""
         plan = below.plan if below.placed is _Where.FREE else self._close(below)
         placed = _Where.SINGLE if key is None else tuple(frozenset({_plain(e)}) for e in key)
         return _Fragment(self._send(plan, key), placed)

@@ -1,0 +1,79 @@
+"""Blobs: a few Arrow batches and a small header as one value of a binary column.
+
+Layout: the header's length (8 bytes, little endian), the header (JSON), then the batches as Arrow
+IPC streams. Everything starts at a multiple of 8 bytes, so that reading a blob copies nothing.
+
+Compression is for state only: a put into Spark's state store runs at about 50 MB/s, and zstd
+halves it in less time than it saves (250,000 rows of a trace: 172 ms against 265 with lz4 and 348
+with neither). Blobs on their way to another stage are compressed by Spark's shuffle anyway.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import EXP, SIGN, TS, Delta, batch_of
+from windrow.core.time import FOREVER
+
+Header = dict[str, Any]
+ALIGNMENT = 8
+PARTS = "parts"
+
+
+def pack(header: Header, parts: Mapping[str, pa.RecordBatch], *, compress: bool = False) -> bytes:
+    """One blob; ``header`` is JSON-able and has no key ``parts``."""
+    streams = [_ipc(batch, compress) for batch in parts.values()]
+    directory = [[name, s.size] for name, s in zip(parts, streams, strict=True)]
+    text = json.dumps({**header, PARTS: directory}, separators=(",", ":")).encode()
+    pieces: list[bytes | pa.Buffer] = [len(text).to_bytes(ALIGNMENT, "little")]
+    for piece in (text, *streams):
+        pieces += [piece, bytes(-len(piece) % ALIGNMENT)]
+    return b"".join(pieces)
+
+
+def unpack(blob: bytes | bytearray | pa.Buffer) -> tuple[Header, dict[str, pa.RecordBatch]]:
+    """What ``pack`` was given; the batches are views of the blob."""
+    buffer = blob if isinstance(blob, pa.Buffer) else pa.py_buffer(blob)
+    length = int.from_bytes(buffer[:ALIGNMENT].to_pybytes(), "little")
+    header = json.loads(buffer[ALIGNMENT : ALIGNMENT + length].to_pybytes())
+    at = ALIGNMENT + length + -length % ALIGNMENT
+    parts = {}
+    for name, size in header.pop(PARTS):
+        parts[name] = pa.ipc.open_stream(buffer[at : at + size]).read_next_batch()
+        at += size + -size % ALIGNMENT
+    return header, parts
+
+
+def pack_delta(delta: Delta) -> pa.RecordBatch:
+    """The Delta as a batch, without expiries if there are none, and likewise without signs."""
+    names, arrays = [TS], [pa.array(delta.ts)]
+    if not (delta.exp == FOREVER).all():
+        names.append(EXP)
+        arrays.append(pa.array(delta.exp))
+    if not (delta.sign == 1).all():
+        names.append(SIGN)
+        arrays.append(pa.array(delta.sign))
+    names += [str(i) for i in range(delta.rows.num_columns)]
+    return pa.RecordBatch.from_arrays([*arrays, *delta.rows.columns], names)
+
+
+def unpack_delta(batch: pa.RecordBatch, schema: pa.Schema) -> Delta:
+    """The inverse of ``pack_delta``; ``schema`` is that of the rows."""
+    names, count = batch.schema.names, batch.num_rows
+    exp = batch[EXP].to_numpy() if EXP in names else np.full(count, FOREVER, np.int64)
+    sign = batch[SIGN].to_numpy() if SIGN in names else np.ones(count, np.int8)
+    rows = batch_of(batch.columns[len(names) - len(schema) :], schema, count)
+    return Delta(batch[TS].to_numpy(), exp, sign, rows)
+
+
+def _ipc(batch: pa.RecordBatch, compress: bool) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd" if compress else None, use_threads=False)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()

@@ -1,0 +1,91 @@
+"""The checkpoint directory of one query: Spark's own, the file logs, and what they belong to.
+
+windrow.json        fingerprint of the plan, identity of the run, bucket numbers
+spark/              Spark's offsets, commits and state
+streams/<name>.log  the file log of each stream
+results/            results that have no destination of their own
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from windrow.core.errors import StateError
+from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.stages import Stage
+from windrow.spark.files import publish
+
+VERSION = 1
+"""Of everything below the directory; a checkpoint of another version is refused."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """An opened directory; see the module."""
+
+    directory: Path
+    run: str
+    buckets: tuple[int, ...]
+
+    @property
+    def spark(self) -> Path:
+        return self.directory / "spark"
+
+    @property
+    def results(self) -> Path:
+        return self.directory / "results"
+
+    def log(self, stream: str) -> Path:
+        return self.directory / "streams" / f"{stream.lower()}.log"
+
+
+def open_home(
+    directory: Path,
+    query: str,
+    fingerprint: str,
+    buckets: Callable[[], Sequence[int]],
+) -> Home:
+    """The query's directory, new or as an earlier run of the same query left it."""
+    identity = directory / "windrow.json"
+    if not identity.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        known: dict[str, Any] = {
+            "version": VERSION,
+            "fingerprint": fingerprint,
+            "run": uuid.uuid4().hex,
+            "buckets": list(buckets()),
+        }
+        publish(identity, json.dumps(known, indent=1))
+    else:
+        try:
+            known = json.loads(identity.read_text())
+        except ValueError as error:
+            raise StateError(
+                "the checkpoint is damaged",
+                where=str(identity),
+                expected="JSON",
+                found=str(error),
+                remedy="restore it, or choose a new directory with --checkpoint",
+            ) from error
+        if (known["version"], known["fingerprint"]) != (VERSION, fingerprint):
+            raise StateError(
+                f"the checkpoint of query {query} does not belong to this script",
+                where=str(directory),
+                expected="the query and streams that it was made with",
+                found="a query or a stream that was changed since",
+                remedy="run the old script, or choose a new directory with --checkpoint",
+            )
+    return Home(directory, known["run"], tuple(known["buckets"]))
+
+
+def fingerprint_of(stages: Sequence[Stage], streams: Mapping[str, StreamDeclaration]) -> str:
+    """Equal for equal plans over equal streams, wherever they stand in a script."""
+    described = [repr(s) for s in stages]
+    described += [repr(replace(streams[name], span=None)) for name in sorted(streams)]
+    return hashlib.sha256("\n".join(described).encode()).hexdigest()

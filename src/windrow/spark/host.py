@@ -1,0 +1,113 @@
+"""What lives in one bucket of a stage: the operators, the tuples whose instant is not closed yet.
+
+Knows nothing of Spark: blobs go in, a Delta comes out, and ``save`` says what changed. The state
+of a bucket is the state of its pipeline (segments ``p.*``) and the waiting tuples: one segment per
+edge and micro-batch (``w.*``), dropped when the last of its tuples is released, so that a stream
+far ahead of another is not written again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, concat
+from windrow.columns.types import arrow_schema
+from windrow.core.time import BEGINNING
+from windrow.engine.pipeline import Pipeline
+from windrow.operators.base import Saved, below
+from windrow.plan.stages import Stage
+from windrow.spark.blobs import Header, pack_delta, unpack_delta
+from windrow.spark.packing import Counts
+from windrow.spark.times import Times, from_json, merged, time_of, to_json
+
+PIPELINE, WAITING = "p", "w"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a bucket says after a micro-batch; ``late`` are tuples whose instant was closed."""
+
+    delta: Delta
+    counts: Counts
+    late: dict[str, Delta]
+
+
+class BucketHost:
+    """See the module. ``final`` makes the answer explicit changes, expiries included."""
+
+    def __init__(self, stage: Stage, slacks: Mapping[str, int], *, final: bool) -> None:
+        self._edges, self._slacks = stage.inputs, dict(slacks)
+        self._schemas = {e.name: arrow_schema(e.pre.schema) for e in stage.inputs}
+        self._pipeline = Pipeline(stage.plan, changes=final)
+        self._waiting: dict[str, dict[str, Delta]] = {e.name: {} for e in stage.inputs}
+        self._put: dict[str, Delta] = {}
+        self._drop: list[str] = []
+        self.times: Times = {}
+        self.now = BEGINNING
+        self.step = 0
+
+    def receive(self, blobs: Iterable[tuple[Header, dict[str, pa.RecordBatch]]]) -> Answer:
+        """Take in a micro-batch, bring time as far as it allows, and answer up to there."""
+        arrived = sorted(blobs, key=lambda b: b[0].get("order", []))
+        self.times = merged([self.times, *(from_json(h.get("times", {})) for h, _ in arrived)])
+        closed, self.now = self.now, max(self.now, time_of(self.times, self._slacks))
+        self.step += 1
+        inputs, late = {}, {}
+        for edge in self._edges:
+            schema = self._schemas[edge.name]
+            parts = [unpack_delta(p[edge.name], schema) for _, p in arrived if edge.name in p]
+            fresh = concat(parts, schema).sorted()
+            if isinstance(edge.source, str):
+                tardy, fresh = fresh.split(closed)
+                if len(tardy):
+                    late[edge.name] = tardy
+            inputs[edge.name] = self._release(edge.name, fresh)
+        delta = self._pipeline.process(inputs, self.now)
+        return Answer(delta, _sum(h.get("counts", {}) for h, _ in arrived), late)
+
+    def _release(self, edge: str, fresh: Delta) -> Delta:
+        """The tuples up to ``now`` of those that waited, then of the fresh ones; the rest waits."""
+        ready = []
+        waiting = self._waiting[edge]
+        for name, chunk in [*waiting.items(), (f"{edge}.{self.step}", fresh)]:
+            due, rest = chunk.split(self.now)
+            ready.append(due)
+            if len(rest) and (len(due) or chunk is fresh):
+                waiting[name] = self._put[name] = rest
+            elif not len(rest) and waiting.pop(name, None) is not None:
+                self._drop.append(name)
+        return concat(ready, self._schemas[edge])
+
+    def save(self) -> Saved:
+        """What changed since the last ``save``."""
+        saved = Saved(meta={"times": to_json(self.times), "now": self.now, "step": self.step})
+        saved.add(PIPELINE, self._pipeline.save())
+        saved.put.update({f"{WAITING}.{n}": pack_delta(d) for n, d in self._put.items()})
+        saved.drop.extend(f"{WAITING}.{n}" for n in self._drop)
+        self._put, self._drop = {}, []
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        """Become what was saved; this host must be new."""
+        self.times, self.now, self.step = from_json(meta["times"]), meta["now"], meta["step"]
+        self._pipeline.load(below(PIPELINE, segments), meta[PIPELINE])
+        steps = sorted(below(WAITING, segments).items(), key=lambda s: _step(s[0]))
+        for name, batch in steps:
+            edge = name.rpartition(".")[0]
+            self._waiting[edge][name] = unpack_delta(batch, self._schemas[edge])
+
+
+def _step(name: str) -> int:
+    return int(name.rpartition(".")[2])
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Counts:
+    total: Counts = {}
+    for part in counts:
+        for name, count in part.items():
+            total[name] = total.get(name, 0) + count
+    return total

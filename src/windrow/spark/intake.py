@@ -1,0 +1,69 @@
+"""Reading in a task: the rows of some files that are in time, the others into the quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from windrow.columns.delta import Delta, concat
+from windrow.columns.types import arrow_schema
+from windrow.core.time import BEGINNING
+from windrow.plan.catalog import FileSource, StreamDeclaration
+from windrow.spark.filelog import Entry
+from windrow.spark.packing import Counts
+from windrow.spark.times import StreamTime
+from windrow.streams.monitor import InputMonitor
+from windrow.streams.parsed import Rejected
+from windrow.streams.quarantine import Quarantine
+from windrow.streams.readers import read_file
+
+
+class Intake:
+    """The input monitor of a stretch of a stream's log; ``counts`` is right when all is read.
+
+    Which rows of a file are late follows from the stream's time before the file, which the log
+    knows: so files can be read in any order and at the same time, and read again.
+    """
+
+    def __init__(
+        self, declaration: StreamDeclaration, quarantine: str | None, rows_per_delta: int
+    ) -> None:
+        self._declaration = declaration
+        self._quarantine = Quarantine(Path(quarantine)) if quarantine else None
+        self._rows = rows_per_delta
+        self._schema = arrow_schema(declaration.schema)
+        self.counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0}
+
+    def files(self, entries: Iterable[tuple[Entry, StreamTime]]) -> Iterator[Delta]:
+        """The tuples of the files among the entries, given the stream's time before each."""
+        gathered: list[Delta] = []
+        for entry, before in entries:
+            if entry.path is None:
+                continue
+            for delta in self._file(entry, before):
+                gathered.append(delta)
+                if sum(map(len, gathered)) >= self._rows:
+                    yield concat(gathered, self._schema)
+                    gathered = []
+        if gathered:
+            yield concat(gathered, self._schema)
+
+    def _file(self, entry: Entry, before: StreamTime) -> Iterator[Delta]:
+        declaration, path = self._declaration, Path(entry.path or "")
+        if entry.inbox is not None:
+            declaration = replace(declaration, source=FileSource(str(path), "parquet"))
+        monitor = InputMonitor(declaration, None if before.top == BEGINNING else before.top)
+        monitor.advance(before.advanced)
+        refused: list[Rejected] = []
+        for parsed in read_file(path, declaration):
+            accepted = monitor.accept(parsed)
+            refused += parsed.rejected
+            refused += accepted.rejections(parsed, declaration)
+            monitor.release(accepted.delta.ts[-1] if len(accepted.delta) else BEGINNING)
+            yield accepted.delta
+        self.counts["rows_in"] += monitor.accepted + monitor.late + monitor.rejected
+        self.counts["late"] += monitor.late
+        self.counts["rejected"] += monitor.rejected
+        if self._quarantine is not None and entry.inbox is None:
+            self._quarantine.write(declaration.name, path, refused)

@@ -1,0 +1,166 @@
+"""A query on Spark: sources, the chain of its stages and the sink, as one streaming query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from windrow.core.errors import InputError
+from windrow.plan.catalog import Catalog, QueryDeclaration, StreamDeclaration
+from windrow.plan.nodes import StreamScan, walk
+from windrow.plan.stages import Stage, stages
+from windrow.spark.frames import FramePacker
+from windrow.spark.home import Home, fingerprint_of, open_home
+from windrow.spark.packing import PACKED, Routes
+from windrow.spark.results import changes_schema
+from windrow.spark.session import spread_buckets
+from windrow.spark.sinks import SinkSpec, prepare
+from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
+from windrow.spark.stage import StageProcessor, StageTask
+from windrow.spark.times import StreamTime
+
+FILES = ("parquet", "csv", "json")
+WATCHING = "500 milliseconds"
+"""How often a directory that is watched is looked at."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """An inbox as a query finds it when it starts."""
+
+    directory: Path
+    first: int
+    start: StreamTime
+
+
+@dataclass(frozen=True)
+class Feed:
+    """How the rows come: ``once`` ends with the files that are there; ``live`` never pauses.
+
+    ``files`` is how many files of a stream a trigger takes; None leaves it to their size.
+    """
+
+    once: bool = False
+    live: bool = False
+    files: int | None = None
+    quarantine: Path | None = None
+    inboxes: Mapping[str, Delivery] = field(default_factory=dict)
+    frames: Mapping[str, DataFrame] = field(default_factory=dict)
+
+
+class SparkQuery:
+    """A declared query and its directory; ``start`` starts it, or goes on where it stopped."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        declaration: QueryDeclaration,
+        catalog: Catalog,
+        directory: Path,
+    ) -> None:
+        self.declaration = declaration
+        self._session = session
+        self._stages = stages(declaration.plan)
+        self._streams = streams_of(declaration, catalog)
+        fingerprint = fingerprint_of(self._stages, self._streams)
+        self.home: Home = open_home(
+            directory.absolute(), declaration.name, fingerprint, lambda: spread_buckets(session)
+        )
+        into = declaration.into
+        to_files = into is not None and into.format in FILES
+        self.destination = Path(into.path).absolute() if into and to_files else None
+        self.format = into.format if into and to_files else "parquet"
+        self.schema = changes_schema(declaration.plan.schema, declaration.clock)
+
+    @property
+    def results(self) -> Path:
+        """The directory that holds the results, whoever they are for."""
+        return self.destination or self.home.results
+
+    @property
+    def _sink(self) -> SinkSpec:
+        return SinkSpec(str(self.results), self.format, self.home.run)
+
+    def prepare(self) -> None:
+        """Remove what an earlier run with another checkpoint published."""
+        prepare(self._sink)
+
+    def start(self, feed: Feed) -> StreamingQuery:
+        """Start it, or go on; ``prepare`` comes first."""
+        for session in (self._session, SparkSession.getActiveSession()):
+            if session is not None:  # a sink is looked up in the session that is active
+                session.dataSource.register(WindrowSource)
+        packed = [self._packed(s, feed) for s in self._streams.values()]
+        frame = reduce(DataFrame.union, packed)
+        for stage in self._stages:
+            processor = StageProcessor(self._task(stage, feed))
+            frame = frame.groupBy("bucket").transformWithState(processor, PACKED, "Append", "None")
+        writer = frame.writeStream.format(FORMAT).option("spec", encoded(self._sink))
+        writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
+        if feed.once:
+            writer = writer.trigger(availableNow=True)
+        elif not feed.live:
+            writer = writer.trigger(processingTime=WATCHING)
+        return writer.start()
+
+    def _packed(self, stream: StreamDeclaration, feed: Feed) -> DataFrame:
+        routes = Routes.of(stream.name, self._stages, self.home.buckets)
+        quarantine = str(feed.quarantine.absolute()) if feed.quarantine else None
+        given = feed.frames.get(stream.name)
+        delivery = feed.inboxes.get(stream.name)
+        parts = []
+        if given is not None:
+            names = [f.name for f in stream.schema]
+            packer = FramePacker(stream, routes, quarantine)
+            parts.append(given.select(*names).mapInArrow(packer, PACKED))
+        if given is None or delivery is not None:
+            spec = SourceSpec(
+                stream,
+                routes,
+                str(self.home.log(stream.name)),
+                tasks=self._session.sparkContext.defaultParallelism,
+                once=feed.once,
+                files=feed.files,
+                quarantine=quarantine,
+                inbox=str(delivery.directory) if delivery else None,
+                inbox_from=delivery.first if delivery else 0,
+                start=delivery.start if delivery else StreamTime(),
+            )
+            reader = self._session.readStream.format(FORMAT).option("spec", encoded(spec))
+            parts.append(reader.load())
+        return reduce(DataFrame.union, parts)
+
+    def _task(self, stage: Stage, feed: Feed) -> StageTask:
+        edges = {e.source: e.name for s in reversed(self._stages) for e in reversed(s.inputs)}
+        return StageTask(
+            run=self.home.run,
+            stage=stage,
+            slacks={s.name: s.slack for s in self._streams.values()},
+            routes=Routes.of(stage.number, self._stages, self.home.buckets),
+            clock=self.declaration.clock,
+            final=stage is self._stages[-1],
+            judging=frozenset(edges.values()),
+            quarantine=str(feed.quarantine.absolute()) if feed.quarantine else None,
+        )
+
+
+def streams_of(query: QueryDeclaration, catalog: Catalog) -> dict[str, StreamDeclaration]:
+    """The streams that the query reads, by the names that its plan has for them."""
+    found = {}
+    for node in walk(query.plan):
+        if isinstance(node, StreamScan):
+            declared = catalog.find(node.name)
+            if not isinstance(declared, StreamDeclaration):
+                raise InputError(
+                    where=f"query {query.name}",
+                    expected=f"a declaration of stream {node.name}",
+                    found="none",
+                    remedy="add CREATE STREAM to the script",
+                )
+            found[node.name] = declared
+    return found

@@ -1,0 +1,126 @@
+"""Result files: the form of a change, what has been committed, and the answer that it adds up to.
+
+A directory of results holds data files and one ``_commit-<batch>.json`` per micro-batch, which
+names the files of that micro-batch and says what went in and came out. A file that no commit
+names is not a result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from windrow.columns.delta import Delta
+from windrow.columns.interner import Interner
+from windrow.columns.types import arrow_schema
+from windrow.core.errors import StateError
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+
+COMMIT = "_commit-"
+SIGNS = pa.array(["-", "+"])
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a micro-batch published. ``run`` tells a repeated batch from one of another run."""
+
+    batch: int
+    run: str
+    files: tuple[str, ...]
+    now: int | None
+    rows_in: int
+    rows_out: int
+    late: int
+    rejected: int
+
+    def path(self, directory: Path) -> Path:
+        return directory / f"{COMMIT}{self.batch:08d}.json"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, path: Path) -> Commit:
+        try:
+            values = json.loads(path.read_text())
+            return cls(**{**values, "files": tuple(values["files"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise StateError(
+                "a commit of results is damaged",
+                where=str(path),
+                expected="a commit as Windrow writes it",
+                found=str(error),
+                remedy="move the directory of results away and run the script from the beginning",
+            ) from error
+
+
+def commits(directory: Path, after: int = -1) -> list[Commit]:
+    """The commits of the micro-batches after ``after``, in their order."""
+    paths = sorted(directory.glob(f"{COMMIT}*.json"))
+    return [Commit.read(p) for p in paths if int(p.stem.removeprefix(COMMIT)) > after]
+
+
+def changes_schema(schema: Schema, clock: Clock) -> pa.Schema:
+    """``instant``, ``change``, then the query's columns."""
+    kind = pa.timestamp("us") if clock is Clock.TIMESTAMP else pa.int64()
+    first = [pa.field("instant", kind), pa.field("change", pa.string())]
+    return pa.schema([*first, *arrow_schema(schema)])
+
+
+def changes_batch(delta: Delta, schema: Schema, clock: Clock) -> pa.RecordBatch:
+    """A Delta of explicit changes in the form in which results are shown."""
+    form = changes_schema(schema, clock)
+    instant = pa.array(delta.ts).cast(form.field(0).type)
+    change = SIGNS.take(pa.array((delta.sign > 0).astype(np.int8)))
+    return pa.RecordBatch.from_arrays([instant, change, *delta.rows.columns], schema=form)
+
+
+def read_changes(
+    directory: Path, format_: str, schema: pa.Schema, chosen: Sequence[Commit] | None = None
+) -> pa.Table:
+    """The committed changes (of the ``chosen`` commits, or all) in order of their instants."""
+    tables = [schema.empty_table()]
+    for commit in commits(directory) if chosen is None else chosen:
+        parts = [_read(directory / name, format_, schema) for name in commit.files]
+        if parts:
+            batch = pa.concat_tables(parts)
+            order = np.argsort(batch["instant"].cast(pa.int64()).to_numpy(), kind="stable")
+            tables.append(batch.take(pa.array(order)))
+    return pa.concat_tables(tables)
+
+
+def answer_of(changes: pa.Table) -> pa.Table:
+    """The bag that the changes add up to."""
+    rows = changes.drop_columns(["instant", "change"]).combine_chunks()
+    count = changes.num_rows
+    if not count:
+        return rows
+    columns = [c.chunk(0) for c in rows.columns]
+    codes = Interner([c.type for c in columns]).codes(columns, count)
+    sign = np.where(pc.equal(changes["change"], "+").to_numpy(), 1, -1)
+    copies = np.zeros(int(codes.max()) + 1, np.int64)
+    np.add.at(copies, codes, sign)
+    found, first = np.unique(codes, return_index=True)
+    return rows.take(pa.array(np.repeat(first, np.maximum(copies[found], 0))))
+
+
+def _read(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
+    if format_ == "csv":
+        options = pyarrow.csv.ConvertOptions(
+            column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False
+        )
+        return pyarrow.csv.read_csv(path, convert_options=options)
+    if format_ == "json":
+        parsed = pyarrow.json.ParseOptions(explicit_schema=schema)
+        return pyarrow.json.read_json(path, parse_options=parsed).select(schema.names)
+    return pyarrow.parquet.read_table(path, schema=schema)

@@ -1,0 +1,164 @@
+"""Running the queries of a script on Spark: one streaming query each, started together."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from windrow.core.errors import InputError
+from windrow.engine.progress import Progress, QueryReport, Report
+from windrow.plan.catalog import Catalog, QueryDeclaration
+from windrow.spark.console import print_changes
+from windrow.spark.failures import translated
+from windrow.spark.query import Feed, SparkQuery, streams_of
+from windrow.spark.results import Commit, answer_of, commits, read_changes
+from windrow.spark.session import spark_session
+
+SECONDS_BETWEEN_LOOKS = 0.2
+
+
+def run(
+    catalog: Catalog,
+    *,
+    once: bool,
+    checkpoint: Path | None,
+    quarantine: Path | None,
+    on_progress: Callable[[Progress], None],
+    stop: threading.Event | None,
+    master: str = "local[*]",
+    verbose: bool = False,
+    files_per_trigger: int | None = None,
+) -> Report:
+    """Run all queries of the catalog until their files are read (``once``) or ``stop`` is set.
+
+    With a ``checkpoint`` a later run goes on where this one stopped; each query has its own
+    directory below it.
+    """
+    for query in catalog.queries:
+        _need_sources(query, catalog)
+    running_already = SparkSession.getActiveSession() is not None
+    directory = checkpoint or Path(tempfile.mkdtemp(prefix="windrow-checkpoint-"))
+    session = spark_session(master, verbose=verbose)
+    try:
+        queries = [
+            _Running(SparkQuery(session, q, catalog, directory / q.name), on_progress)
+            for q in catalog.queries
+        ]
+        feed = Feed(once=once, files=files_per_trigger, quarantine=quarantine)
+        _watch(queries, feed, stop or threading.Event())
+        return Report(tuple(q.report() for q in queries))
+    finally:
+        if not running_already:
+            session.stop()
+        if checkpoint is None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _watch(queries: Sequence[_Running], feed: Feed, stop: threading.Event) -> None:
+    """Start all, look at them until they are done, and leave none running."""
+    try:
+        for query in queries:
+            query.start(feed)
+        while any(q.active for q in queries) and not stop.is_set():
+            stop.wait(SECONDS_BETWEEN_LOOKS)
+            for query in queries:
+                query.look()
+    finally:
+        for query in queries:
+            query.finish()
+    for query in queries:
+        query.look()
+
+
+class _Running:
+    """One query while it runs: what its commits say so far."""
+
+    def __init__(self, query: SparkQuery, on_progress: Callable[[Progress], None]) -> None:
+        self._query, self._on_progress = query, on_progress
+        self._commits: list[Commit] = []
+        self._earlier = 0
+        self._streaming: StreamingQuery | None = None
+
+    def start(self, feed: Feed) -> None:
+        self._query.prepare()
+        self._commits = commits(self._query.results)
+        self._earlier = len(self._commits)
+        self._streaming = self._query.start(feed)
+        self._on_progress(self._progress())
+
+    @property
+    def active(self) -> bool:
+        return self._streaming is not None and self._streaming.isActive
+
+    def look(self) -> None:
+        """Pass on what was committed since the last look, or the reason why the query failed."""
+        failure = self._streaming.exception() if self._streaming is not None else None
+        if failure is not None:
+            raise translated(self._query.declaration.name, failure)
+        last = self._commits[-1].batch if self._commits else -1
+        new = commits(self._query.results, last)
+        for commit in new:
+            self._commits.append(commit)
+            self._on_progress(self._progress())
+        if new and self._on_console:
+            print_changes(self._query.declaration.name, self._read(new))
+
+    def finish(self) -> None:
+        """Stop after the micro-batch that is running."""
+        if self._streaming is not None and self._streaming.isActive:
+            self._streaming.stop()
+
+    def report(self) -> QueryReport:
+        progress = self._progress()
+        return QueryReport(
+            name=progress.query,
+            rows_in=progress.rows_in,
+            rows_out=progress.rows_out,
+            quarantined=progress.quarantined,
+            late=progress.late,
+            now=progress.now,
+            clock=progress.clock,
+            destination=self._query.destination,
+            answer=answer_of(self._read(self._commits)),
+        )
+
+    @property
+    def _on_console(self) -> bool:
+        into = self._query.declaration.into
+        return into is not None and into.format == "console"
+
+    def _read(self, chosen: Sequence[Commit]) -> pa.Table:
+        query = self._query
+        return read_changes(query.results, query.format, query.schema, chosen)
+
+    def _progress(self) -> Progress:
+        declaration, new = self._query.declaration, self._commits[self._earlier :]
+        late = sum(c.late for c in new)
+        return Progress(
+            query=declaration.name,
+            rows_in=sum(c.rows_in for c in new),
+            rows_out=sum(c.rows_out for c in new),
+            now=next((c.now for c in reversed(self._commits) if c.now is not None), None),
+            clock=declaration.clock,
+            quarantined=late + sum(c.rejected for c in new),
+            late=late,
+            batches=len(new),
+        )
+
+
+def _need_sources(query: QueryDeclaration, catalog: Catalog) -> None:
+    for stream in streams_of(query, catalog).values():
+        if stream.source is None:
+            raise InputError(
+                where=f"stream {stream.name}",
+                expected="FROM 'path' FORMAT csv, json or parquet",
+                found="a stream without a source",
+                remedy="say in CREATE STREAM where its rows come from, or push them with the API",
+            )

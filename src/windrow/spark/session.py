@@ -1,0 +1,110 @@
+"""Spark sessions with the settings that stages need."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from windrow.spark.java import ensure_java
+
+ensure_java()  # before pyspark looks for one
+from pyspark import SparkConf, SparkContext  # noqa: E402
+from pyspark.java_gateway import launch_gateway  # noqa: E402
+from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql.functions import col, lit, pmod  # noqa: E402
+from pyspark.sql.functions import hash as hash_of  # noqa: E402
+
+ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
+STREAMING = {
+    # The only store that transformWithState takes; the change log makes a commit cost what changed.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{ROCKSDB}.changelogCheckpointing.enabled": "true",
+    f"{ROCKSDB}.trackTotalNumberOfRows": "false",
+    # A watched directory is listed as often as this when nothing new comes.
+    "spark.sql.streaming.pollingDelay": "50ms",
+}
+LOCAL = {
+    # A rename is atomic on a local disk; this manager does without a detour, at every trigger.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Blobs of several streams pass through this one process, whole.
+    "spark.driver.memory": "2g",
+}
+DEFAULT_PARTITIONS = "200"
+"""What Spark has if no one says anything."""
+
+
+def spark_session(
+    master: str = "local[*]", app: str = "windrow", *, verbose: bool = False
+) -> SparkSession:
+    """A session of our own: quiet, on the loopback interface if local, without files in the cwd."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    warehouse = tempfile.mkdtemp(prefix="windrow-warehouse-")
+    atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
+    settings = {
+        "spark.ui.enabled": str(verbose).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "INFO" if verbose else "ERROR",
+        "spark.sql.warehouse.dir": warehouse,
+        **STREAMING,
+    }
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= LOCAL
+    conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
+    if not verbose:
+        _launch_quietly(conf)
+    return configure(SparkSession.builder.config(conf=conf).getOrCreate())
+
+
+def configure(session: SparkSession) -> SparkSession:
+    """A session beside the given one, on the same cluster, with the settings that stages need.
+
+    The given session's own settings stay as they are. Its number of shuffle partitions is kept if
+    someone chose it; otherwise there are as many as cores.
+    """
+    ours = session.newSession()
+    for name, value in STREAMING.items():
+        ours.conf.set(name, value)
+    partitions = session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS)
+    if partitions == DEFAULT_PARTITIONS:
+        partitions = str(session.sparkContext.defaultParallelism)
+    ours.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    return ours
+
+
+def spread_buckets(session: SparkSession, per_partition: int = 2) -> tuple[int, ...]:
+    """Bucket numbers that Spark's hash spreads evenly over the shuffle partitions."""
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS) or 1)
+    found: dict[int, list[int]] = {}
+    first, step = 0, 64 * partitions
+    while sum(min(len(b), per_partition) for b in found.values()) < partitions * per_partition:
+        numbers = session.range(first, first + step).select(col("id").cast("int").alias("b"))
+        placed = numbers.select("b", pmod(hash_of("b"), lit(partitions)).alias("p"))
+        for row in placed.orderBy("b").collect():
+            found.setdefault(row["p"], []).append(row["b"])
+        first += step
+    return tuple(sorted(b for chosen in found.values() for b in chosen[:per_partition]))
+
+
+def _launch_quietly(conf: SparkConf) -> None:
+    """Start the virtual machine with its output going nowhere, if there is none yet.
+
+    Before any setting is read, it speaks of modules, log profiles and native libraries.
+    """
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:  # noqa: SLF001
+        return
+    with Path(os.devnull).open("w") as nowhere:
+        gateway = launch_gateway(conf, {"stdout": nowhere, "stderr": nowhere})
+    SparkContext(gateway=gateway, conf=conf)

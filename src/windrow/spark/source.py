@@ -1,0 +1,222 @@
+# ruff: noqa: N802, ARG002 - the names and arguments of methods are Spark's
+"""The source: a stream's files, listed at the driver, read and packed in tasks.
+
+The driver admits files into the file log (``windrow.spark.filelog``), in the order in which they
+are found, each with its greatest timestamp; an offset is a number of entries. A task gets a
+stretch of the log and the stream's time before it, so it judges lateness as one reader of the
+whole stream would. It sends each bucket what it has for it, and what it knows of time.
+
+Besides its files a stream can have an *inbox*: a directory of numbered Parquet files and advance
+markers that a connection writes, read in the order of their numbers.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from windrow.core.errors import StateError
+from windrow.plan.catalog import StreamDeclaration
+from windrow.spark.filelog import Entry, FileLog
+from windrow.spark.inbox import deliveries
+from windrow.spark.intake import Intake
+from windrow.spark.packing import PACKED, Routes, blobs, packed_batch, scatter, tell
+from windrow.spark.sinks import ResultWriter, SinkSpec
+from windrow.spark.times import UNKNOWN, StreamTime
+from windrow.streams.files import find_files
+from windrow.streams.tops import greatest_timestamp
+
+FORMAT = "windrow"
+ROWS_PER_BLOB = 1_000_000
+"""Tuples that a task gathers before it packs them."""
+BYTES_PER_TRIGGER = 16 * 2**20
+"""Small files are taken together up to this size, since a trigger costs half a second by itself."""
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """All that the driver and the tasks need to know of one stream of one query.
+
+    ``once``: the files that are there at the start are all that will come. ``files`` is how many
+    of them a trigger takes; None leaves it to their size and to ``tasks``. A query that comes to a
+    running connection reads the inbox from the number ``inbox_from``, at the time ``start``.
+    """
+
+    declaration: StreamDeclaration
+    routes: Routes
+    log: str
+    tasks: int
+    once: bool = False
+    files: int | None = None
+    inbox: str | None = None
+    inbox_from: int = 0
+    start: StreamTime = UNKNOWN
+    quarantine: str | None = None
+
+
+@dataclass
+class Stretch(InputPartition):
+    """Consecutive entries of the log, and the stream's time before each and after the last."""
+
+    first: int
+    entries: list[Entry]
+    times: list[StreamTime]
+
+
+class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """See the module. All methods but ``read`` run at the driver."""
+
+    def __init__(self, spec: SourceSpec) -> None:
+        self.spec = spec
+        self._log: FileLog | None = None
+        self._listing: list[Entry] | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"entries": 0}
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        log = self._open()
+        if len(log.entries) < start["entries"]:
+            raise StateError(
+                "the file log and Spark's offsets do not belong together",
+                where=self.spec.log,
+                expected=f"at least {start['entries']} entries",
+                found=f"{len(log.entries)}",
+                remedy="restore the checkpoint as a whole, or start again with a new one",
+            )
+        if len(log.entries) == start["entries"]:
+            log.append(self._admitted(log))
+        return {"entries": len(log.entries)}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """How much is taken is decided in ``latestOffset``, by the size of the files."""
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Whatever comes from now on is for the next run."""
+        self._listing = self._found(self._open())
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Stretch]:
+        log, first, last = self._open(), start["entries"], end["entries"]
+        total = sum(e.size for e in log.entries[first:last])
+        share = max(1, -(-total // self.spec.tasks))
+        stretches: list[Stretch] = []
+        filled = share
+        for at in range(first, last):
+            entry = log.entries[at]
+            if filled >= share and (entry.path is not None or not stretches):
+                stretches.append(Stretch(at, [], [log.times[at]]))
+                filled = 0
+            stretches[-1].entries.append(entry)
+            stretches[-1].times.append(log.times[at + 1])
+            filled += entry.size
+        return stretches
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Runs in a task."""
+        assert isinstance(partition, Stretch)
+        stream, routes = self.spec.declaration.name, self.spec.routes
+        intake = Intake(self.spec.declaration, self.spec.quarantine, ROWS_PER_BLOB)
+        before = zip(partition.entries, partition.times, strict=False)
+        for chunk, delta in enumerate(intake.files(before)):
+            yield packed_batch(blobs(scatter(delta, routes, (partition.first, chunk))))
+        known: dict[tuple[int, int], Any] = {}
+        tell(known, 0, routes.buckets, {stream: partition.times[-1]}, intake.counts)
+        yield packed_batch(blobs(known))
+
+    def commit(self, end: dict[str, int]) -> None:
+        """The log keeps everything: a file is known by its name for as long as the query lives."""
+
+    def _open(self) -> FileLog:
+        if self._log is None:
+            self._log = FileLog(Path(self.spec.log), self.spec.start)
+        return self._log
+
+    def _found(self, log: FileLog) -> list[Entry]:
+        """What is there and not in the log yet, in its order; tops are found out later."""
+        known, spec, found = log.paths, self.spec, []
+        source = spec.declaration.source
+        if source is not None:
+            paths = (str(p.absolute()) for p in find_files(source))
+            found = [Entry(p, Path(p).stat().st_size) for p in paths if p not in known]
+        if spec.inbox is not None:
+            found += deliveries(Path(spec.inbox), after=max(log.delivered, spec.inbox_from - 1))
+        return found
+
+    def _admitted(self, log: FileLog) -> list[Entry]:
+        """The next entries of the log: as many as one trigger should read."""
+        if self.spec.once and self._listing is None:
+            self._listing = self._found(log)
+        waiting = self._found(log) if self._listing is None else self._listing
+        taken: list[Entry] = []
+        size = 0
+        for entry in waiting:
+            if self._enough(len(taken), size + entry.size):
+                break
+            taken.append(self._with_top(entry))
+            size += entry.size
+        if self._listing is not None:
+            self._listing = self._listing[len(taken) :]
+        ended = bool(log.entries) and log.entries[-1].end
+        if self.spec.once and len(taken) == len(waiting) and (taken or not ended):
+            taken.append(Entry(end=True))
+        return taken
+
+    def _enough(self, files: int, size: int) -> bool:
+        if self.spec.files is not None:
+            return files >= self.spec.files
+        return files >= self.spec.tasks and size > BYTES_PER_TRIGGER
+
+    def _with_top(self, entry: Entry) -> Entry:
+        """A file of the stream's own with its greatest timestamp; a delivery has it already."""
+        if entry.path is None or entry.inbox is not None:
+            return entry
+        return replace(entry, top=greatest_timestamp(Path(entry.path), self.spec.declaration))
+
+
+class WindrowSource(DataSource):
+    """What Spark knows as the format ``windrow``: packing file source and result sink in one."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return PACKED
+
+    def streamReader(self, schema: StructType) -> PackingReader:
+        spec = decoded(self.options["spec"])
+        assert isinstance(spec, SourceSpec)
+        return PackingReader(spec)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> ResultWriter:
+        spec = decoded(self.options["spec"])
+        assert isinstance(spec, SinkSpec)
+        return ResultWriter(spec)
+
+
+def encoded(spec: SourceSpec | SinkSpec) -> str:
+    """A specification as an option: options of a data source are text.
+
+    Spark itself pickles the reader that is made of it, within one application; so does this.
+    """
+    return base64.b64encode(pickle.dumps(spec)).decode()
+
+
+def decoded(text: str) -> SourceSpec | SinkSpec:
+    spec = pickle.loads(base64.b64decode(text))  # noqa: S301 - made by ``encoded``
+    assert isinstance(spec, SourceSpec | SinkSpec)
+    return spec

@@ -1,0 +1,73 @@
+"""How far time has come: what packing tasks know of each stream, and the rule that stages apply.
+
+Every packing task sends what it knows to every bucket, so that all buckets of all stages come to
+the same instant in the same micro-batch, with or without tuples of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from windrow.core.time import BEGINNING
+
+
+@dataclass(frozen=True)
+class StreamTime:
+    """What is known of a stream's time after ``at`` entries of its log.
+
+    ``top`` is the greatest timestamp seen, ``advanced`` the instant that was declared closed, and
+    ``over`` says that nothing more will come. A stream that goes on after its end, because a later
+    run found new files, is not over any more.
+    """
+
+    top: int = BEGINNING
+    advanced: int = BEGINNING
+    over: bool = False
+    at: int = 0
+
+    def closed(self, slack: int) -> int:
+        """The last instant of which every tuple has come."""
+        return max(self.advanced, self.top - slack - 1 if self.top > BEGINNING else BEGINNING)
+
+    def merged(self, other: StreamTime) -> StreamTime:
+        """What both know together; of the end of the stream the later one knows better."""
+        later = max(self, other, key=lambda t: (t.at, t.over))
+        top, advanced = max(self.top, other.top), max(self.advanced, other.advanced)
+        return StreamTime(top, advanced, later.over, later.at)
+
+
+UNKNOWN = StreamTime()
+Times = dict[str, StreamTime]
+
+
+def merged(parts: Iterable[Mapping[str, StreamTime]]) -> Times:
+    """All that the parts know."""
+    times: Times = {}
+    for part in parts:
+        for stream, time in part.items():
+            times[stream] = times[stream].merged(time) if stream in times else time
+    return times
+
+
+def time_of(times: Mapping[str, StreamTime], slacks: Mapping[str, int]) -> int:
+    """The instant up to which a query over the streams of ``slacks`` can be answered.
+
+    Streams that are over hold nothing back; when all are, time ends at the greatest timestamp.
+    """
+    known = {stream: times.get(stream, StreamTime()) for stream in slacks}
+    waiting = [t.closed(slacks[stream]) for stream, t in known.items() if not t.over]
+    if waiting:
+        return min(waiting)
+    return max(max(t.top, t.advanced) for t in known.values())
+
+
+def to_json(times: Mapping[str, StreamTime]) -> dict[str, list[int]]:
+    return {s: [t.top, t.advanced, int(t.over), t.at] for s, t in times.items()}
+
+
+def from_json(times: Mapping[str, list[int]]) -> Times:
+    return {
+        s: StreamTime(top, advanced, bool(over), at)
+        for s, (top, advanced, over, at) in times.items()
+    }
