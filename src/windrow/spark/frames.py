@@ -47,9 +47,9 @@ class FramePacker:
             top = max([top, *seen, int(ts.max(initial=BEGINNING))])
             parts.append(Delta.insertions(ts, parsed.rows))
             refused += parsed.rejected
-            counts["rows_in"] += batch.num_rows
+            counts["rows_in"] += len(parsed)
         counts["rejected"] = len(refused)
-        if not counts["rows_in"]:
+        if not parts:
             return
         context: Any = TaskContext.get()
         delta = concat(parts, arrow_schema(declaration.schema))

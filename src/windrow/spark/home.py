@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
+from windrow.engine.files import publish
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.stages import Stage
-from windrow.spark.files import publish
 
 VERSION = 1
 """Of everything below the directory; a checkpoint of another version is refused."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from windrow.core.time import BEGINNING
 from windrow.spark.filelog import Entry
 
 ROWS, ADVANCE = ".parquet", ".advance"
@@ -20,12 +21,15 @@ TOP = b"windrow.top"
 
 
 class Inbox:
-    """The writer's side; ``next`` is the number of the next delivery."""
+    """The writer's side: the number of the next delivery, and the time that was reported so far."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
-        self.next = 0
+        known = deliveries(directory, after=-1)
+        self.next = len(known)
+        self.top = max((e.top for e in known if e.top is not None), default=None)
+        self.advanced = max((e.advance for e in known if e.advance is not None), default=BEGINNING)
 
     def push(self, rows: pa.RecordBatch, top: int | None) -> None:
         """Deliver rows, and the greatest timestamp seen so far, also of rows that were refused."""
@@ -33,12 +37,14 @@ class Inbox:
         table = pa.Table.from_batches([rows]).replace_schema_metadata({TOP: json.dumps(top)})
         pyarrow.parquet.write_table(table, hidden)
         self._deliver(hidden, ROWS)
+        self.top = top
 
     def advance(self, to: int) -> None:
         """Deliver word that every instant up to ``to`` is closed."""
         hidden = self.directory / ".delivery"
         hidden.write_text(json.dumps({"to": to}))
         self._deliver(hidden, ADVANCE)
+        self.advanced = to
 
     def _deliver(self, hidden: Path, suffix: str) -> None:
         hidden.replace(self.directory / f"{self.next:08d}{suffix}")

@@ -62,7 +62,7 @@ class Intake:
             refused += accepted.rejections(parsed, declaration)
             monitor.release(accepted.delta.ts[-1] if len(accepted.delta) else BEGINNING)
             yield accepted.delta
-        self.counts["rows_in"] += monitor.accepted + monitor.late + monitor.rejected
+        self.counts["rows_in"] += monitor.accepted
         self.counts["late"] += monitor.late
         self.counts["rejected"] += monitor.rejected
         if self._quarantine is not None and entry.inbox is None:

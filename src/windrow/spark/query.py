@@ -11,15 +11,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.errors import InputError
+from windrow.engine.results import changes_schema
+from windrow.engine.sinks import prepare
 from windrow.plan.catalog import Catalog, QueryDeclaration, StreamDeclaration
 from windrow.plan.nodes import StreamScan, walk
+from windrow.plan.physical import not_executable
 from windrow.plan.stages import Stage, stages
 from windrow.spark.frames import FramePacker
 from windrow.spark.home import Home, fingerprint_of, open_home
 from windrow.spark.packing import PACKED, Routes
-from windrow.spark.results import changes_schema
 from windrow.spark.session import spread_buckets
-from windrow.spark.sinks import SinkSpec, prepare
+from windrow.spark.sinks import SinkSpec
 from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.stage import StageProcessor, StageTask
 from windrow.spark.times import StreamTime
@@ -63,10 +65,14 @@ class SparkQuery:
         catalog: Catalog,
         directory: Path,
     ) -> None:
+        problem = not_executable(declaration.plan)
+        if problem is not None:
+            raise problem
         self.declaration = declaration
         self._session = session
         self._stages = stages(declaration.plan)
         self._streams = streams_of(declaration, catalog)
+        self.streams = tuple(self._streams)
         fingerprint = fingerprint_of(self._stages, self._streams)
         self.home: Home = open_home(
             directory.absolute(), declaration.name, fingerprint, lambda: spread_buckets(session)
@@ -88,7 +94,7 @@ class SparkQuery:
 
     def prepare(self) -> None:
         """Remove what an earlier run with another checkpoint published."""
-        prepare(self._sink)
+        prepare(self.results, self.home.run)
 
     def start(self, feed: Feed) -> StreamingQuery:
         """Start it, or go on; ``prepare`` comes first."""

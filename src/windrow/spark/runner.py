@@ -13,15 +13,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.errors import InputError
+from windrow.core.patterns import UpdatePattern
 from windrow.engine.progress import Progress, QueryReport, Report
+from windrow.engine.results import Commit, answer_of, commits, read_changes
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.spark.console import print_changes
 from windrow.spark.failures import translated
 from windrow.spark.query import Feed, SparkQuery, streams_of
-from windrow.spark.results import Commit, answer_of, commits, read_changes
 from windrow.spark.session import spark_session
 
 SECONDS_BETWEEN_LOOKS = 0.2
+LAST_ROWS = 10
 
 
 def run(
@@ -126,8 +128,17 @@ class _Running:
             now=progress.now,
             clock=progress.clock,
             destination=self._query.destination,
-            answer=answer_of(self._read(self._commits)),
+            answer=self._answer(),
         )
+
+    def _answer(self) -> pa.Table:
+        """The relation at the end; of a stream, its last rows."""
+        if self._query.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
+            return answer_of(self._read(self._commits))
+        speaking = [c for c in self._commits if c.rows_out][-1:]
+        changes = self._read(speaking)
+        last = changes.slice(max(changes.num_rows - LAST_ROWS, 0))
+        return last.drop_columns(["instant", "change"])
 
     @property
     def _on_console(self) -> bool:

@@ -106,5 +106,6 @@ def _launch_quietly(conf: SparkConf) -> None:
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:  # noqa: SLF001
         return
     with Path(os.devnull).open("w") as nowhere:
-        gateway = launch_gateway(conf, {"stdout": nowhere, "stderr": nowhere})
+        quiet = {"stdout": nowhere, "stderr": nowhere}
+        gateway = launch_gateway(conf, quiet)  # type: ignore[no-untyped-call]
     SparkContext(gateway=gateway, conf=conf)

@@ -9,22 +9,18 @@ that no commit mentions; the repetition replaces them.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from windrow.engine.files import publish
+from windrow.engine.results import Commit, commits
+from windrow.engine.sinks import SUFFIX, write_table
 from windrow.spark.blobs import unpack
-from windrow.spark.files import publish
-from windrow.spark.results import Commit, commits
-
-SUFFIX = {"parquet": "parquet", "csv": "csv", "json": "jsonl"}
 
 
 @dataclass(frozen=True)
@@ -103,32 +99,3 @@ class ResultWriter(DataSourceStreamArrowWriter):
     def _discard(self, hidden: Sequence[str]) -> None:
         for name in hidden:
             (Path(self.spec.directory) / name).unlink(missing_ok=True)
-
-
-def prepare(spec: SinkSpec) -> None:
-    """Make the directory ready for a run: the results of an earlier run with another checkpoint go.
-
-    Only files that a commit of ours names are removed.
-    """
-    directory = Path(spec.directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    for commit in commits(directory):
-        if commit.run != spec.run:
-            for name in commit.files:
-                (directory / name).unlink(missing_ok=True)
-            commit.path(directory).unlink()
-
-
-def write_table(table: pa.Table, path: Path, format_: str) -> None:
-    """A table as a file of the format."""
-    if format_ == "csv":
-        pyarrow.csv.write_csv(table, path)
-    elif format_ == "json":
-        with path.open("w", encoding="utf-8") as file:
-            for batch in table.to_batches():
-                file.writelines(
-                    json.dumps(row, default=str, ensure_ascii=False) + "\n"
-                    for row in batch.to_pylist()
-                )
-    else:
-        pyarrow.parquet.write_table(table, path, compression="zstd")

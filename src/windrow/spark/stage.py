@@ -20,13 +20,13 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.core.time import Clock
+from windrow.engine.results import changes_batch
 from windrow.operators.base import Saved
 from windrow.plan.stages import Stage
 from windrow.spark.blobs import pack, unpack
 from windrow.spark.cache import WorkerCache
 from windrow.spark.host import Answer, BucketHost
 from windrow.spark.packing import RESULT, Blob, Routes, blobs, scatter, tell
-from windrow.spark.results import changes_batch
 from windrow.streams.enforce import as_json
 from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine

@@ -1,0 +1,215 @@
+"""The Python door to Spark: the methods of the embedded connection, on a SparkSession.
+
+The connection is the input monitor of its streams: it judges pushed rows as they come and
+delivers them into the streams' inboxes, from which the queries read (``windrow.spark.inbox``).
+A query runs from the moment somebody looks at it, or, if it writes files, from the first delivery.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from windrow.columns.interner import Interner
+from windrow.core.errors import InputError
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.engine.connection import Connection
+from windrow.engine.files import publish
+from windrow.engine.results import answer_of, read_changes
+from windrow.operators.snap import surplus
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.physical import not_executable
+from windrow.plan.program import compile_script
+from windrow.spark.failures import translated
+from windrow.spark.inbox import Inbox
+from windrow.spark.query import Delivery, Feed, SparkQuery
+from windrow.spark.session import configure
+from windrow.spark.times import StreamTime
+from windrow.streams.monitor import InputMonitor
+
+
+class QueryHandle:
+    """A query of a connection: its changes, and its answer."""
+
+    def __init__(self, query: SparkQuery, connection: SparkConnection) -> None:
+        self._query, self._connection = query, connection
+        self._feed_inboxes = connection.deliveries(query)
+        self._streaming: StreamingQuery | None = None
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def declaration(self) -> QueryDeclaration:
+        return self._query.declaration
+
+    def start(self) -> StreamingQuery:
+        """Spark's own handle of the running query."""
+        if self._streaming is None:
+            self._query.prepare()
+            feed = Feed(
+                live=True,
+                quarantine=self._connection.quarantine,
+                inboxes=self._feed_inboxes,
+                frames=self._connection.frames,
+            )
+            self._streaming = self._query.start(feed)
+        return self._streaming
+
+    def changes(self) -> pa.Table:
+        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
+        try:
+            self.start().processAllAvailable()
+        except PySparkException as failure:
+            raise translated(self.name, failure) from failure
+        query = self._query
+        return _net(read_changes(query.results, query.format, query.schema))
+
+    def answer(self) -> pa.Table:
+        """The relation at the last closed instant; of a stream, everything that came out."""
+        changes = self.changes()
+        if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
+            return changes.drop_columns(["instant", "change"])
+        return answer_of(changes)
+
+    def stop(self) -> None:
+        """Stop running; a query that writes files first works off what has been delivered."""
+        if self.declaration.into is not None:
+            self.start().processAllAvailable()
+        if self._streaming is not None:
+            self._streaming.stop()
+            self._streaming = None
+
+    def __repr__(self) -> str:
+        return f"<query {self.name} on Spark>"
+
+
+class SparkConnection(Connection):
+    """Streams, views and queries on a SparkSession.
+
+    ``checkpoint`` names a directory from which a later connection that executes the same script
+    goes on; without one everything is forgotten when the connection closes.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        quarantine: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> None:
+        super().__init__(quarantine)
+        self.quarantine = None if quarantine is None else Path(quarantine)
+        self.frames: dict[str, DataFrame] = {}
+        self._session = configure(spark)
+        self._temporary = checkpoint is None
+        self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
+        self._inboxes: dict[str, Inbox] = {}
+        self._handles: dict[str, QueryHandle] = {}
+
+    def execute(self, cql: str) -> list[QueryHandle]:  # type: ignore[override]
+        """Carry out a script; the queries that it defines, in order.
+
+        Nothing is declared if any statement is wrong. A query sees what is pushed after it.
+        """
+        compiled = compile_script(cql, self.catalog)
+        for query in compiled.queries:
+            problem = not_executable(query.plan)
+            if problem is not None:
+                raise problem.with_source(cql)
+        self.catalog = compiled.catalog
+        for stream in self.catalog.streams:
+            name = stream.name.lower()
+            if name not in self._inboxes:
+                inbox = self._inboxes[name] = Inbox(self._directory / "inbox" / name)
+                self._monitors[name] = InputMonitor(stream, inbox.top)
+                self._monitors[name].advance(inbox.advanced)
+        added = [
+            QueryHandle(SparkQuery(self._session, q, self.catalog, self._directory / q.name), self)
+            for q in compiled.queries
+        ]
+        self._handles.update({handle.name: handle for handle in added})
+        self.queries = self._handles  # type: ignore[assignment]
+        return added
+
+    def stream(self, name: str, frame: DataFrame) -> None:
+        """Read a declared stream from a streaming DataFrame; its columns are found by name."""
+        declaration = self._monitor(name).declaration
+        if not frame.isStreaming:
+            raise InputError(
+                where=f"stream {name}",
+                expected="a streaming DataFrame",
+                found="one that is not",
+                remedy="make it with spark.readStream, or push its rows",
+            )
+        missing = [f.name for f in declaration.schema if f.name not in frame.columns]
+        if missing:
+            raise InputError(
+                where=f"stream {name}",
+                expected=f"columns {', '.join(f.name for f in declaration.schema)}",
+                found=f"no {', '.join(missing)} among {', '.join(frame.columns)}",
+                remedy="rename columns with DataFrame.withColumnRenamed",
+            )
+        self.frames[declaration.name] = frame
+
+    def deliveries(self, query: SparkQuery) -> dict[str, Delivery]:
+        """From where in each inbox a query reads: from where it stood when the query was made."""
+        known = query.home.directory / "inboxes.json"
+        if not known.exists():
+            stood = {}
+            for stream in query.streams:
+                monitor = self._monitors[stream.lower()]
+                top = BEGINNING if monitor.top is None else monitor.top
+                stood[stream] = [self._inboxes[stream.lower()].next, top, _advanced(monitor)]
+            publish(known, json.dumps(stood))
+        return {
+            stream: Delivery(self._inboxes[stream.lower()].directory, first, StreamTime(*time))
+            for stream, (first, *time) in json.loads(known.read_text()).items()
+        }
+
+    def close(self) -> None:
+        """Stop all queries; without a checkpoint, forget everything."""
+        for handle in self._handles.values():
+            handle.stop()
+        if self._temporary:
+            shutil.rmtree(self._directory, ignore_errors=True)
+        self._handles, self._inboxes, self.frames = {}, {}, {}
+        super().close()
+
+    def _step(self) -> None:
+        """Deliver what was accepted since the last time."""
+        for name, monitor in self._monitors.items():
+            inbox = self._inboxes[name]
+            rows = monitor.release(FOREVER)
+            if len(rows) or (monitor.top is not None and monitor.top != inbox.top):
+                inbox.push(rows.rows, monitor.top)
+            if _advanced(monitor) > inbox.advanced:
+                inbox.advance(_advanced(monitor))
+        for handle in self._handles.values():
+            if handle.declaration.into is not None:
+                handle.start()
+
+
+def _advanced(monitor: InputMonitor) -> int:
+    closed: int = monitor.state()["closed"]
+    return closed
+
+
+def _net(changes: pa.Table) -> pa.Table:
+    """Without the pairs that cancel inside an instant because they were made in two buckets."""
+    if not changes.num_rows:
+        return changes
+    changes = changes.combine_chunks()
+    columns = [c.chunk(0) for c in changes.drop_columns(["change"]).columns]
+    codes = Interner([c.type for c in columns]).codes(columns, changes.num_rows)
+    sign = np.where(changes["change"].to_numpy(zero_copy_only=False) == "+", 1, -1).astype(np.int8)
+    return changes.filter(pa.array(surplus(codes, sign)))
