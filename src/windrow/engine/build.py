@@ -21,7 +21,7 @@ from windrow.operators.partition_window import PartitionWindow
 from windrow.operators.rows_window import RowsWindow as LastRows
 from windrow.operators.rstream import RelationStream
 from windrow.operators.snap import Snap
-from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow, Unbounded
+from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow
 from windrow.plan.expressions import Column, Expression
 from windrow.plan.nodes import (
     Aggregate,
@@ -89,7 +89,7 @@ def _window(node: Window, schema: pa.Schema) -> Operator:
         case RowsWindow(count=count, partition_by=keys):
             return PartitionWindow(schema, keys, count) if keys else LastRows(schema, count)
         case _:
-            return Unbounded()
+            return Append()
 
 
 def _join(node: Join, schema: pa.Schema) -> Operator:

@@ -39,6 +39,7 @@ class Snap:
     def __init__(self, schema: pa.Schema, period: int, length: int | None = None) -> None:
         self.schema, self.period, self.length = schema, period, length
         self.waiting = Delta.empty(schema)
+        self._saved = self.waiting
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -60,15 +61,18 @@ class Snap:
 
     def save(self) -> Saved:
         saved = Saved(meta={"waiting": len(self.waiting)})
-        if len(self.waiting):
-            saved.put["waiting"] = self.waiting.to_batch()
-        else:
-            saved.drop.append("waiting")
+        if self.waiting is not self._saved:
+            if len(self.waiting):
+                saved.put["waiting"] = self.waiting.to_batch()
+            elif len(self._saved):
+                saved.drop.append("waiting")
+            self._saved = self.waiting
         return saved
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         if meta["waiting"]:
             self.waiting = Delta.from_batch(segments["waiting"], self.schema)
+        self._saved = self.waiting
 
 
 def surplus(codes: Int64s, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:

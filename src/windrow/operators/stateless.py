@@ -75,16 +75,8 @@ class TimeWindow(Stateless):
         return Delta(delta.ts, exp, delta.sign, delta.rows)
 
 
-class Unbounded(Stateless):
-    """``[UNBOUNDED]``: tuples come as they are and stay."""
-
-    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
-        (delta,) = inputs
-        return delta
-
-
 class Append(Stateless):
-    """Results of INTERNAL windows: insertions only, and they stay."""
+    """Insertions only, and they stay: ``[UNBOUNDED]``, and results of INTERNAL windows."""
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

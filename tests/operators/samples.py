@@ -1,0 +1,120 @@
+"""Queries that together use every operator, and random input for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import Delta
+from windrow.engine.pipeline import Pipeline
+from windrow.plan.nodes import Node
+from windrow.plan.program import compile_script
+
+STREAMS = """
+CREATE STREAM s (ts BIGINT, k INT, a BIGINT, x DOUBLE, n STRING);
+CREATE STREAM r (ts BIGINT, k INT, b BIGINT, m STRING);
+CREATE VIEW counts AS SELECT k, COUNT(*) AS c FROM s [RANGE 5 SECONDS] GROUP BY k;
+CREATE VIEW last AS SELECT k, b FROM r [ROWS 7];
+"""
+
+QUERIES = {
+    "select": "SELECT k, a + 1, n FROM s [RANGE 6 SECONDS] WHERE a > 0",
+    "unbounded": "SELECT k, a FROM s [UNBOUNDED] WHERE a > 0",
+    "now": "SELECT k FROM s [NOW]",
+    "slide": "SELECT k, n FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS]",
+    "every": "SELECT k, c FROM counts EVERY 4 SECONDS",
+    "rows": "SELECT k, a, n FROM s [ROWS 5]",
+    "rows_one": "SELECT k, a, n FROM s [ROWS 1]",
+    "partition": "SELECT k, a FROM s [PARTITION BY k ROWS 2]",
+    "partition_strings": "SELECT n, a FROM s [PARTITION BY n, k ROWS 3]",
+    "union": "(SELECT k, a FROM s [RANGE 3 SECONDS]) UNION (SELECT k, b FROM r [RANGE 8 SECONDS])",
+    "join": "SELECT s.k, a, b FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] WHERE s.k = r.k",
+    "join_strings": "SELECT s.n, a, b FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] WHERE n = m",
+    "join_internal": "SELECT s.k, a, b FROM s [RANGE 6 SECONDS INTERNAL], "
+    "r [RANGE 4 SECONDS INTERNAL] WHERE s.k = r.k",
+    "join_residual": "SELECT s.k, a, b FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] "
+    "WHERE s.k = r.k AND a < b",
+    "join_theta": "SELECT a, b FROM s [RANGE 3 SECONDS], r [RANGE 2 SECONDS] WHERE a > b",
+    "join_strict": "SELECT s.k, a, b FROM s [ROWS 9], r [ROWS 6] WHERE s.k = r.k",
+    "join_mixed": "SELECT c, b FROM counts, last WHERE counts.k = last.k",
+    "join_three": "SELECT x.a, y.b, z.a FROM s [RANGE 5 SECONDS] AS x, r [RANGE 4 SECONDS] AS y, "
+    "s [RANGE 6 SECONDS] AS z WHERE x.k = y.k AND y.k = z.k",
+    "distinct": "SELECT DISTINCT k FROM s [RANGE 5 SECONDS]",
+    "distinct_weak": "SELECT DISTINCT s.k FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] "
+    "WHERE s.k = r.k",
+    "distinct_unbounded": "SELECT DISTINCT k, n FROM s",
+    "distinct_strict": "SELECT DISTINCT k FROM s [ROWS 6]",
+    "group": "SELECT k, COUNT(*), COUNT(x), SUM(a), SUM(x), AVG(a), AVG(x), MIN(a), MAX(x), "
+    "MIN(n), MAX(n), COUNT(DISTINCT n) FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "group_unbounded": "SELECT k, COUNT(*), SUM(x), MIN(a), MAX(n), COUNT(DISTINCT n) FROM s GROUP BY k",
+    "group_strict": "SELECT k, COUNT(*), SUM(x), MIN(a), MAX(n), COUNT(DISTINCT n) "
+    "FROM s [ROWS 12] GROUP BY k",
+    "group_weak": "SELECT s.k, SUM(x), MAX(b) FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] "
+    "WHERE s.k = r.k GROUP BY s.k",
+    "group_all": "SELECT COUNT(*), SUM(x), MAX(a) FROM s [RANGE 3 SECONDS]",
+    "having": "SELECT n, SUM(a) FROM s [RANGE 9 SECONDS] GROUP BY n HAVING COUNT(*) > 2",
+    "group_of_groups": "SELECT c, COUNT(*) FROM counts GROUP BY c",
+    "istream": "ISTREAM(SELECT DISTINCT k FROM s [RANGE 4 SECONDS])",
+    "dstream": "DSTREAM(SELECT k, COUNT(*) FROM s [RANGE 4 SECONDS] GROUP BY k)",
+    "rstream": "RSTREAM(SELECT k, a FROM s [RANGE 3 SECONDS])",
+}
+
+
+def plan_of(name: str) -> Node:
+    """The optimised plan of a sample query."""
+    compiled = compile_script(STREAMS + QUERIES[name] + ";")
+    return compiled.queries[-1].plan
+
+
+def random_input(seed: int, rows: int = 160) -> dict[str, Delta]:
+    """Tuples of both streams: ties, gaps longer than the windows, NULLs, duplicates."""
+    rng = np.random.default_rng(seed)
+
+    def stamps() -> np.ndarray:
+        steps = rng.choice([0, 0, 1, 1, 2, 12], rows, p=[0.3, 0.2, 0.25, 0.15, 0.08, 0.02])
+        return np.cumsum(steps).astype(np.int64)
+
+    def some(values: list[object], kind: pa.DataType) -> pa.Array:
+        return pa.array([values[i] for i in rng.integers(0, len(values), rows)], kind)
+
+    keys: list[object] = [None, 1, 1, 2, 3, 4]
+    words: list[object] = [None, "", "a", "ab", "abc", "é", "zz"]
+    floats: list[object] = [None, 0.0, -0.0, 1e16, -1e16, 0.1, 2.5, float("nan"), 1e-300]
+    numbers: list[object] = [*range(-3, 9), None]
+    inputs: dict[str, Delta] = {}
+    ts = stamps()
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array(ts), some(keys, pa.int32()), some(numbers, pa.int64()),
+            some(floats, pa.float64()), some(words, pa.string()),
+        ],
+        ["ts", "k", "a", "x", "n"],
+    )  # fmt: skip
+    inputs["s"] = Delta.insertions(ts, batch)
+    ts = stamps()
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(ts), some(keys, pa.int32()), some(numbers, pa.int64()), some(words, pa.string())],
+        ["ts", "k", "b", "m"],
+    )
+    inputs["r"] = Delta.insertions(ts, batch)
+    return inputs
+
+
+def between(inputs: dict[str, Delta], after: int, until: int) -> dict[str, Delta]:
+    """The tuples of the interval ``(after, until]``."""
+    return {name: d.split(until)[0].split(after)[1] for name, d in inputs.items()}
+
+
+def changes(delta: Delta) -> list[tuple[int, int, str]]:
+    """What a Delta says, in an order that does not depend on how rows of an instant stand."""
+    rows = [repr(tuple(row.values())) for row in delta.rows.to_pylist()]
+    return sorted(zip(delta.ts.tolist(), delta.sign.tolist(), rows, strict=True))
+
+
+def run(pipeline: Pipeline, inputs: dict[str, Delta], cuts: list[int]) -> list[tuple[int, int, str]]:
+    """All changes, with time cut at ``cuts``."""
+    found, before = [], -1
+    for cut in cuts:
+        found += changes(pipeline.process(between(inputs, before, cut), cut))
+        before = cut
+    return sorted(found)

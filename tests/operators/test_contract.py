@@ -1,0 +1,112 @@
+"""What every operator promises, checked on every operator.
+
+Operators are discovered: one that no sample query uses fails the suite.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.operators.samples import QUERIES, between, changes, plan_of, random_input, run
+
+import windrow.operators
+from windrow.columns.types import arrow_schema
+from windrow.engine.pipeline import Pipeline
+
+HORIZON = 400
+
+
+def discovered() -> set[type]:
+    """Every class below ``windrow.operators`` that processes Deltas."""
+    found = set()
+    for module in pkgutil.walk_packages(windrow.operators.__path__, "windrow.operators."):
+        for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if kind.__module__ == module.name and hasattr(kind, "process"):
+                found.add(kind)
+    return {kind for kind in found if kind.__name__ != "Operator"}
+
+
+def test_every_operator_is_used_by_a_sample() -> None:
+    used = {type(o) for name in QUERIES for o in Pipeline(plan_of(name), changes=True)._operators()}
+    assert discovered() - used == set()
+
+
+def cuts(seed: int, every: int) -> list[int]:
+    rng = np.random.default_rng(seed)
+    points = rng.choice(HORIZON, HORIZON // every, replace=False)
+    return [*sorted(int(p) for p in points), HORIZON]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_cutting_time_differently_changes_nothing(name: str) -> None:
+    inputs, plan = random_input(1), plan_of(name)
+    whole = run(Pipeline(plan, changes=True), inputs, [HORIZON])
+    assert run(Pipeline(plan, changes=True), inputs, list(range(HORIZON + 1))) == whole
+    assert run(Pipeline(plan, changes=True), inputs, cuts(2, 9)) == whole
+    assert whole
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_an_operator_that_was_saved_and_loaded_goes_on_as_if_nothing_happened(name: str) -> None:
+    inputs, plan = random_input(3), plan_of(name)
+    steady, before = Pipeline(plan, changes=True), -1
+    carried = Pipeline(plan, changes=True)
+    segments: dict[str, pa.RecordBatch] = {}
+    for cut in cuts(4, 12):
+        part = between(inputs, before, cut)
+        assert changes(carried.process(part, cut)) == changes(steady.process(part, cut))
+        before = cut
+        saved = carried.save()
+        for gone in saved.drop:
+            segments.pop(gone, None)
+        segments.update(saved.put)
+        carried = Pipeline(plan, changes=True)
+        carried.load(segments, saved.meta)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_save_writes_nothing_that_an_earlier_one_wrote(name: str) -> None:
+    inputs, plan = random_input(5), plan_of(name)
+    pipeline, before = Pipeline(plan, changes=True), -1
+    names: set[str] = set()
+    for cut in cuts(6, 8):
+        pipeline.process(between(inputs, before, cut), cut)
+        put = pipeline.save().put
+        assert not names & {n for n in put if "waiting" not in n}
+        names |= set(put)
+        before = cut
+        assert pipeline.save().put == {}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_an_empty_interval_is_fine_and_types_are_as_declared(name: str) -> None:
+    plan = plan_of(name)
+    pipeline = Pipeline(plan, changes=True)
+    for now in (0, 1, 50):
+        delta = pipeline.process({}, now)
+        assert len(delta) == 0
+        assert delta.rows.schema.types == arrow_schema(plan.schema).types
+    filled = pipeline.process(between(random_input(7), 50, 90), 90)
+    assert filled.rows.schema.types == arrow_schema(plan.schema).types
+
+
+@pytest.mark.parametrize("name", [n for n in QUERIES if "unbounded" not in n])
+def test_state_does_not_grow_with_the_stream(name: str) -> None:
+    """After a hundred windows' worth of tuples, what is saved is still a window's worth."""
+    pipeline, segments = Pipeline(plan_of(name), changes=True), {}
+    once = random_input(8, 60)
+    span = int(max(d.ts[-1] for d in once.values())) + 1
+    for turn in range(60):
+        part = {n: type(d)(d.ts + turn * span, d.exp, d.sign, d.rows) for n, d in once.items()}
+        pipeline.process(part, (turn + 1) * span - 1)
+        saved = pipeline.save()
+        for gone in saved.drop:
+            segments.pop(gone, None)
+        segments.update(saved.put)
+    assert sum(b.num_rows for b in segments.values()) < 30_000
+    assert len(segments) < 600
