@@ -311,6 +311,30 @@ class CqlParser(sqlglot_parser.Parser):
         """INTO ends our statements instead of following the select list."""
         return None
 
+    # Expressions, whose whole extent we note.
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        first = self._curr
+        return self._noted(first, super()._parse_function_call(*args, **kwargs))
+
+    def _parse_paren(self) -> exp.Expr | None:
+        first = self._curr
+        return self._noted(first, super()._parse_paren())
+
+    def _noted(self, first: Token, this: exp.Expr | None) -> exp.Expr | None:
+        if this is not None:
+            mark(this, first, self._prev)
+        return this
+
+    def _parse_limit(
+        self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
+    ) -> exp.Expr | None:
+        """TOP is a clause only before a number; elsewhere it may be a column."""
+        if top and self._next.token_type not in (TokenType.NUMBER, TokenType.L_PAREN):
+            return None
+        first = self._curr
+        return self._noted(first, super()._parse_limit(this, top, skip_limit_token))
+
     # Table references.
 
     def _parse_table(self, *_args: Any, **_kwargs: Any) -> exp.Expr:

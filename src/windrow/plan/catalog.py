@@ -21,7 +21,7 @@ class FileSource:
 
 @dataclass(frozen=True)
 class StreamDeclaration:
-    """CREATE STREAM. ``timestamp`` is the index of the TIMESTAMP BY column; ``slack`` is in ticks."""
+    """CREATE STREAM. ``timestamp`` is the index of the TIMESTAMP BY column, ``slack`` in ticks."""
 
     name: str
     schema: Schema

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from windrow.core.schema import Schema, Type
 
 Value = bool | int | float | str | None
-"""TIMESTAMP and INTERVAL literals are integer microseconds, DATE literals integer days since 1970."""
+"""TIMESTAMP and INTERVAL literals are integer microseconds, DATE literals days since 1970."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """The ``index``-th column of the operator's input (for a join: left columns, then right ones)."""
+    """The ``index``-th column of the operator's input (of a join: left columns, then right)."""
 
     index: int
     name: str
@@ -27,12 +28,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
+    """A constant."""
+
     value: Value
     type: Type
 
 
 @dataclass(frozen=True)
 class Call:
+    """A function of other expressions."""
+
     function: str
     args: tuple[Expression, ...]
     type: Type
@@ -59,9 +64,7 @@ def columns_of(expression: Expression) -> Iterator[Column]:
             yield from columns_of(arg)
 
 
-def replace_columns(
-    expression: Expression, change: Callable[[Column], Expression]
-) -> Expression:
+def replace_columns(expression: Expression, change: Callable[[Column], Expression]) -> Expression:
     """The expression with every column reference passed through ``change``."""
     if isinstance(expression, Column):
         return change(expression)
@@ -115,7 +118,7 @@ def render(expression: Expression, schema: Schema | None = None) -> str:
             return "'" + expression.value.replace("'", "''") + "'"
         if isinstance(expression.value, bool):
             return str(expression.value).upper()
-        return str(expression.value)
+        return _constant(expression.value, expression.type)
     args = [render(a, schema) for a in expression.args]
     wrapped = [
         f"({text})" if isinstance(a, Call) and a.function in OPERATORS else text
@@ -146,3 +149,17 @@ def render(expression: Expression, schema: Schema | None = None) -> str:
             return f"CASE {whens} ELSE {args[-1]} END"
         case name:
             return f"{name.upper()}({', '.join(args)})"
+
+
+def _constant(value: int | float, kind: Type) -> str:
+    """Times as people write them, not as they are counted."""
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    try:
+        if kind is Type.TIMESTAMP:
+            moment = epoch + timedelta(microseconds=value)
+            return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(' ')}'"
+        if kind is Type.DATE:
+            return f"DATE '{(epoch + timedelta(days=value)).date().isoformat()}'"
+    except OverflowError:  # beyond the year 9999
+        return str(value)
+    return f"INTERVAL {value} MICROSECONDS" if kind is Type.INTERVAL else str(value)

@@ -227,7 +227,10 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class GroupBy(Node):
-    """One tuple per group: the keys, then the aggregates. Without keys: one group, absent while empty."""
+    """One tuple per group: the keys, then the aggregates.
+
+    Without keys there is one group, absent while it is empty.
+    """
 
     input: Node
     keys: tuple[Named, ...]
@@ -294,6 +297,8 @@ class Negation(Node):
 
 @dataclass(frozen=True)
 class OrderKey:
+    """One expression to order by."""
+
     expression: Expression
     descending: bool = False
 
@@ -306,7 +311,7 @@ class TopK(Unary):
     count: int
 
     @property
-    def pattern(self) -> UpdatePattern:  # type: ignore[override]
+    def pattern(self) -> UpdatePattern:
         return STRICT
 
     @property
@@ -327,10 +332,10 @@ class Every(Unary):
 
 @dataclass(frozen=True)
 class AppendOnly(Unary):
-    """What INTERNAL windows ask for: the same results in the same order, never withdrawn (3.3.2)."""
+    """What INTERNAL windows ask for: the same results, never withdrawn (3.3.2)."""
 
     @property
-    def pattern(self) -> UpdatePattern:  # type: ignore[override]
+    def pattern(self) -> UpdatePattern:
         return MONOTONIC
 
     @property
@@ -356,7 +361,7 @@ class ToStream(Unary):
     every: int = 1
 
     @property
-    def pattern(self) -> UpdatePattern:  # type: ignore[override]
+    def pattern(self) -> UpdatePattern:
         return MONOTONIC
 
     @property
@@ -371,7 +376,7 @@ class OutputWindow(Unary):
     spec: WindowSpec
 
     @property
-    def pattern(self) -> UpdatePattern:  # type: ignore[override]
+    def pattern(self) -> UpdatePattern:
         return STRICT if isinstance(self.spec, RowsWindow) else WEAKEST
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
+from windrow.plan.catalog import ArchiveDeclaration, Declaration, SubscriptionsDeclaration
 from windrow.plan.nodes import (
     DuplicateElimination,
     Every,
@@ -40,6 +41,16 @@ def not_executable(node: Node) -> NotExecutableError | None:
         error = _missing(part)
         if error is not None:
             return error
+    return None
+
+
+def declaration_not_executable(declaration: Declaration) -> NotExecutableError | None:
+    """Why this version cannot do what a declaration other than a query asks for."""
+    match declaration:
+        case ArchiveDeclaration():
+            return NotExecutableError("CREATE ARCHIVE", span=declaration.span)
+        case SubscriptionsDeclaration():
+            return NotExecutableError("CREATE SUBSCRIPTIONS", span=declaration.span)
     return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RangeWindow:
-    """``[RANGE length]``: ts in (t - length, t]; with ``slide`` it moves at multiples of it only."""
+    """``[RANGE length]``: ts in (t - length, t]; with ``slide`` it moves at multiples of that."""
 
     length: int
     slide: int | None = None
@@ -47,7 +47,8 @@ class RowsWindow:
     internal: bool = False
 
     def __str__(self) -> str:
-        by = f"PARTITION BY {', '.join(f'#{i}' for i in self.partition_by)} " if self.partition_by else ""
+        columns = ", ".join(f"#{i}" for i in self.partition_by)
+        by = f"PARTITION BY {columns} " if columns else ""
         return f"[{by}ROWS {self.count}{' INTERNAL' if self.internal else ''}]"
 
 

@@ -56,6 +56,8 @@ class Aggregates:
             raise BindError(
                 f"{function} does not take this type", span=span, expected="a number", found=found
             )
+        if function in ("MIN", "MAX"):
+            distinct = False  # duplicates make no difference to them
         name = node.name.lower() + (f"_{argument.name}" if isinstance(argument, Column) else "")
         made = Aggregate(function, argument, name, kind, distinct, parameter, span)
         place = next((i for i, a in enumerate(self.found) if replace(a, name=name) == made), None)
@@ -63,6 +65,9 @@ class Aggregates:
             place = len(self.found)
             self.found.append(made)
         return Column(-1 - place, made.name, kind)
+
+    def rename(self, place: int, name: str) -> None:
+        self.found[place] = replace(self.found[place], name=name)
 
 
 def _quantile(

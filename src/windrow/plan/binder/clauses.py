@@ -57,6 +57,7 @@ class _Binder:
                     found="HAVING without either", remedy="use WHERE to filter tuples",
                 )  # fmt: skip
             return Clauses(tuple(items), None, tuple(order), None)
+        self._name_aggregates(items)
         grouping = Grouping(self._keys(items), tuple(self.aggregates.found))
         return Clauses(
             tuple(
@@ -121,6 +122,12 @@ class _Binder:
         if alias is not None:
             return items[alias].expression, descending
         return self._expressions("ORDER BY").bind(node), descending
+
+    def _name_aggregates(self, items: list[Named]) -> None:
+        """An aggregate is called what its item is called, so that no projection has to rename."""
+        for item in reversed(items):
+            if isinstance(item.expression, Column) and item.expression.index < 0:
+                self.aggregates.rename(-1 - item.expression.index, item.name)
 
     def _keys(self, items: list[Named]) -> tuple[Named, ...]:
         keys = []

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, Span
-from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.cql.tree import Query
 from windrow.plan.catalog import Catalog
-from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import (
     GroupBy,
     Join,
@@ -67,17 +65,3 @@ def called(plan: Node, name: str | None) -> Node:
         case Window() | Unary():
             return replace(plan, input=called(plan.input, name))
     return plan
-
-
-def columns_of_row(schema: Schema) -> tuple[Named, ...]:
-    """The projection that changes nothing."""
-    return tuple(
-        Named(f.name, Column(i, f.name, f.type), f.qualifier) for i, f in enumerate(schema)
-    )
-
-
-def projected(plan: Node, columns: tuple[Named, ...], span: Span | None) -> Node:
-    """A projection, unless it would change nothing at all."""
-    if columns == columns_of_row(plan.schema):
-        return plan
-    return Projection(plan, columns, span=span)

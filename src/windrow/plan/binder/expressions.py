@@ -15,7 +15,7 @@ from windrow.cql.statements import TYPES
 from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.literals import coerced, fitted, interval, number
 from windrow.plan.binder.scope import Scope, did_you_mean
-from windrow.plan.expressions import Call, Expression, Literal
+from windrow.plan.expressions import OPERATORS, Call, Expression, Literal
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS, common
 
 BINARY: dict[type[exp.Expr], str] = {
@@ -24,8 +24,7 @@ BINARY: dict[type[exp.Expr], str] = {
     exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.And: "and", exp.Or: "or", exp.Like: "like",
     exp.ILike: "ilike", exp.DPipe: "concat",
 }  # fmt: skip
-SYMBOLS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%",
-           "concat": "||", "negate": "-"}  # fmt: skip
+SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 TRUNCATIONS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
                "quarter", "year")  # fmt: skip
 PARTS = {"DAYOFWEEK": "dow", "SECONDS": "second", "MINUTES": "minute", "HOURS": "hour"}
@@ -100,7 +99,7 @@ class ExpressionBinder:
         kinds = [a.type for a in arguments]
         result = description.rule(kinds)
         if result is None:
-            shown = SYMBOLS.get(function, function.upper() if function in FUNCTIONS else function)
+            shown = SYMBOLS.get(function, function.upper().replace("EXTRACT_", "EXTRACT "))
             raise BindError(
                 f"{shown} does not take these types", span=span, expected=description.takes,
                 found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds),

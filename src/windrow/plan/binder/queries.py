@@ -11,7 +11,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
 from windrow.core.time import Clock
 from windrow.cql.tree import EveryOf, Query, Select, SetOperation, StreamOf
-from windrow.plan.binder.context import Context, clock_of, projected
+from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.select import bind_select
 from windrow.plan.binder.windows import in_ticks, window_spec
 from windrow.plan.expressions import Call, Column, Expression, Named
@@ -28,6 +28,7 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
+from windrow.plan.projecting import projected
 from windrow.plan.windows import RangeWindow
 
 
@@ -52,7 +53,7 @@ def _set_operation(query: SetOperation, context: Context) -> Node:
         raise BindError(
             f"both sides of {query.operator} must have the same number of columns",
             span=query.right.span,
-            expected=f"{len(left.schema)} columns",
+            expected=f"{len(left.schema)}, as on the left",
             found=f"{len(right.schema)}",
         )
     kinds = _common_types(left.schema, right.schema, query)

@@ -9,7 +9,7 @@ from windrow.core.errors import BindError
 from windrow.core.schema import Schema
 from windrow.cql.tree import Select
 from windrow.plan.binder.clauses import bind_clauses
-from windrow.plan.binder.context import Context, projected
+from windrow.plan.binder.context import Context
 from windrow.plan.binder.expressions import ExpressionBinder
 from windrow.plan.binder.negation import bind_negation, negated_query, split
 from windrow.plan.binder.ordering import distinct_first, first
@@ -23,6 +23,7 @@ from windrow.plan.binder.tables import (
 )
 from windrow.plan.expressions import conjunction
 from windrow.plan.nodes import DuplicateElimination, GroupBy, Node, Selection
+from windrow.plan.projecting import projected
 
 
 def bind_select(select: Select, context: Context) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from windrow.core.errors import BindError, ScriptError, Span
+from windrow.core.errors import BindError, NotExecutableError, ScriptError, Span
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.cql.tree import (
@@ -21,7 +21,7 @@ from windrow.cql.tree import (
     Name,
     Statement,
 )
-from windrow.plan.binder.context import Context, clock_of, projected
+from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.windows import in_ticks
@@ -39,6 +39,7 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, Projection, ToStream
+from windrow.plan.projecting import projected
 
 FORMATS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "parquet": "parquet"}
 SCHEMES = ("DEL", "REINDEX", "REINDEX+", "REINDEX++", "WATA", "RATA")
@@ -47,10 +48,9 @@ TECHNIQUES = ("PACKED", "SHADOW", "INPLACE")
 
 @dataclass(frozen=True)
 class ExplainRequest:
-    """EXPLAIN: the query to describe, with its costs if ``cost``."""
+    """EXPLAIN: the query to describe."""
 
     query: QueryDeclaration
-    cost: bool
 
 
 def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | ExplainRequest:
@@ -63,6 +63,11 @@ def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | E
         return _bind(statement, context)
     except ScriptError as error:
         raise error.with_source(source) from None
+    except RecursionError:
+        raise BindError(
+            "the statement is nested too deeply", span=statement.span, source=source,
+            remedy="split it with CREATE VIEW",
+        ) from None  # fmt: skip
 
 
 def _bind(statement: Statement, context: Context) -> Declaration | ExplainRequest:
@@ -230,9 +235,13 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
 
 
 def _explain(statement: Explain, context: Context) -> ExplainRequest:
+    if statement.cost:
+        raise NotExecutableError(
+            "EXPLAIN COST", span=statement.span, remedy="EXPLAIN alone shows the plan"
+        )
     subject = statement.subject
     if isinstance(subject, CreateQuery):
-        return ExplainRequest(_query(subject, context), statement.cost)
+        return ExplainRequest(_query(subject, context))
     found = context.catalog.find(subject.text)
     if isinstance(found, ViewDeclaration):
         clock = found.clock or Clock.INTEGER
@@ -244,7 +253,7 @@ def _explain(statement: Explain, context: Context) -> ExplainRequest:
             f"there is no query or view called {subject.text}", span=subject.span,
             remedy=did_you_mean(subject.text, known),
         )  # fmt: skip
-    return ExplainRequest(found, statement.cost)
+    return ExplainRequest(found)
 
 
 def _stream_called(name: Name, context: Context) -> StreamDeclaration:

@@ -26,7 +26,8 @@ def in_ticks(duration: Duration, clock: Clock, what: str, least: int = 1) -> int
         microseconds = duration.amount * MICROSECONDS[duration.unit]
         whole = int(microseconds)
         count = ticks(whole, clock) if whole == microseconds else None
-    found = f"{duration.amount} {duration.unit or 'ticks'}"
+    unit = duration.unit or "TICK"
+    found = f"{duration.amount} {unit}{'' if duration.amount == 1 else 'S'}"
     if count is None:
         tick = "second" if clock is Clock.INTEGER else "microsecond"
         raise BindError(
@@ -36,8 +37,8 @@ def in_ticks(duration: Duration, clock: Clock, what: str, least: int = 1) -> int
             remedy=f"one tick of this stream's clock is one {tick}",
         )
     if count < least:
-        kind = "positive" if least == 1 else "not negative"
-        raise BindError(span=duration.span, expected=f"{what} that is {kind}", found=found)
+        kind = "positive" if least == 1 else "non-negative"
+        raise BindError(span=duration.span, expected=f"a {kind} {what}", found=found)
     if count >= FOREVER:
         raise BindError(
             span=duration.span, expected=f"{what} of less than 64 bits of ticks", found=found,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns
+from windrow.plan.expressions import Column, Expression, columns_of, replace_columns
 from windrow.plan.nodes import Node, Projection
+from windrow.plan.projecting import changes_nothing
 from windrow.plan.rules.inputs import over
 
 
@@ -19,7 +20,7 @@ def merge_projections(plan: Node) -> Node:
     if isinstance(inner, Projection) and _each_computed_once(node, inner):
         columns = tuple(replace(c, expression=_through(c.expression, inner)) for c in node.columns)
         node = replace(node, input=inner.input, columns=columns)
-    return node.input if _changes_nothing(node) else node
+    return node.input if changes_nothing(node.columns, node.input.schema) else node
 
 
 def _through(expression: Expression, inner: Projection) -> Expression:
@@ -31,16 +32,4 @@ def _each_computed_once(outer: Projection, inner: Projection) -> bool:
     return all(
         count == 1 or isinstance(inner.columns[index].expression, Column)
         for index, count in uses.items()
-    )
-
-
-def _changes_nothing(node: Projection) -> bool:
-    same = tuple(
-        Named(f.name, Column(i, f.name, f.type), f.qualifier)
-        for i, f in enumerate(node.input.schema)
-    )
-    return len(same) == len(node.columns) and all(
-        mine.expression == kept.expression
-        and (mine.name, mine.qualifier) == (kept.name, kept.qualifier)
-        for mine, kept in zip(node.columns, same, strict=True)
     )
