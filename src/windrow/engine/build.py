@@ -14,9 +14,11 @@ from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.aggregates.sums import Sum
 from windrow.operators.base import Operator
 from windrow.operators.changelog import Changelog
+from windrow.operators.difference import BagDifference
 from windrow.operators.distinct import DistinctAuxiliary
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
+from windrow.operators.negation import Unmatched
 from windrow.operators.partition_window import PartitionWindow
 from windrow.operators.rows_window import RowsWindow as LastRows
 from windrow.operators.rstream import RelationStream
@@ -30,6 +32,8 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    Negation,
+    NegationForm,
     Node,
     Projection,
     Selection,
@@ -57,6 +61,8 @@ def operator_for(node: Node) -> Operator:  # noqa: PLR0911 - one line per kind o
             return _window(node, schema)
         case Join():
             return _join(node, schema)
+        case Negation():
+            return _negation(node, schema)
         case GroupBy():
             return _group_by(node, schema)
         case DuplicateElimination():
@@ -102,6 +108,15 @@ def _join(node: Join, schema: pa.Schema) -> Operator:
         residual=node.residual,
         schema=schema,
     )
+
+
+def _negation(node: Negation, schema: pa.Schema) -> Operator:
+    patterns = (node.left.pattern, node.right.pattern)
+    if node.form is NegationForm.EXCEPT:
+        return BagDifference(schema, patterns)
+    kinds = [ARROW[k.type] for k in node.left_keys]
+    keys = (node.left_keys, node.right_keys)
+    return Unmatched(schema, patterns, keys, kinds, node.form is NegationForm.NOT_IN)
 
 
 def _group_by(node: GroupBy, schema: pa.Schema) -> Operator:

@@ -117,7 +117,9 @@ class StateBuffer:
         self.now = now
         positions, exp = self.schedule.due(now)
         if self.index is not None and len(positions):
-            kept = (positions >= self.base) & (self.life.take(positions)[:, END] == exp)
+            here = positions >= self.base  # others were withdrawn, and are forgotten already
+            positions, exp = positions[here], exp[here]
+            kept = self.life.take(positions)[:, END] == exp if len(positions) else here[:0]
             positions, exp = positions[kept], exp[kept]
         self._live -= len(positions)
         return positions, exp
