@@ -204,7 +204,7 @@ class CqlParser(sqlglot_parser.Parser):
             self.expect_type(TokenType.R_PAREN, f") at the end of {kind}(")
             window = parse_window(self) if self.at_type(TokenType.L_BRACKET) else None
             if STREAM in this.meta or EVERY in this.meta:
-                this = _select_star(exp.Subquery(this=this), first, self._prev)
+                this = exp.Subquery(this=this)  # so that each form stands on a node of its own
             this.meta[STREAM] = (kind, window, self.span_from(first))
         elif kind:
             self.fail("( after " + kind)
@@ -333,7 +333,8 @@ class CqlParser(sqlglot_parser.Parser):
         if top and self._next.token_type not in (TokenType.NUMBER, TokenType.L_PAREN):
             return None
         first = self._curr
-        return self._noted(first, super()._parse_limit(this, top, skip_limit_token))
+        limited = super()._parse_limit(this, top, skip_limit_token)
+        return limited if limited is this else self._noted(first, limited)
 
     # Table references.
 
@@ -367,7 +368,7 @@ class CqlParser(sqlglot_parser.Parser):
             rhythm = self.at("EVERY") and self._next.token_type is TokenType.NUMBER
             named: Collection[Any] = self.TABLE_ALIAS_TOKENS
             implicit = self._curr and self._curr.token_type in (*named, TokenType.IDENTIFIER)
-            if rhythm or not implicit or self.at("FORMAT"):
+            if rhythm or not implicit or self.at("FORMAT", "LIMIT", "OFFSET", "SAMPLE"):
                 return None
             self._advance()
         return exp.Identifier(this=self._prev.text).update_positions(self._prev)
@@ -411,7 +412,7 @@ class Cql(Dialect):
             **{
                 word: kind
                 for word, kind in tokens.Tokenizer.KEYWORDS.items()
-                if kind not in tokens.Tokenizer.COMMANDS and word != "/*+"
+                if kind not in tokens.Tokenizer.COMMANDS and word not in ("/*+", "DOUBLE PRECISION")
             },
             "TOP": TokenType.TOP,
         }

@@ -39,6 +39,7 @@ TYPES = {
 }  # fmt: skip
 CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
            "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "TIMESTAMP", "FORMAT")  # fmt: skip
+OTHER_STATEMENTS = ("DROP", "INSERT", "UPDATE", "DELETE", "ALTER", "TRUNCATE", "MERGE")
 KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS")
 
 
@@ -48,6 +49,8 @@ def parse_statement(parser: CqlParser) -> Statement:
         statement = _create(parser)
     elif parser.at("EXPLAIN"):
         statement = _explain(parser)
+    elif parser.at(*OTHER_STATEMENTS):
+        parser.fail("CREATE, EXPLAIN or a query", remedy="CQL declares and asks, no more")
     else:
         statement = _query(parser, None)
     if not parser.at_end:

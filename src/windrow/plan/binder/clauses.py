@@ -74,7 +74,7 @@ class _Binder:
 
     def _named(self, item: Item, position: int, binder: ExpressionBinder) -> list[Named]:
         node = item.expression
-        if isinstance(node, exp.Star):
+        if isinstance(node, exp.Star) and not any(node.args.values()):
             return self._star(None, item)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             return self._star(node.table, item)

@@ -27,6 +27,12 @@ BINARY: dict[type[exp.Expr], str] = {
 SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 TRUNCATIONS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
                "quarter", "year")  # fmt: skip
+REFUSED = {
+    "symmetric": "SYMMETRIC", "field": "IN without parentheses", "unnest": "UNNEST",
+    "db": "a name of three parts", "format": "a format", "except_": "EXCEPT after *",
+    "replace": "REPLACE after *", "rename": "RENAME after *",
+}  # fmt: skip
+"""Arguments of SQLGlot's nodes that change their meaning to one that CQL does not have."""
 PARTS = {"DAYOFWEEK": "dow", "SECONDS": "second", "MINUTES": "minute", "HOURS": "hour"}
 
 
@@ -43,6 +49,13 @@ class ExpressionBinder:
 
     def bind(self, node: exp.Expr) -> Expression:
         span = self.span(node)
+        for argument, words in REFUSED.items():
+            if node.args.get(argument):
+                self._refuse(words, span)
+        if node.args.get("negate"):  # NOT LIKE, NOT ILIKE
+            plain = node.copy()
+            plain.set("negate", None)
+            return Call("not", (self.bind(plain),), Type.BOOLEAN)
         if (function := BINARY.get(type(node))) is not None:
             operands = [node.this, node.expression]
             return self.call(function, [self.bind(o) for o in operands], operands, span)
@@ -294,8 +307,9 @@ class ExpressionBinder:
         return Call("case", (*args, values[-1]), kind)
 
     def _refuse(self, what: str, span: Span) -> NoReturn:
-        words = {"WINDOW": "OVER", "DISTINCT": "DISTINCT", "BRACKET": "an index in brackets",
-                 "PROPERTYEQ": ":=", "LAMBDA": "->", "TUPLE": "a row of values"}  # fmt: skip
+        words = {"WINDOW": "OVER", "BRACKET": "an index in brackets", "LAMBDA": "->",
+                 "PROPERTYEQ": ":=", "CURRENTTIMESTAMP": "CURRENT_TIMESTAMP",
+                 "TUPLE": "a row of values"}  # fmt: skip
         raise BindError(
             f"{words.get(what, what)} cannot stand in {self.clause}", span=span,
             remedy="bound the input with a window in FROM instead" if what == "WINDOW" else "",

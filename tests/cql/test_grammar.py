@@ -1,0 +1,331 @@
+"""Every statement of the language parses into the tree that it should."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from sqlglot import expressions as exp
+
+from windrow.core.errors import ParseError
+from windrow.core.schema import Type
+from windrow.cql import parse
+from windrow.cql.tree import (
+    CreateArchive,
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    CreateSubscriptions,
+    CreateView,
+    EveryOf,
+    Explain,
+    Name,
+    NowClause,
+    Query,
+    RangeClause,
+    RowsClause,
+    Select,
+    SetOperation,
+    StreamOf,
+    UnboundedClause,
+    WindowClause,
+)
+
+PIPELINE = """
+CREATE STREAM flows (ts TIMESTAMP, src STRING, dst STRING, proto STRING, bytes BIGINT)
+  FROM 'data/flows/' FORMAT parquet TIMESTAMP BY ts SLACK 5 SECONDS;
+CREATE RELATION hosts (ip STRING, owner STRING) FROM 'data/hosts.csv' FORMAT csv;      -- or NRR
+CREATE VIEW web AS SELECT src, dst, bytes FROM flows WHERE proto = 'http';
+CREATE QUERY pairs AS
+  SELECT l.src, l.dst, r.dst FROM web [RANGE 1 MINUTE] AS l, flows [RANGE 1 MINUTE] AS r
+  WHERE l.src = r.src INTO 'out/pairs' FORMAT parquet;
+CREATE QUERY busy AS
+  SELECT TOP 10 src, SUM(bytes) FROM flows [RANGE 10 MINUTES SLIDE 1 MINUTE] GROUP BY src;
+CREATE ARCHIVE month ON flows KEY src WINDOW 30 DAYS USING WATA(4) PACKED;
+CREATE SUBSCRIPTIONS alerts ON flows (bytes) FROM 'data/alerts.csv';
+"""
+
+
+def statement(text: str) -> object:
+    (only,) = parse(text).statements
+    return only
+
+
+def query(text: str) -> Query:
+    found = statement(text)
+    assert isinstance(found, CreateQuery)
+    return found.query
+
+
+def select(text: str) -> Select:
+    found = query(text)
+    assert isinstance(found, Select)
+    return found
+
+
+def window(text: str) -> WindowClause | None:
+    return select(f"SELECT a FROM s {text}").tables[0].window
+
+
+def test_a_whole_pipeline_parses_statement_by_statement() -> None:
+    kinds = [type(s) for s in parse(PIPELINE).statements]
+    assert kinds == [
+        CreateStream,
+        CreateRelation,
+        CreateView,
+        CreateQuery,
+        CreateQuery,
+        CreateArchive,
+        CreateSubscriptions,
+    ]
+
+
+def test_create_stream_keeps_columns_source_time_and_slack() -> None:
+    stream = parse(PIPELINE).statements[0]
+    assert isinstance(stream, CreateStream)
+    assert [(c.name.text, c.type) for c in stream.columns][:2] == [
+        ("ts", Type.TIMESTAMP),
+        ("src", Type.STRING),
+    ]
+    assert stream.source is not None
+    assert stream.source.path == "data/flows/"
+    assert stream.timestamp is not None
+    assert stream.timestamp.text == "ts"
+    assert stream.slack is not None
+    assert (stream.slack.amount, stream.slack.unit) == (Decimal(5), "SECOND")
+
+
+def test_clauses_of_create_stream_come_in_any_order_but_once() -> None:
+    stream = statement("create stream s (t int) slack 3 timestamp by t from 'x' format csv")
+    assert isinstance(stream, CreateStream)
+    assert stream.source is not None
+    with pytest.raises(ParseError, match="each once"):
+        parse("create stream s (t int) slack 3 seconds slack 4 seconds")
+
+
+def test_archives_and_subscriptions_keep_their_parts() -> None:
+    *_, archive, subscriptions = parse(PIPELINE).statements
+    assert isinstance(archive, CreateArchive)
+    assert (archive.scheme.text, archive.constituents) == ("WATA", 4)
+    assert archive.technique is not None
+    assert archive.technique.text == "PACKED"
+    assert [k.text for k in archive.key] == ["src"]
+    assert isinstance(subscriptions, CreateSubscriptions)
+    assert [c.text for c in subscriptions.columns] == ["bytes"]
+    again = statement("CREATE ARCHIVE a ON s KEY (k, l) WINDOW 7 DAYS USING REINDEX++(2)")
+    assert isinstance(again, CreateArchive)
+    assert again.scheme.text == "REINDEX++"
+    assert [k.text for k in again.key] == ["k", "l"]
+
+
+def test_an_nrr_is_a_relation_that_is_not_retroactive() -> None:
+    found = statement("CREATE NRR n (k INT)")
+    assert isinstance(found, CreateRelation)
+    assert not found.retroactive
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("INT", Type.INT), ("integer", Type.INT), ("SMALLINT", Type.INT), ("tinyint", Type.INT),
+        ("BIGINT", Type.BIGINT), ("long", Type.BIGINT), ("FLOAT", Type.FLOAT),
+        ("real", Type.FLOAT), ("DOUBLE", Type.DOUBLE), ("double precision", Type.DOUBLE),
+        ("STRING", Type.STRING), ("VARCHAR(20)", Type.STRING), ("varchar", Type.STRING),
+        ("TEXT", Type.STRING), ("char(8)", Type.STRING), ("byte", Type.STRING),
+        ("TIMESTAMP", Type.TIMESTAMP), ("DATE", Type.DATE), ("boolean", Type.BOOLEAN),
+    ],
+)  # fmt: skip
+def test_each_type_name_is_known(written: str, kind: Type) -> None:
+    found = statement(f"CREATE STREAM s (c {written}, ts BIGINT)")
+    assert isinstance(found, CreateStream)
+    assert found.columns[0].type is kind
+
+
+@pytest.mark.parametrize(
+    ("unit", "known"),
+    [
+        ("us", "MICROSECOND"), ("ms", "MILLISECOND"), ("Milliseconds", "MILLISECOND"),
+        ("sec", "SECOND"), ("SECONDS", "SECOND"), ("Second", "SECOND"), ("min", "MINUTE"),
+        ("minutes", "MINUTE"), ("HOUR", "HOUR"), ("hours", "HOUR"), ("day", "DAY"),
+        ("Days", "DAY"), ("week", "WEEK"), ("weeks", "WEEK"),
+    ],
+)  # fmt: skip
+def test_units_are_known_in_any_case_plural_and_short(unit: str, known: str) -> None:
+    found = window(f"[RANGE 5 {unit}]")
+    assert isinstance(found, RangeClause)
+    assert (found.length.amount, found.length.unit) == (Decimal(5), known)
+
+
+def test_a_range_may_be_bare_ticks_slide_and_be_internal() -> None:
+    bare = window("[range 5]")
+    assert isinstance(bare, RangeClause)
+    assert bare.length.unit is None
+    full = window("[RANGE 10 MINUTES SLIDE 1 MINUTE INTERNAL]")
+    assert isinstance(full, RangeClause)
+    assert full.slide is not None
+    assert (full.slide.unit, full.internal) == ("MINUTE", True)
+
+
+@pytest.mark.parametrize("text", ["[UNBOUNDED]", "[Range Unbounded]", "[unbounded]"])
+def test_unbounded_has_two_spellings(text: str) -> None:
+    assert isinstance(window(text), UnboundedClause)
+
+
+def test_now_and_rows_and_partitioned_rows() -> None:
+    assert isinstance(window("[Now]"), NowClause)
+    rows = window("[ROWS 3]")
+    assert isinstance(rows, RowsClause)
+    assert (rows.count, rows.partition_by) == (3, ())
+    by = window("[Partition by a, b Rows 3 internal]")
+    assert isinstance(by, RowsClause)
+    assert [n.text for n in by.partition_by] == ["a", "b"]
+    assert (by.count, by.internal) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "table", ["S [Range 5 Seconds] as X", "S as X [Range 5 Seconds]", "S [Range 5 Seconds] X",
+              "S X [Range 5 Seconds]"],
+)  # fmt: skip
+def test_window_and_alias_stand_in_either_order(table: str) -> None:
+    (found,) = select(f"select a from {table}").tables
+    assert isinstance(found.source, Name)
+    assert (found.source.text, found.alias.text if found.alias else "") == ("S", "X")
+    assert isinstance(found.window, RangeClause)
+
+
+def test_a_sub_query_takes_a_window_and_a_name() -> None:
+    (found,) = select("SELECT a FROM (SELECT a FROM s [NOW INTERNAL]) [ROWS 10] AS x").tables
+    assert isinstance(found.source, Select)
+    assert isinstance(found.window, RowsClause)
+    assert found.alias is not None
+
+
+def test_joins_by_comma_and_by_on_are_tables_with_conditions() -> None:
+    found = select("SELECT 1 FROM a [NOW], b JOIN c [ROWS 2] ON b.k = c.k INNER JOIN d ON d.k = 1")
+    assert [t.on is not None for t in found.tables] == [False, False, True, True]
+    assert isinstance(found.tables[2].window, RowsClause)
+
+
+@pytest.mark.parametrize("kind", ["Istream", "DSTREAM", "rstream", "Istream-Restore",
+                                  "RSTREAM-RESTORE"])  # fmt: skip
+def test_relation_to_stream_forms_enclose_a_query_or_a_select_list(kind: str) -> None:
+    enclosing = query(f"{kind}(select a from s [Range 5 Seconds])")
+    listed = query(f"SELECT {kind}(*) FROM s [RANGE 5]")
+    bare = query(f"SELECT {kind} a, b FROM s")
+    for found in (enclosing, listed, bare):
+        assert isinstance(found, StreamOf)
+        assert found.kind == kind.upper()
+    assert isinstance(bare, StreamOf)
+    assert isinstance(bare.query, Select)
+    assert len(bare.query.items) == 2
+
+
+def test_distinct_may_stand_inside_the_form() -> None:
+    found = query("SELECT ISTREAM(DISTINCT a) FROM s")
+    assert isinstance(found, StreamOf)
+    assert isinstance(found.query, Select)
+    assert found.query.distinct
+
+
+def test_wstream_has_its_window_after_it() -> None:
+    found = query("SELECT Wstream(*)[ROWS 10] FROM s [RANGE 1 MIN]")
+    assert isinstance(found, StreamOf)
+    assert isinstance(found.window, RowsClause)
+
+
+def test_a_column_may_be_called_istream() -> None:
+    for text in ("SELECT istream FROM s", "SELECT istream, a FROM s", "SELECT istream + 1 FROM s",
+                 "SELECT a.istream FROM a", "SELECT istream * 2 FROM s"):  # fmt: skip
+        assert isinstance(query(text), Select)
+
+
+def test_names_and_selects_join_by_union_and_except_from_left_to_right() -> None:
+    found = query("A union B except (select a from s) UNION ALL C")
+    assert isinstance(found, SetOperation)
+    operators = []
+    while isinstance(found, SetOperation):
+        operators.append(found.operator)
+        found = found.left
+    assert operators == ["UNION", "EXCEPT", "UNION"]
+    assert isinstance(query("Istream(A union B)"), StreamOf)
+
+
+def test_order_and_limit_after_a_union_are_meant_for_all_of_it() -> None:
+    found = select("SELECT a FROM s UNION SELECT a FROM t ORDER BY a DESC LIMIT 3")
+    assert found.limit is not None
+    assert isinstance(found.tables[0].source, SetOperation)
+    inside = query("SELECT a FROM s UNION (SELECT a FROM t ORDER BY a LIMIT 3)")
+    assert isinstance(inside, SetOperation)
+    assert isinstance(inside.right, Select)
+    assert inside.right.limit is not None
+
+
+def test_every_follows_a_query_also_right_after_a_table() -> None:
+    for text in ("SELECT a FROM s EVERY 1 SECOND", "Rstream(select a from s) EVERY 1 SECOND",
+                 "SELECT a FROM s WHERE a = b EVERY 1 SECOND INTO 'x' FORMAT csv"):  # fmt: skip
+        found = query(text)
+        assert isinstance(found, EveryOf)
+        assert found.period.unit == "SECOND"
+
+
+def test_top_and_limit_are_one_thing() -> None:
+    assert select("SELECT a FROM s LIMIT 3").limit == select("SELECT TOP 3 a FROM s").limit
+    top, limit = select("SELECT TOP 3 a FROM s"), select("SELECT a FROM s ORDER BY b LIMIT 3")
+    assert top.limit == limit.limit
+    assert not limit.order_by[0].descending
+
+
+def test_explain_takes_a_query_a_statement_or_a_name() -> None:
+    for text in ("EXPLAIN SELECT a FROM s", "explain create query q as select a from s"):
+        found = statement(text)
+        assert isinstance(found, Explain)
+        assert isinstance(found.subject, CreateQuery)
+    named = statement("EXPLAIN q")
+    assert isinstance(named, Explain)
+    assert isinstance(named.subject, Name)
+    costs = statement("EXPLAIN COST SELECT a FROM s")
+    assert isinstance(costs, Explain)
+    assert costs.cost
+
+
+def test_a_view_may_list_its_columns_with_or_without_types() -> None:
+    found = statement("create view A (k int, v) as select k, a / 10 from S")
+    assert isinstance(found, CreateView)
+    assert [(c.name.text, c.type) for c in found.columns] == [("k", Type.INT), ("v", None)]
+
+
+def test_negated_sub_queries_stay_in_where() -> None:
+    found = select(
+        "SELECT a FROM s WHERE NOT EXISTS (SELECT * FROM t [ROWS 2] WHERE t.a = s.a) "
+        "AND b NOT IN (SELECT b FROM u)"
+    )
+    assert found.where is not None
+    assert len(list(found.where.find_all(exp.Not))) == 2
+
+
+def test_comments_and_empty_statements_are_nothing() -> None:
+    script = parse("-- one\n;; /* two\nlines */ SELECT a /* b */ FROM s -- end\n;")
+    assert len(script.statements) == 1
+    assert parse("").statements == parse(" ;\n-- x").statements == ()
+
+
+@pytest.mark.parametrize(
+    "word", ["range", "rows", "source", "key", "value", "date", "time", "format", "end", "now",
+             "slide", "stream", "view", "query", "type", "name", "count", "first", "last", "top",
+             "left", "day", "hour", "window", "slack", "internal", "every", "partition"],
+)  # fmt: skip
+def test_columns_may_be_named_like_keywords(word: str) -> None:
+    stream = statement(f"CREATE STREAM s (ts BIGINT, {word} INT)")
+    assert isinstance(stream, CreateStream)
+    assert stream.columns[1].name.text == word
+    item = select(f"SELECT s.{word} FROM s WHERE s.{word} > 1").items[0]
+    assert isinstance(item.expression, exp.Column)
+    assert item.expression.name == word
+
+
+def test_the_text_of_each_query_is_kept() -> None:
+    first, second = parse("CREATE QUERY q AS\n SELECT a FROM s ;  SELECT b FROM t").statements
+    assert isinstance(first, CreateQuery)
+    assert isinstance(second, CreateQuery)
+    assert first.text == "CREATE QUERY q AS\n SELECT a FROM s"
+    assert second.text == "SELECT b FROM t"

@@ -1,0 +1,67 @@
+"""What is not CQL is told where and why, in our words."""
+
+from __future__ import annotations
+
+import pytest
+
+from windrow.core.errors import ParseError
+from windrow.cql import parse
+
+CASES = [
+    ("SELECT a FROM s WEHRE a = 1", "WEHRE", "did you mean WHERE?"),
+    ("SELECT a FRM s", "FRM", "did you mean FROM?"),
+    ("SELCT a FROM s", "SELCT", "did you mean SELECT?"),
+    ("SELECT a FROM s [RANG 5]", "RANG", "did you mean RANGE?"),
+    ("SELECT a FROM s [RANGE 5 SECNDS]", "SECNDS", "did you mean SECONDS?"),
+    ("SELECT a FROM s [RANGE]", "]", "a number and a unit"),
+    ("SELECT a FROM s []", "]", "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"),
+    ("SELECT a FROM s [ROWS 2.5]", "2.5", "whole number"),
+    ("SELECT a FROM s [PARTITION BY a]", "]", "ROWS"),
+    ("SELECT a FROM s [NOW] [NOW]", "[", "one window"),
+    ("SELECT a FROM s [RANGE 5", "5", "the end of the statement"),
+    ("SELECT a, FROM s", "FROM", "a column or an expression"),
+    ("SELECT a + FROM s", "FROM", "an operand"),
+    ("SELECT (a FROM s", "FROM", "expected )"),
+    ("SELECT a FROM s, ", ",", "the name of a stream"),
+    ("SELECT a FROM SELECT b FROM s", "SELECT", "parentheses"),
+    ("CREATE STREM s (a INT)", "STREM", "did you mean STREAM?"),
+    ("CREATE STREAM s (a ITN)", "ITN", "did you mean INT?"),
+    ("CREATE STREAM s (a)", "a", "a type for a"),
+    ("CREATE VIEW v SELECT a FROM s", "SELECT", "expected AS"),
+    ("CREATE QUERY q INTO 'x' AS SELECT a FROM s", "INTO", "expected AS"),
+    ("CREATE ARCHIVE m ON s KEY k USING WATA(4)", "USING", "expected WINDOW"),
+    ("WITH x AS (SELECT a FROM s) SELECT a FROM x", "WITH", "CREATE VIEW"),
+    ("SELECT a FROM s LEFT JOIN t ON s.a = t.a", "t ON s.a = t.a", "LEFT JOIN is not part of CQL"),
+    ("SELECT a FROM s JOIN t USING (a)", "t USING (a", "ON and a condition"),
+    ("A INTERSECT B", "INTERSECT", "UNION or EXCEPT"),
+    ("SELECT a FROM s UNION DISTINCT SELECT a FROM t", "DISTINCT", "keep duplicates"),
+    ("SELECT a FROM s LIMIT b", "LIMIT b", "a whole number after LIMIT"),
+    ("SELECT a FROM s QUALIFY a > 1", "a > 1", "QUALIFY is not part of CQL"),
+    ("SELECT 'a FROM s", "'", "quote"),
+    ("SELECT a FROM s /* b", "/", "comment"),
+    ("DROP STREAM s", "DROP", "CREATE, EXPLAIN or a query"),
+]
+
+
+@pytest.mark.parametrize(("text", "underlined", "words"), CASES)
+def test_the_offending_text_is_underlined_and_explained(
+    text: str, underlined: str, words: str
+) -> None:
+    script = "SELECT x FROM y;\n" + text
+    with pytest.raises(ParseError) as caught:
+        parse(script)
+    error = caught.value
+    assert error.span is not None
+    assert error.span.line == 2
+    start = error.span.column - 1
+    assert text[start : start + error.span.length].startswith(underlined)
+    assert words in str(error)
+    drawing = error.excerpt().splitlines()
+    assert drawing[0] == f"  2 | {text}"
+    assert drawing[1].index("^") == len("  2 | ") + start
+
+
+@pytest.mark.parametrize("text", ["(" * 5000 + "a", "SELECT " + "(" * 3000 + "1" + ")" * 3000])
+def test_absurd_nesting_is_an_error_of_ours(text: str) -> None:
+    with pytest.raises(ParseError):
+        parse(text)

@@ -1,0 +1,138 @@
+"""Each mistake is underlined, explained, and met with what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.scripts import DECLARATIONS, LINES
+from windrow.core.errors import BindError, NotExecutableError, ScriptError
+from windrow.plan.program import compile_script
+
+CASES = [
+    # names
+    ("SELECT kk FROM s", "kk", "there is no column kk; did you mean k?"),
+    ("SELECT s.nmae FROM s", "s.nmae", "there is no column nmae in s; did you mean name?"),
+    ("SELECT q.k FROM s", "q.k", "no table here is called q"),
+    ("SELECT q.* FROM s", "q.*", "no table here is called q"),
+    ("SELECT k FROM pickd", "pickd", "called pickd; did you mean picked?"),
+    ("SELECT k FROM s, t", "k", "the column k is ambiguous; write s.k or t.k"),
+    ("SELECT a FROM s AS x, t AS x", "t AS x", "two tables here are called x"),
+    ("SELECT uper(name) FROM s", "uper(name)", "no function uper; did you mean upper?"),
+    ("SELECT sume(a) FROM s", "sume(a)", "did you mean sum?"),
+    ("SELECT k FROM s [PARTITION BY kk ROWS 3]", "kk", "did you mean k?"),
+    ("CREATE STREAM S (ts BIGINT)", "S", "S is declared already on line 2"),
+    ("CREATE QUERY picked AS SELECT k FROM s", "picked", "picked is declared already"),
+    ("CREATE STREAM q (ts BIGINT, TS INT)", "TS INT", "the column TS is declared twice"),
+    ("CREATE VIEW v (a, A) AS SELECT k, a FROM s", "A", "declared twice"),
+    ("EXPLAIN piked", "piked", "did you mean picked?"),
+    # time
+    ("CREATE STREAM q (a BIGINT)", "q", "write TIMESTAMP BY and the column"),
+    ("CREATE STREAM q (a TIMESTAMP, b TIMESTAMP)", "q", "2 TIMESTAMP columns"),
+    ("CREATE STREAM q (a BIGINT) TIMESTAMP BY b", "b", "there is no column b"),
+    ("CREATE STREAM q (a STRING) TIMESTAMP BY a", "a", "found a STRING"),
+    ("SELECT s.k FROM s, f", "f", "share one kind of clock"),
+    ("SELECT k FROM s UNION SELECT bytes FROM f", "SELECT k FROM s UNION", "one kind of clock"),
+    # types
+    ("SELECT a + name FROM s", "a + name", "+ does not take these types"),
+    ("SELECT k FROM s WHERE name > 3", "name > 3", "found STRING and INT"),
+    ("SELECT k FROM s WHERE a", "a", "expected a condition in WHERE"),
+    ("SELECT k FROM s WHERE a AND b > 1", "a", "expected a condition in WHERE"),
+    ("SELECT SUM(name) FROM s", "SUM(name)", "SUM does not take this type"),
+    ("SELECT upper(name, name) FROM s", "upper(name, name)", "wrong number of arguments"),
+    ("SELECT CAST(ts AS BOOLEAN) FROM f", "CAST(ts AS BOOLEAN)", "cannot be cast to BOOLEAN"),
+    ("SELECT CAST(name AS MONEY) FROM s", "CAST(name AS MONEY)", "found MONEY"),
+    ("SELECT src FROM f WHERE ts > 'soon'", "'soon'", "a TIMESTAMP such as"),
+    ("SELECT CASE WHEN a > 1 THEN 'x' ELSE 2 END FROM s", "CASE", "values of one type in CASE"),
+    ("SELECT 99999999999999999999 FROM s", "99999999999999999999", "at most 64 bits"),
+    ("SELECT k FROM s UNION SELECT name FROM s", "SELECT name", "expected INT; found STRING"),
+    ("SELECT k FROM s UNION SELECT k, a FROM s", "SELECT k, a", "the same number of columns"),
+    ("CREATE VIEW v (a STRING) AS SELECT k FROM s", "a STRING", "expected INT"),
+    ("CREATE VIEW v (a, b) AS SELECT k FROM s", "a", "expected 1; found 2"),
+    ("SELECT date_trunc('dy', ts) FROM f", "'dy'", "a unit in quotes"),
+    # windows
+    ("SELECT k FROM r [NOW]", "[NOW]", "r is a relation, and only a stream takes a window"),
+    ("SELECT k FROM counted [RANGE 5]", "[RANGE 5]", "its update pattern is STRICT"),
+    ("SELECT k FROM (SELECT k FROM s [RANGE 5]) [ROWS 2]", "[ROWS 2]", "is WEAKEST"),
+    ("SELECT k FROM s [RANGE 1500 MS]", "1500 MS", "a whole number of ticks for RANGE"),
+    ("SELECT k FROM s [RANGE 2.5]", "2.5", "a whole number of ticks"),
+    ("SELECT k FROM s [RANGE 0 SECONDS]", "0 SECONDS", "a positive RANGE"),
+    ("SELECT k FROM s [RANGE -5 SECONDS]", "-5 SECONDS", "a positive RANGE"),
+    ("SELECT k FROM s [RANGE 5 SLIDE 0]", "0", "a positive SLIDE"),
+    ("SELECT k FROM s [ROWS 0]", "[ROWS 0]", "at least one row"),
+    ("SELECT k FROM s EVERY 0 SECONDS", "0 SECONDS", "a positive EVERY"),
+    ("CREATE STREAM q (ts BIGINT) SLACK -1", "-1", "a non-negative SLACK"),
+    ("SELECT k FROM s [RANGE 99999999999999 WEEKS]", "99999999999999 WEEKS", "UNBOUNDED"),
+    # clauses
+    ("SELECT 1", "SELECT 1", "expected FROM"),
+    ("SELECT k FROM s WHERE SUM(a) > 3", "SUM(a)", "cannot stand in WHERE; use HAVING"),
+    ("SELECT MAX(SUM(a)) FROM s", "SUM(a)", "the argument of MAX"),
+    ("SELECT k, SUM(a) FROM s", "k", "the column k is neither grouped nor aggregated"),
+    ("SELECT * FROM t GROUP BY k", "*", "the column ts is neither grouped nor aggregated"),
+    ("SELECT k FROM s GROUP BY k HAVING a > 1", "a", "the column a is neither"),
+    ("SELECT k FROM s HAVING k > 1", "k > 1", "use WHERE to filter tuples"),
+    ("SELECT SUM(*) FROM s", "SUM(*)", "only COUNT takes *"),
+    ("SELECT QUANTILE(a, 2) FROM s", "QUANTILE(a, 2)", "a fraction from 0 to 1"),
+    ("SELECT QUANTILE(0.5) FROM s", "QUANTILE(0.5)", "write QUANTILE(x, 0.9)"),
+    ("SELECT SUM(a) OVER (PARTITION BY k) FROM s", "SUM(a) OVER", "OVER cannot stand in"),
+    ("SELECT k FROM s ORDER BY a", "a", "expected LIMIT with ORDER BY"),
+    ("SELECT TOP 3 k FROM s", "TOP 3", "write ORDER BY"),
+    ("SELECT DISTINCT k FROM s ORDER BY a LIMIT 2", "a", "with DISTINCT"),
+    ("SELECT (SELECT k FROM t) FROM s", "(SELECT k FROM t)", "a sub-query cannot stand here"),
+    ("SELECT k FROM s WHERE k IN (SELECT k FROM t)", "k IN (SELECT k FROM t", "as a join"),
+    ("SELECT k FROM s WHERE k NOT IN (SELECT k, c FROM t)", "k NOT IN", "one column"),
+    # streams
+    ("Dstream(SELECT k FROM s)", "Dstream(SELECT k FROM s)", "DSTREAM can never speak here"),
+    ("Rstream(SELECT src FROM f [RANGE 5 MIN])", "Rstream(", "EVERY 1 SECOND after the query"),
+    ("SELECT WSTREAM(k) FROM s", "WSTREAM(k)", "a window after WSTREAM"),
+    ("SELECT ISTREAM(k)[ROWS 2] FROM s", "[ROWS 2]", "ISTREAM takes no window"),
+    ("SELECT DISTINCT k FROM s [RANGE 5 INTERNAL]", "SELECT DISTINCT", "take INTERNAL away"),
+    ("SELECT k FROM s [NOW INTERNAL] WHERE NOT EXISTS (SELECT k FROM t)", "EXISTS", "INTERNAL"),
+    # files, archives
+    ("CREATE STREAM q (ts BIGINT) FROM 'd/'", "FROM 'd/'", "write FORMAT csv"),
+    ("CREATE STREAM q (ts BIGINT) FROM 'd' FORMAT parkuet", "parkuet", "did you mean parquet?"),
+    ("CREATE ARCHIVE m ON s KEY kk WINDOW 1 DAY USING WATA(4)", "kk", "did you mean k?"),
+    ("CREATE ARCHIVE m ON s KEY k WINDOW 1 DAY USING WATTA(4)", "WATTA", "did you mean WATA?"),
+    ("CREATE ARCHIVE m ON r KEY k WINDOW 1 DAY USING WATA(4)", "r", "no stream called r"),
+]
+
+
+def located(text: str, expected: type[ScriptError]) -> tuple[ScriptError, str]:
+    with pytest.raises(expected) as caught:
+        compile_script(DECLARATIONS + text)
+    error = caught.value
+    assert error.span is not None
+    assert error.span.line == LINES + 1
+    start = error.span.column - 1
+    drawing = error.excerpt().splitlines()
+    assert drawing[0].endswith(text)
+    assert drawing[1].index("^") == len(drawing[0]) - len(text) + start
+    return error, text[start : start + error.span.length]
+
+
+@pytest.mark.parametrize(("text", "underlined", "words"), CASES)
+def test_the_mistake_is_underlined_and_explained(text: str, underlined: str, words: str) -> None:
+    error, marked = located(text, BindError)
+    assert marked.startswith(underlined)
+    assert words in str(error)
+
+
+def test_a_mix_of_internal_and_other_windows_is_not_executable() -> None:
+    text = "SELECT s.k FROM s [RANGE 5 INTERNAL], t [RANGE 5] WHERE s.k = t.k"
+    error, marked = located(text, NotExecutableError)
+    assert marked == "t [RANGE 5]"
+    assert "a mix of INTERNAL and other windows is not executable yet" in str(error)
+
+
+def test_explain_cost_says_that_it_is_not_executable() -> None:
+    error, _ = located("EXPLAIN COST SELECT k FROM s", NotExecutableError)
+    assert "EXPLAIN COST" in str(error)
+
+
+def test_reading_a_query_names_the_remedy() -> None:
+    with pytest.raises(BindError, match="declare q with CREATE VIEW to read it"):
+        compile_script(DECLARATIONS + "CREATE QUERY q AS SELECT k FROM s; SELECT k FROM q")
+
+
+def test_absurd_nesting_is_an_error_of_ours() -> None:
+    with pytest.raises(ScriptError):
+        compile_script(DECLARATIONS + "SELECT k FROM s WHERE " + " OR ".join(["a = 1"] * 20_000))

@@ -1,0 +1,417 @@
+"""What queries mean as plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.scripts import bound, catalog, optimised
+from windrow.core.schema import Type
+from windrow.core.time import Clock
+from windrow.plan.catalog import (
+    ArchiveDeclaration,
+    Destination,
+    FileSource,
+    RelationDeclaration,
+    StreamDeclaration,
+    SubscriptionsDeclaration,
+    ViewDeclaration,
+)
+from windrow.plan.expressions import Call, Column, Literal, render
+from windrow.plan.nodes import (
+    AppendOnly,
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    Negation,
+    NegationForm,
+    Node,
+    OutputWindow,
+    Projection,
+    Selection,
+    StreamKind,
+    StreamScan,
+    TopK,
+    ToStream,
+    Union,
+    Window,
+    walk,
+)
+from windrow.plan.program import compile_script
+from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow
+
+
+def shape(plan: Node) -> list[str]:
+    return [type(n).__name__ for n in walk(plan)]
+
+
+def listed(text: str) -> list[tuple[str, Type]]:
+    """Names and types of the columns of ``SELECT text FROM s`` or, with seconds, f."""
+    return [(field.name, field.type) for field in bound(text).schema]
+
+
+def value(expression: str, stream: str = "s") -> str:
+    """The bound expression, rendered again."""
+    plan = bound(f"SELECT {expression} AS v FROM {stream}")
+    assert isinstance(plan, Projection)
+    return render(plan.columns[0].expression)
+
+
+def kind(expression: str, stream: str = "s") -> Type:
+    return bound(f"SELECT {expression} AS v FROM {stream}").schema[0].type
+
+
+def test_declarations_keep_clock_slack_source_and_timestamp() -> None:
+    made = compile_script(
+        "CREATE STREAM q (a INT, at TIMESTAMP) FROM 'd/' FORMAT jsonl SLACK 2 SECONDS;"
+        "CREATE STREAM p (a INT, at TIMESTAMP, ts BIGINT) SLACK 3;"
+        "CREATE STREAM o (a INT, at TIMESTAMP, ts BIGINT) TIMESTAMP BY at;"
+        "CREATE NRR h (a INT) FROM 'h.csv';"
+    ).catalog
+    q, p, o, h = (made.find(name) for name in "qpoh")
+    assert isinstance(q, StreamDeclaration)
+    assert (q.timestamp, q.clock, q.slack) == (1, Clock.TIMESTAMP, 2_000_000)
+    assert q.source == FileSource("d/", "json")
+    assert isinstance(p, StreamDeclaration)
+    assert (p.timestamp, p.clock, p.slack) == (2, Clock.INTEGER, 3)
+    assert isinstance(o, StreamDeclaration)
+    assert (o.timestamp, o.clock) == (1, Clock.TIMESTAMP)
+    assert isinstance(h, RelationDeclaration)
+    assert (h.retroactive, h.source) == (False, FileSource("h.csv", "csv"))
+
+
+def test_archives_and_subscriptions_are_bound_to_their_stream() -> None:
+    made = compile_script(
+        "CREATE ARCHIVE m ON F KEY SRC WINDOW 30 DAYS USING WATA(4) PACKED;"
+        "CREATE SUBSCRIPTIONS alerts ON f (bytes) FROM 'alerts.csv';",
+        catalog(),
+    ).catalog
+    archive, alerts = made.find("m"), made.find("ALERTS")
+    assert isinstance(archive, ArchiveDeclaration)
+    assert (archive.on, archive.key, archive.window) == ("f", ("src",), 30 * 86_400_000_000)
+    assert (archive.scheme, archive.constituents, archive.technique) == ("WATA", 4, "PACKED")
+    assert isinstance(alerts, SubscriptionsDeclaration)
+    assert alerts.source == FileSource("alerts.csv", "csv")
+
+
+def test_queries_are_numbered_unless_named_and_know_their_destination() -> None:
+    made = compile_script(
+        "SELECT k FROM s; CREATE QUERY q AS SELECT k FROM s INTO 'o' FORMAT csv; SELECT a FROM s",
+        catalog(),
+    )
+    assert [q.name for q in made.queries] == ["query1", "q", "query2"]
+    assert made.queries[1].into == Destination("o", "csv")
+    assert made.queries[1].text.startswith("CREATE QUERY q")
+
+
+def test_a_script_extends_a_catalog_and_leaves_the_old_one() -> None:
+    before = catalog()
+    after = compile_script("CREATE VIEW v AS SELECT k FROM counted", before).catalog
+    assert isinstance(after.find("V"), ViewDeclaration)
+    assert before.find("v") is None
+
+
+def test_a_stream_without_a_window_is_the_scan_itself() -> None:
+    assert shape(bound("SELECT * FROM s")) == ["StreamScan"]
+    assert bound("SELECT * FROM s [UNBOUNDED]") == bound("SELECT * FROM s [RANGE UNBOUNDED]")
+    assert bound("SELECT * FROM s [UNBOUNDED]") == bound("SELECT * FROM s")
+
+
+@pytest.mark.parametrize(
+    ("clause", "stream", "spec"),
+    [
+        ("[RANGE 1 MINUTE]", "s", RangeWindow(60)),
+        ("[RANGE 1 MINUTE]", "f", RangeWindow(60_000_000)),
+        ("[RANGE 90]", "s", RangeWindow(90)),
+        ("[RANGE 0.5 SECONDS SLIDE 250 MS]", "f", RangeWindow(500_000, 250_000)),
+        ("[NOW INTERNAL]", "s", NowWindow(internal=True)),
+        ("[ROWS 3]", "s", RowsWindow(3)),
+        ("[PARTITION BY name, K ROWS 3]", "s", RowsWindow(3, (5, 1))),
+    ],
+)
+def test_windows_are_in_ticks_of_the_stream_s_clock(clause: str, stream: str, spec: object) -> None:
+    windows = [n for n in walk(bound(f"SELECT * FROM {stream} {clause}")) if isinstance(n, Window)]
+    assert [w.spec for w in windows] == [spec]
+
+
+def test_names_are_found_in_any_case_and_by_alias() -> None:
+    plan = bound("SELECT X.K, a AS Total FROM S AS x WHERE NAME = 'n'")
+    assert [str(f) for f in plan.schema] == ["x.k", "Total"]
+
+
+def test_double_quotes_hold_a_column_or_else_a_string() -> None:
+    plan = bound('SELECT k FROM s WHERE "name" = "ab"')
+    selection = next(n for n in walk(plan) if isinstance(n, Selection))
+    assert render(selection.predicate) == "name = 'ab'"
+
+
+def test_stars_list_all_columns_or_those_of_one_table() -> None:
+    assert [f.name for f in bound("SELECT * FROM t, r").schema] == ["ts", "k", "c", "k", "w"]
+    names = [str(f) for f in bound("SELECT r.*, t.c FROM t, r").schema]
+    assert names == ["r.k", "r.w", "t.c"]
+
+
+def test_unnamed_items_get_names_that_files_can_have() -> None:
+    assert [n for n, _ in listed("SELECT a / 2, SUM(b), COUNT(*), MAX(a + b) FROM s GROUP BY a / 2")
+            ] == ["column1", "sum_b", "count", "max"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("a + b", Type.BIGINT), ("a / b", Type.BIGINT), ("a % 2", Type.BIGINT), ("-a", Type.BIGINT),
+        ("a * x", Type.DOUBLE), ("1", Type.INT), ("3000000000", Type.BIGINT), ("1.5", Type.DOUBLE),
+        ("a > x", Type.BOOLEAN), ("name || 'x'", Type.STRING), ("length(name)", Type.BIGINT),
+        ("CAST(name AS INT)", Type.INT), ("name::DOUBLE", Type.DOUBLE),
+        ("round(x, 2)", Type.DOUBLE),
+        ("floor(a)", Type.INT), ("sqrt(a)", Type.DOUBLE), ("coalesce(a, x)", Type.DOUBLE),
+        ("nullif(a, 0)", Type.INT), ("greatest(a, ts)", Type.BIGINT), ("abs(a)", Type.BIGINT),
+        ("CASE WHEN a > 1 THEN name END", Type.STRING), ("CASE a WHEN 1 THEN 2 ELSE x END",
+                                                         Type.DOUBLE),
+        ("substring(name, 1, 2)", Type.STRING), ("SUBSTRING(name FROM 2)", Type.STRING),
+        ("POSITION('b' IN name)", Type.BIGINT), ("left(name, 1)", Type.STRING),
+        ("starts_with(name, 'a')", Type.BOOLEAN), ("TRY_CAST(name AS BIGINT)", Type.BIGINT),
+        ("mod(a, 3)", Type.BIGINT), ("trim(name)", Type.STRING), ("replace(name, 'a', 'b')",
+                                                                  Type.STRING),
+    ],
+)  # fmt: skip
+def test_expressions_have_the_types_of_the_language(expression: str, expected: Type) -> None:
+    assert kind(expression) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("ts + INTERVAL 5 MINUTES", Type.TIMESTAMP), ("ts - INTERVAL '1' DAY", Type.TIMESTAMP),
+        ("ts - seen", Type.BIGINT), ("EXTRACT(HOUR FROM ts)", Type.BIGINT),
+        ("date_trunc('Hour', ts)", Type.TIMESTAMP), ("year(day)", Type.BIGINT),
+        ("ts > '2024-01-01'", Type.BOOLEAN), ("ts > day", Type.BOOLEAN),
+    ],
+)  # fmt: skip
+def test_times_have_their_own_arithmetic(expression: str, expected: Type) -> None:
+    assert kind(expression, "f") is expected
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a <> 1", "a <> 1"), ("a != 1", "a <> 1"), ("name IS NOT NULL", "NOT (name IS NULL)"),
+        ("a BETWEEN 1 AND 3", "a >= 1 AND a <= 3"), ("NOT a = 1", "NOT (a = 1)"),
+        ("a IN (1, 2)", "a IN (1, 2)"), ("a IN (1, b)", "(a = 1) OR (a = b)"),
+        ("a NOT IN (1, 2)", "NOT (a IN (1, 2))"), ("name NOT LIKE 'x%'", "NOT (name LIKE 'x%')"),
+        ("name || name", "CONCAT(name, name)"), ("-3", "-3"), ("x IS TRUE", None),
+        ("coalesce(a, 1.5)", "COALESCE(CAST(a AS DOUBLE), 1.5)"), ("a = NULL", "a = NULL"),
+    ],
+)  # fmt: skip
+def test_sugar_is_gone_after_binding(written: str, meant: str | None) -> None:
+    if meant is None:
+        with pytest.raises(Exception, match="does not take these types"):
+            value(written)
+    else:
+        assert value(written) == meant
+
+
+def test_strings_beside_times_become_times_and_null_takes_its_neighbour_s_type() -> None:
+    plan = bound("SELECT src FROM f WHERE ts >= '1970-01-02 00:00:00+01:00' AND day = '1970-01-03'")
+    selection = next(n for n in walk(plan) if isinstance(n, Selection))
+    constants = [
+        arg
+        for part in (selection.predicate.args if isinstance(selection.predicate, Call) else ())
+        for arg in (part.args if isinstance(part, Call) else ())
+        if isinstance(arg, Literal)
+    ]
+    assert constants == [Literal(82_800_000_000, Type.TIMESTAMP), Literal(2, Type.DATE)]
+    null = bound("SELECT coalesce(NULL, a) AS v FROM s").schema[0]
+    assert null.type is Type.INT
+
+
+def test_equalities_between_tables_become_keys_and_the_rest_stays() -> None:
+    plan = bound(
+        "SELECT s.a FROM s [RANGE 5], t [RANGE 5] "
+        "WHERE s.k = t.k AND t.c + 1 = s.a * 2 AND s.a > t.c AND s.b = 3"
+    )
+    join = next(n for n in walk(plan) if isinstance(n, Join))
+    assert [render(k) for k in join.left_keys] == ["k", "a * 2"]
+    assert [render(k) for k in join.right_keys] == ["k", "c + 1"]
+    assert join.residual is not None
+    assert render(join.residual) == "a > c"
+    above = next(n for n in walk(plan) if isinstance(n, Selection))
+    assert render(above.predicate) == "b = 3"
+
+
+def test_keys_of_different_types_are_cast_to_one() -> None:
+    plan = bound("SELECT s.a FROM s, t WHERE s.x = t.k AND s.k = t.ts")
+    join = next(n for n in walk(plan) if isinstance(n, Join))
+    assert [k.type for k in join.left_keys] == [k.type for k in join.right_keys]
+    assert [k.type for k in join.left_keys] == [Type.DOUBLE, Type.BIGINT]
+
+
+def test_joins_are_left_deep_in_the_order_of_from() -> None:
+    plan = bound("SELECT X.k FROM s AS X JOIN t AS Y ON X.k = Y.k, picked AS Z WHERE Y.k = Z.k")
+    top = next(n for n in walk(plan) if isinstance(n, Join))
+    assert isinstance(top.left, Join)
+    assert [c.name for c in top.left_keys if isinstance(c, Column)] == ["k"]
+    assert [c.index for c in top.left_keys if isinstance(c, Column)] == [7]
+
+
+def test_views_are_their_plans() -> None:
+    direct = optimised("SELECT k FROM (SELECT k, a FROM s WHERE a > 1) AS picked WHERE a < 5")
+    viewed = optimised("SELECT k FROM picked WHERE a < 5")
+    assert viewed.plan == direct.plan
+
+
+def test_a_view_renames_columns_and_a_window_goes_over_a_monotonic_one() -> None:
+    made = compile_script(
+        "CREATE VIEW v (key INT, val INT) AS SELECT k, a FROM s;"
+        "CREATE VIEW w (only) AS Istream(SELECT DISTINCT key FROM v [RANGE 4]);"
+        "SELECT only, COUNT(*) FROM w [RANGE 9 SECONDS] GROUP BY only",
+        catalog(),
+    )
+    plan = made.queries[0].plan
+    assert [f.name for f in plan.schema] == ["only", "count"]
+    assert shape(plan)[:3] == ["GroupBy", "Window", "ToStream"]
+
+
+def test_group_by_is_keys_then_aggregates_with_having_and_arithmetic_on_top() -> None:
+    plan = bound(
+        "SELECT SUM(a) / COUNT(*) AS mean, k FROM s [ROWS 5] GROUP BY k HAVING MAX(b) > 2 AND k < 9"
+    )
+    assert shape(plan) == ["Projection", "Selection", "GroupBy", "Window", "StreamScan"]
+    assert isinstance(plan, Projection)
+    assert [render(c.expression, plan.input.schema) for c in plan.columns] == [
+        "sum_a / count",
+        "s.k",
+    ]
+    group = plan.input.inputs[0]
+    assert isinstance(group, GroupBy)
+    assert [a.function for a in group.aggregates] == ["SUM", "COUNT", "MAX"]
+
+
+def test_equal_aggregates_are_computed_once_and_called_as_their_item() -> None:
+    plan = bound("SELECT k, COUNT(*) AS n FROM s GROUP BY k HAVING COUNT(*) > 1 AND n < 9")
+    assert shape(plan) == ["Selection", "GroupBy", "StreamScan"]
+    assert [f.name for f in plan.schema] == ["k", "n"]
+
+
+def test_grouping_by_expression_and_by_alias_is_the_same() -> None:
+    by_alias = bound("SELECT a / 10 AS d, COUNT(*) AS n FROM s GROUP BY d")
+    by_expression = bound("SELECT a / 10 AS d, COUNT(*) AS n FROM s GROUP BY a / 10")
+    assert by_alias == by_expression
+
+
+def test_aggregates_have_the_types_of_the_language() -> None:
+    assert [t for _, t in listed(
+        "SELECT SUM(a), SUM(x), AVG(a), COUNT(*), COUNT(DISTINCT name), MIN(name), MAX(a), "
+        "MEDIAN(a), QUANTILE(x, 0.9), QUANTILE(0.1, a) FROM s"
+    )] == [Type.BIGINT, Type.DOUBLE, Type.DOUBLE, Type.BIGINT, Type.BIGINT, Type.STRING, Type.INT,
+           Type.DOUBLE, Type.DOUBLE, Type.DOUBLE]  # fmt: skip
+    group = bound("SELECT COUNT(DISTINCT k), QUANTILE(0.25, a), MIN(DISTINCT a) FROM s")
+    assert isinstance(group, GroupBy)
+    assert [(a.distinct, a.parameter) for a in group.aggregates] == [
+        (True, None), (False, 0.25), (False, None)]  # fmt: skip
+
+
+def test_distinct_is_over_the_select_list() -> None:
+    plan = bound("SELECT DISTINCT k, a / 25 FROM s [ROWS 12]")
+    assert isinstance(plan, DuplicateElimination)
+    assert isinstance(plan.input, Projection)
+
+
+def test_union_flattens_takes_the_first_names_and_casts_to_common_types() -> None:
+    plan = bound("SELECT k AS one FROM s UNION SELECT ts FROM t UNION ALL SELECT c FROM t")
+    assert isinstance(plan, Union)
+    assert len(plan.branches) == 3
+    assert [(f.name, f.type) for f in plan.schema] == [("one", Type.BIGINT)]
+    assert all(b.schema[0].type is Type.BIGINT for b in plan.branches)
+
+
+def test_except_is_negation_over_all_columns() -> None:
+    plan = bound("picked EXCEPT picked")
+    assert isinstance(plan, Negation)
+    assert plan.form is NegationForm.EXCEPT
+    assert len(plan.left_keys) == 2
+
+
+def test_not_exists_splits_its_conditions_into_keys_residual_and_its_own() -> None:
+    plan = bound(
+        "SELECT k FROM s [RANGE 5] WHERE a > 0 AND NOT EXISTS "
+        "(SELECT * FROM t [RANGE 5] WHERE k = s.k AND c > a AND c < 9)"
+    )
+    negation = next(n for n in walk(plan) if isinstance(n, Negation))
+    assert negation.form is NegationForm.NOT_EXISTS
+    assert [render(k) for k in (*negation.left_keys, *negation.right_keys)] == ["k", "k"]
+    assert negation.residual is not None
+    assert render(negation.residual, negation.left.schema + negation.right.schema) == "t.c > s.a"
+    assert isinstance(negation.left, Selection)
+    assert isinstance(negation.right, Selection)
+
+
+def test_not_in_is_negation_on_the_value() -> None:
+    plan = bound("SELECT * FROM s WHERE a NOT IN (SELECT c FROM t)")
+    assert isinstance(plan, Negation)
+    assert (plan.form, render(plan.left_keys[0])) == (NegationForm.NOT_IN, "a")
+
+
+def test_top_orders_by_the_first_aggregate_or_by_order_by() -> None:
+    top = bound("SELECT TOP 3 k, SUM(a), COUNT(*) FROM s [RANGE 5] GROUP BY k")
+    assert isinstance(top, TopK)
+    assert (top.count, top.keys[0].descending) == (3, True)
+    assert render(top.keys[0].expression) == "sum_a"
+    hidden = bound("SELECT k FROM s [RANGE 5] ORDER BY a + b DESC, k LIMIT 2")
+    assert isinstance(hidden, Projection)
+    assert [f.name for f in hidden.schema] == ["k"]
+    assert isinstance(hidden.input, TopK)
+    assert [k.descending for k in hidden.input.keys] == [True, False]
+    distinct = bound("SELECT DISTINCT k FROM s [RANGE 5] ORDER BY k LIMIT 2")
+    assert shape(distinct)[:2] == ["TopK", "DuplicateElimination"]
+
+
+def test_streams_come_out_of_relations() -> None:
+    for kind_ in (StreamKind.ISTREAM, StreamKind.DSTREAM, StreamKind.ISTREAM_RESTORE):
+        plan = bound(f"SELECT {kind_.value}(k) FROM s [RANGE 5]")
+        assert isinstance(plan, ToStream)
+        assert plan.kind is kind_
+    output = bound("SELECT WSTREAM(*)[ROWS 10] FROM s [RANGE 5]")
+    assert isinstance(output, OutputWindow)
+    assert output.spec == RowsWindow(10)
+
+
+@pytest.mark.parametrize(
+    ("text", "every"),
+    [
+        ("Rstream(SELECT k FROM s [RANGE 5])", 1),
+        ("Rstream(SELECT k FROM s [RANGE 10 SLIDE 5])", 1),
+        ("Rstream(SELECT k FROM s [RANGE 5]) EVERY 5 SECONDS", 5),
+        ("Rstream(SELECT k FROM s [RANGE 5] EVERY 5 SECONDS)", 5),
+        ("Rstream(SELECT src FROM f [RANGE 5 MIN]) EVERY 1 SECOND", 1_000_000),
+        ("Rstream(SELECT src FROM f [RANGE 5 MIN SLIDE 10 SECONDS])", 10_000_000),
+        ("Rstream(SELECT a.src FROM f [RANGE 5 MIN SLIDE 10 SEC] a, f [RANGE 5 MIN SLIDE 4 SEC] b)",
+         2_000_000),
+    ],
+)  # fmt: skip
+def test_rstream_has_a_rhythm(text: str, every: int) -> None:
+    plan = bound(text)
+    assert isinstance(plan, ToStream)
+    assert plan.every == every
+    assert not any(isinstance(n, Every) for n in walk(plan))
+
+
+def test_every_stands_below_istream_and_above_everything_else() -> None:
+    assert shape(bound("SELECT * FROM s [RANGE 5] EVERY 2 SECONDS"))[0] == "Every"
+    below = bound("Istream(SELECT * FROM s [RANGE 5]) EVERY 2 SECONDS")
+    assert shape(below)[:2] == ["ToStream", "Every"]
+
+
+def test_internal_windows_make_their_block_append_only() -> None:
+    joined = bound("SELECT s.k FROM s [RANGE 5 INTERNAL], t [ROWS 5 INTERNAL] WHERE s.k = t.k")
+    assert isinstance(joined, AppendOnly)
+    nested = bound(
+        "SELECT SUM(v) FROM (SELECT SUM(a) AS v FROM s [RANGE 6 SLIDE 6 INTERNAL]) [ROWS 10]"
+    )
+    assert shape(nested)[:3] == ["GroupBy", "Window", "AppendOnly"]
+
+
+def test_relations_need_no_window_and_no_clock() -> None:
+    query = optimised("SELECT * FROM r")
+    assert not any(isinstance(n, StreamScan) for n in walk(query.plan))
+    assert query.clock is Clock.INTEGER
