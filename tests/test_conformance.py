@@ -22,7 +22,7 @@ CASES = {path.stem: path for path in sorted(DIRECTORY.glob("*.json"))}
 # What each of these needs, as the error must name it.
 NOT_EXECUTABLE = {
     "except_range": "except",
-    "except_relations": "relation",
+    "except_relations": "except",
     "join_now_rel": "relation",
     "join_range_rel": "relation",
     "rel_star": "relation",

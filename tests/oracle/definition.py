@@ -62,7 +62,7 @@ def stream_table(stream: Stream) -> pa.Table:
 
 def view_sql(view: View) -> str:
     """A relation as ``(t, ...)``; a stream as ``(ts, seq, ...)``, its insertions."""
-    if view.output is Output.CHANGES and view.body.in_arrival_order:
+    if view.stream and view.output is Output.CHANGES and view.body.in_arrival_order:
         assert isinstance(view.body, Select)
         return passed_on_sql(view.body)
     body = body_sql(view.body)

@@ -38,6 +38,7 @@ class Named:
     columns: tuple[tuple[str, str], ...]
     stream: bool
     ordered: bool  # tuples of one instant have a known order, so ROWS means something
+    monotonic: bool  # nothing is ever withdrawn from it while it has no window
 
 
 def windows(named: Named) -> st.SearchStrategy[Window | None]:
@@ -197,13 +198,37 @@ def stream_views(draw: st.DrawFn, name: str, names: list[Named]) -> View:
         kept = tuple(Item(c, column(c, t, "X")) for c, t in base.columns)
         where = draw(st.none() | predicates(columns))
         return View(name, Select(kept, (Source(base.name, "X"),), where), stream=True)
+    block = draw(selects(names, 2))
     output = draw(st.sampled_from([Output.ISTREAM, Output.ISTREAM, Output.DSTREAM]))
-    return View(name, draw(selects(names, 2)), stream=True, output=output)
+    return View(name, block, stream=True, output=speaking(output, block, names))
 
 
-def named(view: View) -> Named:
+def named(view: View, names: list[Named]) -> Named:
     ordered = view.output is Output.CHANGES and view.body.in_arrival_order
-    return Named(view.name, view.body.columns, view.stream, ordered)
+    return Named(
+        view.name,
+        view.body.columns,
+        view.stream,
+        ordered,
+        monotonic=view.stream or never_withdraws(view.body, names),
+    )
+
+
+def never_withdraws(body: Body, names: list[Named]) -> bool:
+    """Whether all that the body reads is unbounded and nothing in it is recomputed."""
+    if isinstance(body, Union):
+        return all(never_withdraws(branch, names) for branch in body.branches)
+    monotonic = {n.name: n.monotonic for n in names}
+    return not body.grouped and all(
+        monotonic[source.name] and isinstance(source.window, Unbounded | None)
+        for source in body.sources
+    )
+
+
+def speaking(output: Output, body: Body, names: list[Named]) -> Output:
+    """ISTREAM in place of a DSTREAM that could never speak, which the language refuses."""
+    silent = output is Output.DSTREAM and never_withdraws(body, names)
+    return Output.ISTREAM if silent else output
 
 
 @st.composite
@@ -216,16 +241,16 @@ def relation_views(draw: st.DrawFn, name: str, names: list[Named]) -> View:
 def programs(draw: st.DrawFn, outputs: tuple[Output, ...] = tuple(Output)) -> Program:
     """A whole program: three streams, up to two views, one query in any form of output."""
     streams = tuple(draw(data.streams(name)) for name in ("S1", "S2", "S3"))
-    names = [Named(s.name, s.columns, stream=True, ordered=True) for s in streams]
+    names = [Named(s.name, s.columns, True, ordered=True, monotonic=True) for s in streams]
     views: list[View] = []
     for name in ("V1", "V2")[: draw(st.sampled_from([0, 0, 1, 2]))]:
         kind = stream_views if draw(st.booleans()) else relation_views
         view = draw(kind(name, names))
         views.append(view)
         # Repeated, so that the query is more likely to read the views than to pass them by.
-        names += [named(view)] * 3
+        names += [named(view, names)] * 3
     body = draw(bodies(names))
-    output = draw(st.sampled_from(outputs))
+    output = speaking(draw(st.sampled_from(outputs)), body, names)
     rhythmic = output in (Output.CHANGES, Output.RSTREAM)
     every = draw(st.sampled_from([None, None, 2, 5])) if rhythmic else None
     return Program(streams, body, tuple(views), output, every)

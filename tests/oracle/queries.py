@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
 from tests.oracle.expressions import Expr
 from tests.oracle.windows import NO_WINDOW, Row, Window
@@ -176,6 +177,10 @@ class Program:
         return f"\n{self.declarations()}\n{self.question}\n{data}\n"
 
     __repr__ = __str__
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """How Hypothesis shows a failing example: as a script that can be run."""
+        printer.text(str(self))
 
 
 def wrapped(cql: str, output: Output) -> str:
