@@ -112,11 +112,21 @@ def test_a_data_file_that_is_not_there_is_named(here):
     assert "Traceback" not in found.output
 
 
-def test_a_script_that_only_declares_has_nothing_to_run(here):
-    (here / "calls.cql").write_text(SCRIPT.split("CREATE QUERY", maxsplit=1)[0])
+@pytest.mark.parametrize("text", ["", SCRIPT.partition("CREATE QUERY")[0]])
+def test_a_script_that_only_declares_has_nothing_to_run(here, text):
+    (here / "calls.cql").write_text(text)
+    for found in (run_embedded(), windrow("explain", "calls.cql")):
+        assert found.exit_code == 2
+        assert "calls.cql: expected a CREATE QUERY or a SELECT; found no query" in found.stderr
+
+
+def test_explain_in_a_script_prints_the_plan_and_runs_nothing(here):
+    declared = SCRIPT.partition("CREATE QUERY")[0]
+    (here / "calls.cql").write_text(f"{declared} EXPLAIN SELECT caller FROM calls [NOW];")
     found = run_embedded()
-    assert found.exit_code == 2
-    assert "there is nothing to run" in found.stderr
+    assert found.exit_code == 0, found.output
+    assert "Window [NOW]" in found.stdout
+    assert "rows in" not in found.output
 
 
 def test_a_master_without_spark_is_refused(here):
@@ -129,7 +139,7 @@ def test_bad_rows_and_late_rows_go_to_the_quarantine_and_are_counted(here):
     (here / "calls.csv").write_text(ROWS + "4,ann,many\n9,bob,1\n2,bob,7\n")
     found = run_embedded("calls.cql", "--quarantine", "bad")
     assert found.exit_code == 0, found.output
-    assert "busy: 2 rows were put aside in bad, 1 of them because they came late" in found.stdout
+    assert "busy: 2 rows put aside in bad, 1 for being late" in found.stdout
     kept = "\n".join(p.read_text() for p in (here / "bad").rglob("*") if p.is_file())
     assert "4,ann,many" in kept
     assert "2,bob,7" in kept
@@ -180,6 +190,21 @@ def test_ctrl_c_stops_with_words_and_shows_the_answers_so_far(here):
 
 def test_the_demo_script_is_the_one_in_examples(request):
     assert demonstration.script() == (request.config.rootpath / "examples/traffic.cql").read_text()
+
+
+def test_the_demo_leaves_alone_what_it_did_not_make(tmp_path):
+    mine = tmp_path / "out" / "sources" / "mine.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("precious")
+    demonstration.prepare(tmp_path, 1_000)
+    assert mine.exists()
+    other = tmp_path / "other" / "data" / "trace" / "mine.txt"
+    other.parent.mkdir(parents=True)
+    other.write_text("precious")
+    found = windrow("demo", "--runner", "embedded", "--directory", tmp_path / "other")
+    assert found.exit_code == 2
+    assert "expected a trace to replace, or nothing" in found.stderr
+    assert other.exists()
 
 
 def test_the_demo_runs_embedded_and_answers_like_the_definition(tmp_path):

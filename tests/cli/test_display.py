@@ -100,7 +100,7 @@ def test_an_answer_shows_ten_rows_in_order_and_says_how_many_more_there_are():
     assert "h00" in text
     assert "h09" in text
     assert "h10" not in text
-    assert "... and 15 more rows" in text
+    assert "... and 15 more" in text
     assert "busy: 1,000 rows in, 20 changes in out/busy" in text
 
 
@@ -122,5 +122,5 @@ def test_an_answer_without_rows_is_an_empty_table():
 
 def test_quarantined_rows_are_pointed_at():
     text = printed(report(pa.table({"k": [1]}), quarantined=4, late=3))
-    assert "busy: 4 rows were put aside in bad, 3 of them because they came late" in text
+    assert "busy: 4 rows put aside in bad, 3 for being late" in text
     assert "put aside" not in printed(report(pa.table({"k": [1]})))

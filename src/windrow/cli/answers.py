@@ -25,24 +25,33 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
         console.print(answer_table(query.answer), soft_wrap=False)
         hidden = query.answer.num_rows - SHOWN
         if hidden > 0:
-            console.print(f"... and {hidden:,} more rows")
+            console.print(f"... and {hidden:,} more")
     console.print()
     for query in report.queries:
         place = f" in {query.destination}" if query.destination else ""
-        console.print(f"{query.name}: {query.rows_in:,} rows in, {query.rows_out:,} changes{place}")
+        rows, changes = counted(query.rows_in, "row"), counted(query.rows_out, "change")
+        console.print(f"{query.name}: {rows} in, {changes}{place}")
         if query.quarantined:
             console.print(
-                f"{query.name}: {query.quarantined:,} rows were put aside in {quarantine}, "
-                f"{query.late:,} of them because they came late",
+                f"{query.name}: {counted(query.quarantined, 'row')} put aside in {quarantine}, "
+                f"{query.late:,} for being late",
                 style="yellow",
             )
 
 
+def counted(number: int, thing: str) -> str:
+    """Number and noun.
+
+    >>> counted(1, "row"), counted(2_000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def headline(query: QueryReport) -> str:
     """Whose answer it is, when it held, and how large it is."""
-    count = query.answer.num_rows
-    plural = "" if count == 1 else "s"
-    return f"{query.name} at {instant(query.now, query.clock)}: {count:,} row{plural}"
+    size = counted(query.answer.num_rows, "row")
+    return f"{query.name} at {instant(query.now, query.clock)}: {size}"
 
 
 def answer_table(answer: pa.Table) -> Table:

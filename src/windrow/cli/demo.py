@@ -26,16 +26,22 @@ def script() -> str:
 def prepare(directory: Path, rows: int) -> Catalog:
     """Write the trace unless it is there, forget the last demo's results, compile the script."""
     console = err()
+    trace = directory / "data" / "trace"
+    fresh = not trace.exists()
+    catalog = below(compile_script(script()).catalog, directory)
+    results = [Path(query.into.path) for query in catalog.queries if query.into]
     console.print(f"a trace of {rows:,} connections over 30 days in {directory / 'data'}")
     with Bar(console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("writing the trace", total=None)
         write_trace(
-            directory / "data" / "trace",
+            trace,
             TraceParameters(rows=rows),
             lambda done, total: bar.update(task, completed=done, total=total),
         )
-    shutil.rmtree(directory / "out", ignore_errors=True)
-    return below(compile_script(script()).catalog, directory)
+    if not fresh:  # what stands beside the trace is the last demo's, and nobody else's
+        for result in results:
+            shutil.rmtree(result, ignore_errors=True)
+    return catalog
 
 
 def below(catalog: Catalog, directory: Path) -> Catalog:

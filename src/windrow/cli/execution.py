@@ -58,12 +58,6 @@ def execute(catalog: Catalog, settings: Settings) -> Outcome:
         raise InputError(
             where="--master", expected="--runner spark", found=f"--runner {settings.runner}"
         )
-    if not catalog.queries:
-        raise InputError(
-            "there is nothing to run",
-            expected="a script with a CREATE QUERY or a SELECT",
-            found="declarations only",
-        )
     master = settings.master or LOCAL
     on_spark = settings.runner is RunnerName.SPARK
     activity = f"running on Spark, {master}" if on_spark else "running embedded"

@@ -14,9 +14,10 @@ from windrow.cli import demo as demonstration
 from windrow.cli.answers import print_report
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
 from windrow.cli.words import err, errors_in_words, out, read_script
+from windrow.core.errors import InputError
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
-from windrow.plan.program import compile_script
+from windrow.plan.program import Compiled, compile_script
 
 INTERRUPTED = 130
 QUARANTINE = Path("quarantine")
@@ -90,9 +91,9 @@ def run(
     """
     settings = Settings(quarantine, runner, master, checkpoint, once, verbose)
     with errors_in_words(script, verbose=verbose):
-        compiled = compile_script(read_script(script))
+        compiled = _compiled(script)
         _print_plans([request.query for request in compiled.explains])
-        if compiled.queries or not compiled.explains:
+        if compiled.queries:
             _finish(execute(compiled.catalog, settings), settings)
 
 
@@ -105,7 +106,7 @@ def explain(script: Script, verbose: Verbose = False) -> None:
       windrow explain traffic.cql
     """
     with errors_in_words(script, verbose=verbose):
-        compiled = compile_script(read_script(script))
+        compiled = _compiled(script)
         _print_plans([*compiled.queries, *(request.query for request in compiled.explains)])
 
 
@@ -131,6 +132,15 @@ def demo(
     with errors_in_words(verbose=verbose):
         catalog = demonstration.prepare(directory, rows)
         _finish(execute(catalog, settings), settings)
+
+
+def _compiled(script: Path) -> Compiled:
+    compiled = compile_script(read_script(script))
+    if not compiled.queries and not compiled.explains:
+        raise InputError(
+            where=str(script), expected="a CREATE QUERY or a SELECT", found="no query to run"
+        )
+    return compiled
 
 
 def _print_plans(queries: Sequence[QueryDeclaration]) -> None:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from windrow.core.errors import InputError
 from windrow.core.time import MICROSECONDS
 
 SCHEMA = pa.schema(
@@ -86,14 +87,22 @@ def write_trace(
 ) -> bool:
     """Write ``link1/`` and ``link2/`` below ``directory``, each as Parquet files in time order.
 
-    Nothing is done, and False returned, if the directory holds this very trace already. It
-    appears as a whole or not at all. ``on_file`` hears how many files of how many are written.
+    Nothing is done, and False returned, if the directory holds this very trace already. Another
+    trace is replaced, anything else is left alone with an error. The trace appears as a whole or
+    not at all. ``on_file`` hears how many files of how many are written.
     """
     parameters = parameters or TraceParameters()
     description = json.dumps(asdict(parameters))
     marker = directory / "trace.json"
     if marker.is_file() and marker.read_text() == description:
         return False
+    if directory.exists() and not marker.is_file():
+        raise InputError(
+            where=str(directory),
+            expected="a trace to replace, or nothing",
+            found="something else",
+            remedy="move it away, or choose another directory",
+        )
     directory.parent.mkdir(parents=True, exist_ok=True)
     unfinished = directory.with_name(f".{directory.name}-{os.getpid()}")
     shutil.rmtree(unfinished, ignore_errors=True)
