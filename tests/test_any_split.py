@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import windrow
 from tests.oracle.cuts import cuts
 from tests.oracle.definition import expected
 from tests.oracle.programs import programs
 from tests.oracle.queries import Program, Stream
-from tests.oracle.running import Push, run, whole
+from tests.oracle.running import Push, run, table, whole
 from tests.oracle.samples import SAMPLES
 from tests.oracle.windows import Arrival
 
@@ -121,3 +124,68 @@ def test_which_rows_are_late_does_not_depend_on_the_cuts(
 def _pieces(data: st.DataObject, size: int) -> list[tuple[int, int]]:
     points = data.draw(st.lists(st.integers(0, size), max_size=4).map(sorted))
     return list(zip([0, *points], [*points, size], strict=True))
+
+
+def readings(arrivals: list[Arrival], slack: int) -> Stream:
+    return Stream("S", (("v", "INT"),), tuple(arrivals), slack)
+
+
+def test_late_rows_are_counted_and_kept_in_the_quarantine(tmp_path: Path) -> None:
+    # 10 closes what lies before 7; 6 and 2 are late, 7 is just in time, 20 closes up to 16.
+    stamps = [5, 10, 7, 6, 2, 20, 17, 16]
+    stream = readings([(ts, (place,)) for place, ts in enumerate(stamps)], slack=3)
+    late = [
+        place for place, ts in enumerate(stamps) if (ts, (place,)) not in punctual(stream).arrivals
+    ]
+    assert late == [3, 4, 7]
+    with windrow.connect(quarantine=tmp_path) as connection:
+        connection.execute("CREATE STREAM S (at_ BIGINT, v INT) TIMESTAMP BY at_ SLACK 3 SECONDS;")
+        (query,) = connection.execute("SELECT v FROM S;")
+        for start in range(0, len(stamps), 3):
+            connection.push("S", table(stream, start, start + 3))
+        connection.advance(to=30)
+        assert connection.late("S") == 3
+        assert connection.rejected("S") == 0
+        seen = sorted(query.answer()["v"].to_pylist())
+    assert seen == [0, 1, 2, 5, 6]
+    lines = [
+        json.loads(line)
+        for file in sorted(tmp_path.rglob("*.jsonl"))
+        for line in file.read_text().splitlines()
+    ]
+    assert sorted(json.loads(line["text"])["v"] for line in lines) == late
+    assert all(line["stream"] == "S" and "late" in line["reason"].lower() for line in lines)
+
+
+def test_a_row_at_an_instant_that_advance_closed_is_late() -> None:
+    with windrow.connect() as connection:
+        connection.execute("CREATE STREAM S (at_ BIGINT, v INT) TIMESTAMP BY at_ SLACK 9 SECONDS;")
+        (query,) = connection.execute("SELECT v FROM S;")
+        connection.push("S", {"at_": [4], "v": [1]})
+        connection.advance(to=6)
+        connection.push("S", {"at_": [6, 7], "v": [2, 3]})
+        connection.advance(to=20)
+        assert connection.late("S") == 1
+        assert query.answer()["v"].to_pylist() == [1, 3]
+
+
+def test_time_waits_for_the_slowest_stream_and_for_slack() -> None:
+    with windrow.connect() as connection:
+        (query,) = connection.execute(
+            "CREATE STREAM A (at_ BIGINT, v INT) TIMESTAMP BY at_ SLACK 2 SECONDS;"
+            "CREATE STREAM B (at_ BIGINT, v INT) TIMESTAMP BY at_;"
+            "SELECT A.v FROM A [RANGE 5 SECONDS], B [RANGE 50 SECONDS] WHERE A.v = B.v;"
+        )
+        connection.push("A", {"at_": [1, 10], "v": [7, 7]})
+        assert query.changes().num_rows == 0  # nothing of B is known yet
+        connection.push("B", {"at_": [1, 20], "v": [7, 8]})
+        # A has closed up to 10 - 2 - 1 = 7, B up to 19: the first pair came at 1, left at 6.
+        assert query.changes().to_pylist() == [
+            {"instant": 1, "change": "+", "v": 7},
+            {"instant": 6, "change": "-", "v": 7},
+        ]
+        assert query.answer().num_rows == 0
+        connection.push("A", {"at_": [14], "v": [9]})
+        # A has closed up to 11, so what came at 10 is seen.
+        assert query.changes().to_pylist()[2:] == [{"instant": 10, "change": "+", "v": 7}]
+        assert query.answer().to_pylist() == [{"v": 7}]
