@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import InputError
 from windrow.engine.results import changes_schema
@@ -20,7 +21,7 @@ from windrow.plan.stages import Stage, stages
 from windrow.spark.frames import FramePacker
 from windrow.spark.home import Home, fingerprint_of, open_home
 from windrow.spark.packing import PACKED, Routes
-from windrow.spark.session import spread_buckets
+from windrow.spark.session import active, spread_buckets
 from windrow.spark.sinks import SinkSpec
 from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.stage import StageProcessor, StageTask
@@ -98,9 +99,11 @@ class SparkQuery:
 
     def start(self, feed: Feed) -> StreamingQuery:
         """Start it, or go on; ``prepare`` comes first."""
-        for session in (self._session, SparkSession.getActiveSession()):
-            if session is not None:  # a sink is looked up in the session that is active
-                session.dataSource.register(WindrowSource)
+        with active(self._session):
+            self._session.dataSource.register(WindrowSource)
+            return self._writer(feed).start()
+
+    def _writer(self, feed: Feed) -> DataStreamWriter:
         packed = [self._packed(s, feed) for s in self._streams.values()]
         frame = reduce(DataFrame.union, packed)
         for stage in self._stages:
@@ -109,10 +112,8 @@ class SparkQuery:
         writer = frame.writeStream.format(FORMAT).option("spec", encoded(self._sink))
         writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
         if feed.once:
-            writer = writer.trigger(availableNow=True)
-        elif not feed.live:
-            writer = writer.trigger(processingTime=WATCHING)
-        return writer.start()
+            return writer.trigger(availableNow=True)
+        return writer if feed.live else writer.trigger(processingTime=WATCHING)
 
     def _packed(self, stream: StreamDeclaration, feed: Feed) -> DataFrame:
         routes = Routes.of(stream.name, self._stages, self.home.buckets)

@@ -7,7 +7,10 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from windrow.spark.java import ensure_java
 
@@ -82,6 +85,24 @@ def configure(session: SparkSession) -> SparkSession:
         partitions = str(session.sparkContext.defaultParallelism)
     ours.conf.set("spark.sql.shuffle.partitions", str(partitions))
     return ours
+
+
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Make the session the active one of this thread for a while.
+
+    Spark looks a sink up in the active session, not in the one that the query belongs to.
+    """
+    sessions: Any = SparkSession._get_j_spark_session_class(session._jvm)  # noqa: SLF001
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def spread_buckets(session: SparkSession, per_partition: int = 2) -> tuple[int, ...]:
