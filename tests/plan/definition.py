@@ -1,0 +1,180 @@
+"""What a plan means at an instant, computed from scratch and slowly.
+
+Rows are tuples of integers or NULLs; the first column of each stream is its time. Only what the
+tests of the rules need is here. Tuples of one instant come in the order of their values, so a
+query that counts rows should use the first columns of its stream.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import product
+
+from windrow.plan.expressions import Call, Column, Expression, Literal
+from windrow.plan.nodes import (
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    Negation,
+    NegationForm,
+    Node,
+    Projection,
+    Selection,
+    StreamKind,
+    StreamScan,
+    ToStream,
+    Union,
+    Window,
+)
+from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow
+
+Row = tuple[int | None, ...]
+Streams = dict[str, list[Row]]
+OPERATIONS = {
+    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b,
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+}  # fmt: skip
+
+
+def value(expression: Expression, row: Row) -> int | None:
+    match expression:
+        case Column():
+            return row[expression.index]
+        case Literal():
+            assert expression.value is None or isinstance(expression.value, int)
+            return expression.value
+        case Call("cast", (inner,)):
+            return value(inner, row)
+        case Call("and" | "or" as function, (one, other)):
+            parts = [value(one, row), value(other, row)]
+            decisive = function == "or"
+            if any(p is not None and bool(p) is decisive for p in parts):
+                return decisive
+            return None if None in parts else not decisive
+        case Call("not", (inner,)):
+            found = value(inner, row)
+            return None if found is None else not found
+        case Call(function, (one, other)):
+            left, right = value(one, row), value(other, row)
+            return None if left is None or right is None else OPERATIONS[function](left, right)
+    raise AssertionError(expression)
+
+
+def timed(plan: Node, streams: Streams, now: int) -> list[tuple[int, Row]]:
+    """The tuples of a monotonic plan with their instants, up to ``now``, in order."""
+    seen: Counter[Row] = Counter()
+    found = []
+    for instant in range(now + 1):
+        held = answer(plan, streams, instant)
+        found += [(instant, row) for row in ordered((held - seen).elements())]
+        seen = held
+    return found
+
+
+def ordered(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: [(v is None, v or 0) for v in row])
+
+
+def answer(plan: Node, streams: Streams, now: int) -> Counter[Row]:
+    """The bag of tuples that the plan holds at the instant ``now``."""
+    match plan:
+        case StreamScan():
+            return Counter(r for r in streams[plan.name] if r[0] is not None and r[0] <= now)
+        case Window(spec=RangeWindow(length=length)):
+            return Counter(r for ts, r in timed(plan.input, streams, now) if ts > now - length)
+        case Window(spec=NowWindow()):
+            return Counter(r for ts, r in timed(plan.input, streams, now) if ts == now)
+        case Window(spec=RowsWindow(count=count, partition_by=keys)):
+            last: dict[Row, list[Row]] = {}
+            for _, row in timed(plan.input, streams, now):
+                kept = last.setdefault(tuple(row[i] for i in keys), [])
+                kept.append(row)
+                del kept[:-count]
+            return Counter(row for kept in last.values() for row in kept)
+        case Selection():
+            held = answer(plan.input, streams, now)
+            return Counter({r: n for r, n in held.items() if value(plan.predicate, r)})
+        case Projection():
+            projected: Counter[Row] = Counter()
+            for row, count in answer(plan.input, streams, now).items():
+                projected[tuple(value(c.expression, row) for c in plan.columns)] += count
+            return projected
+        case Union():
+            return sum((answer(b, streams, now) for b in plan.branches), Counter())
+        case DuplicateElimination():
+            return Counter(set(answer(plan.input, streams, now)))
+        case Every():
+            return answer(plan.input, streams, now // plan.period * plan.period)
+        case ToStream():
+            return _stream(plan, streams, now)
+        case Join():
+            return _joined(plan, streams, now)
+        case Negation():
+            return _negated(plan, streams, now)
+        case GroupBy():
+            return _grouped(plan, streams, now)
+    raise AssertionError(plan)
+
+
+def _stream(plan: ToStream, streams: Streams, now: int) -> Counter[Row]:
+    spoken: Counter[Row] = Counter()
+    before: Counter[Row] = Counter()
+    for instant in range(now + 1):
+        held = answer(plan.input, streams, instant)
+        if plan.kind is StreamKind.RSTREAM:
+            spoken += held if instant % plan.every == 0 else Counter()
+        else:
+            spoken += held - before if plan.kind is StreamKind.ISTREAM else before - held
+        before = held
+    return spoken
+
+
+def _matches(plan: Join | Negation, left: Row, right: Row) -> bool:
+    for one, other in zip(plan.left_keys, plan.right_keys, strict=True):
+        key = value(one, left)
+        if key is None or key != value(other, right):
+            return False
+    return plan.residual is None or bool(value(plan.residual, left + right))
+
+
+def _joined(plan: Join, streams: Streams, now: int) -> Counter[Row]:
+    held: Counter[Row] = Counter()
+    lefts, rights = (answer(side, streams, now) for side in plan.inputs)
+    for (left, n), (right, m) in product(lefts.items(), rights.items()):
+        if _matches(plan, left, right):
+            held[left + right] += n * m
+    return held
+
+
+def _negated(plan: Negation, streams: Streams, now: int) -> Counter[Row]:
+    lefts, rights = (answer(side, streams, now) for side in plan.inputs)
+    if plan.form is NegationForm.EXCEPT:
+        return lefts - rights
+    return Counter(
+        {row: n for row, n in lefts.items() if not any(_matches(plan, row, r) for r in rights)}
+    )
+
+
+def _grouped(plan: GroupBy, streams: Streams, now: int) -> Counter[Row]:
+    groups: dict[Row, list[Row]] = {}
+    for row in answer(plan.input, streams, now).elements():
+        groups.setdefault(tuple(value(k.expression, row) for k in plan.keys), []).append(row)
+    held: Counter[Row] = Counter()
+    for key, rows in groups.items():
+        results: list[int | None] = []
+        for aggregate in plan.aggregates:
+            values = [1 if aggregate.argument is None else value(aggregate.argument, r)
+                      for r in rows]  # fmt: skip
+            known = [v for v in values if v is not None]
+            match aggregate.function:
+                case "COUNT":
+                    results.append(len(set(known)) if aggregate.distinct else len(known))
+                case "SUM":
+                    results.append(sum(known) if known else None)
+                case "MAX":
+                    results.append(max(known) if known else None)
+        held[key + tuple(results)] += 1
+    return held

@@ -1,0 +1,124 @@
+"""EXPLAIN is worth reading."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.scripts import catalog, optimised
+from windrow.core.time import Clock
+from windrow.plan.describe import duration
+from windrow.plan.explain import explain
+from windrow.plan.program import compile_script
+
+JOIN = """\
+pairs (src, dst, dst_2), timestamp clock, into 'out/pairs' as parquet
+↑ WEAK
+Projection l.src, l.dst, r.dst
+│  ↑ WEAK
+└─ Join l.src = r.src AND l.bytes > r.bytes
+   │  ↑ WEAKEST, key l.src, window [RANGE 1 MINUTE], state FIFO of basic windows
+   ├─ Window [RANGE 1 MINUTE]
+   │  │  ↑ MONOTONIC
+   │  └─ Projection l.src, l.dst, l.bytes
+   │     │  ↑ MONOTONIC
+   │     └─ Selection l.ts > TIMESTAMP '2024-01-01 00:00:00'
+   │        │  ↑ MONOTONIC
+   │        └─ Projection l.ts, l.src, l.dst, l.bytes
+   │           │  ↑ MONOTONIC
+   │           └─ Stream f AS l
+   │  ↑ STRICT, key r.src, window [PARTITION BY dst ROWS 3], state hash on the tuple
+   └─ Window [PARTITION BY dst ROWS 3]
+      │  ↑ MONOTONIC, key r.dst, state ring of the last rows
+      └─ Projection r.src, r.dst, r.bytes
+         │  ↑ MONOTONIC
+         └─ Stream f AS r"""
+
+
+def test_a_join_is_drawn_with_pattern_key_window_and_buffer_per_edge() -> None:
+    made = compile_script(
+        "CREATE QUERY pairs AS SELECT l.src, l.dst, r.dst FROM f [RANGE 60 SECONDS] AS l, "
+        "f [PARTITION BY dst ROWS 3] AS r WHERE l.src = r.src AND l.bytes > r.bytes "
+        "AND l.ts > '2024-01-01' INTO 'out/pairs' FORMAT parquet",
+        catalog(),
+    )
+    # A window of rows makes its edge, and with it the result, STRICT.
+    assert explain(made.queries[0]) == JOIN.replace("↑ WEAK\n", "↑ STRICT\n")
+
+
+GROUP = """\
+query1 (k, mean), integer clock
+↑ STRICT
+Projection s.k, sum_a / count AS mean
+│  ↑ STRICT
+└─ Selection max_b > 2
+   │  ↑ STRICT
+   └─ GroupBy s.k: SUM(s.a) AS sum_a, COUNT(*) AS count, MAX(s.b) AS max_b
+      │  ↑ WEAKEST, key s.k, window [RANGE 10 MINUTES SLIDE 90 SECONDS], state FIFO of basic \
+windows, array by group
+      └─ Window [RANGE 10 MINUTES SLIDE 90 SECONDS]
+         │  ↑ MONOTONIC
+         └─ Projection s.k, s.a, s.b
+            │  ↑ MONOTONIC
+            └─ Stream s"""
+
+
+def test_a_grouping_is_drawn_with_its_aggregates() -> None:
+    query = optimised(
+        "SELECT k, SUM(a) / COUNT(*) AS mean FROM s [RANGE 10 MIN SLIDE 90] "
+        "GROUP BY k HAVING MAX(b) > 2"
+    )
+    assert explain(query) == GROUP
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("SELECT DISTINCT k FROM s [NOW]", "DuplicateElimination"),
+        ("SELECT DISTINCT k FROM s [NOW]", "↑ WEAKEST, key the whole tuple, window [NOW]"),
+        ("SELECT k FROM s UNION SELECT k FROM t", "Union of 2"),
+        ("SELECT k FROM s EXCEPT SELECT k FROM t", "Negation EXCEPT"),
+        ("SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t WHERE t.k = s.k)",
+         "Negation NOT EXISTS s.k = t.k"),
+        ("Rstream(SELECT k FROM s [RANGE 5]) EVERY 60", "ToStream RSTREAM every 1 MINUTE"),
+        ("SELECT k FROM s [RANGE 5] EVERY 60", "Every 1 MINUTE"),
+        ("SELECT k FROM s [RANGE 5 INTERNAL]", "AppendOnly"),
+        ("SELECT k FROM s [RANGE 5 INTERNAL]", "Window [RANGE 5 SECONDS INTERNAL]"),
+        ("SELECT TOP 3 k, SUM(a) FROM s GROUP BY k", "TopK 3 by sum_a DESC"),
+        ("SELECT WSTREAM(k)[ROWS 3] FROM s", "OutputWindow [ROWS 3]"),
+        ("SELECT s.k FROM s, r, n WHERE s.k = n.k", "NRR n"),
+        ("SELECT s.k FROM s, r, n WHERE s.k = n.k", "Relation r"),
+        ("SELECT s.k FROM s, r, n WHERE s.k = n.k", "Join of all pairs"),
+        ("SELECT COUNT(DISTINCT a), QUANTILE(a, 0.9) FROM s",
+         "GroupBy COUNT(DISTINCT s.a) AS count_a, QUANTILE(s.a, 0.9) AS quantile_a"),
+        ("SELECT src FROM f WHERE ts < seen + INTERVAL 5 SECONDS AND day = '2024-05-01'",
+         "DATE '2024-05-01'"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_operator_has_a_line(query: str, line: str) -> None:
+    assert line in explain(optimised(query))
+
+
+def test_what_is_not_executable_is_said_below_the_plan() -> None:
+    text = explain(optimised("SELECT k FROM s EXCEPT SELECT k FROM t"))
+    assert text.endswith("line 1, column 1: EXCEPT is not executable yet")
+
+
+def test_explain_statements_give_requests_in_order() -> None:
+    made = compile_script("EXPLAIN counted; EXPLAIN SELECT k FROM s; SELECT a FROM s", catalog())
+    assert [e.query.name for e in made.explains] == ["counted", "query1"]
+    assert [q.name for q in made.queries] == ["query1"]
+    assert made.catalog.find("query1") == made.queries[0]
+
+
+@pytest.mark.parametrize(
+    ("ticks", "clock", "text"),
+    [
+        (1, Clock.INTEGER, "1 SECOND"), (86_400 * 30, Clock.INTEGER, "30 DAYS"),
+        (7200, Clock.INTEGER, "2 HOURS"), (61, Clock.INTEGER, "61 SECONDS"),
+        (1_500_000, Clock.TIMESTAMP, "1500 MILLISECONDS"), (7, Clock.TIMESTAMP, "7 MICROSECONDS"),
+    ],
+)  # fmt: skip
+def test_durations_are_in_the_largest_unit_that_divides_them(
+    ticks: int, clock: Clock, text: str
+) -> None:
+    assert duration(ticks, clock) == text

@@ -1,0 +1,103 @@
+"""What can run, and what state is kept in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.scripts import bound, catalog
+from windrow.core.errors import Span
+from windrow.plan.nodes import walk
+from windrow.plan.physical import (
+    buffer_for,
+    declaration_not_executable,
+    not_executable,
+)
+from windrow.plan.program import compile_script
+
+
+@pytest.mark.parametrize(
+    ("query", "construct", "underlined"),
+    [
+        ("SELECT k FROM s EXCEPT SELECT k FROM t", "EXCEPT", "SELECT k FROM s EXCEPT"),
+        ("SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t)", "NOT EXISTS", "EXISTS"),
+        ("SELECT k FROM s WHERE k NOT IN (SELECT k FROM t)", "NOT IN", "k NOT IN"),
+        ("SELECT k FROM r", "reading a relation (r)", "r"),
+        ("SELECT s.k FROM s, n WHERE s.k = n.k", "reading an NRR (n)", "n"),
+        ("SELECT TOP 3 k, SUM(a) FROM s GROUP BY k", "TOP k", "TOP 3"),
+        ("SELECT k FROM s ORDER BY k LIMIT 3", "TOP k", "LIMIT 3"),
+        ("SELECT WSTREAM(k)[ROWS 2] FROM s", "WSTREAM", "WSTREAM(k)[ROWS 2]"),
+        ("SELECT ISTREAM-RESTORE(k) FROM s [RANGE 5]", "ISTREAM-RESTORE", "ISTREAM-RESTORE(k)"),
+        ("RSTREAM-RESTORE(SELECT k FROM s [RANGE 5])", "RSTREAM-RESTORE", "RSTREAM-RESTORE("),
+        ("SELECT k, MEDIAN(a) FROM s GROUP BY k", "MEDIAN", "MEDIAN(a)"),
+        ("SELECT QUANTILE(a, 0.5) FROM s", "QUANTILE", "QUANTILE(a, 0.5)"),
+        ("SELECT SUM(DISTINCT a) FROM s", "SUM(DISTINCT)", "SUM(DISTINCT a)"),
+    ],
+)
+def test_what_cannot_run_is_named_with_its_place(
+    query: str, construct: str, underlined: str
+) -> None:
+    error = not_executable(bound(query))
+    assert error is not None
+    assert f"{construct}" in str(error)
+    assert "is not executable yet" in str(error)
+    assert isinstance(error.span, Span)
+    start = error.span.column - 1
+    assert query[start : start + error.span.length].startswith(underlined)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        (
+            "SELECT k, SUM(a), COUNT(*), AVG(a), MIN(a), MAX(DISTINCT a), COUNT(DISTINCT a) FROM s "
+            "[RANGE 5] GROUP BY k HAVING COUNT(*) > 1"
+        ),
+        "SELECT x.k FROM s [RANGE 5] x, t [ROWS 5] y, picked [NOW] z WHERE x.k = y.k AND y.k = z.k",
+        "SELECT DISTINCT k FROM s [PARTITION BY k ROWS 3] UNION SELECT k FROM t",
+        "Rstream(SELECT k FROM s [RANGE 5 SLIDE 2]) EVERY 2",
+        "Istream(SELECT k FROM s [RANGE 5]) EVERY 2",
+        "SELECT s.k FROM s [RANGE 5 INTERNAL], t [RANGE 5 INTERNAL] WHERE s.a > t.c",
+    ],
+)
+def test_everything_else_can_run(query: str) -> None:
+    assert not_executable(bound(query)) is None
+
+
+def test_archives_and_subscriptions_cannot_run_yet() -> None:
+    made = compile_script(
+        "CREATE ARCHIVE m ON s KEY k WINDOW 1 DAY USING WATA(4);"
+        "CREATE SUBSCRIPTIONS alerts ON s (a) FROM 'a.csv';",
+        catalog(),
+    ).catalog
+    messages = [str(declaration_not_executable(d)) for d in made.declarations.values()]
+    assert [m for m in messages if m != "None"] == [
+        "line 1, column 1: CREATE ARCHIVE is not executable yet",
+        "line 1, column 56: CREATE SUBSCRIPTIONS is not executable yet",
+    ]
+
+
+def buffers(query: str) -> list[str | None]:
+    """The buffers of all edges, from the top down."""
+    return [buffer_for(node, child) for node in walk(bound(query)) for child in node.inputs]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT s.*, t.* FROM s, t WHERE s.k = t.k", ["list", "list"]),
+        ("SELECT s.*, t.* FROM s [RANGE 5], t [ROWS 5] WHERE s.k = t.k",
+         ["FIFO of basic windows", "hash on the tuple", None, "ring of the last rows"]),
+        ("SELECT DISTINCT * FROM s [RANGE 5]", ["FIFO of basic windows", None]),
+        ("SELECT DISTINCT * FROM (SELECT x.k FROM s [NOW] x, t [NOW] y)",
+         ["calendar queue by expiry", None, "FIFO of basic windows", "FIFO of basic windows",
+          None, None]),
+        ("SELECT k, COUNT(*) FROM s GROUP BY k", ["array by group"]),
+        ("SELECT k, COUNT(*) FROM s [RANGE 5] GROUP BY k",
+         ["FIFO of basic windows, array by group", None]),
+        ("Dstream(SELECT * FROM s [RANGE 5])", ["FIFO of basic windows", None]),
+        ("Istream(SELECT * FROM s [RANGE 5])", [None, None]),
+        ("SELECT s.*, n.* FROM s [RANGE 5], n WHERE s.k = n.k", [None, "hash on the tuple", None]),
+    ],
+)  # fmt: skip
+def test_the_update_pattern_decides_the_buffer(query: str, expected: list[str | None]) -> None:
+    assert buffers(query) == expected
