@@ -52,6 +52,16 @@ QUERIES = {
     "group_weak": "SELECT s.k, SUM(x), MAX(b) FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] "
     "WHERE s.k = r.k GROUP BY s.k",
     "group_all": "SELECT COUNT(*), SUM(x), MAX(a) FROM s [RANGE 3 SECONDS]",
+    "quantiles": "SELECT k, MEDIAN(a), QUANTILE(x, 0.9), VAR(a), STDDEV(x) "
+    "FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "quantiles_strict": "SELECT k, MEDIAN(a), VAR(a) FROM s [ROWS 12] GROUP BY k",
+    "quantiles_unbounded": "SELECT k, QUANTILE(a, 0.25), STDDEV(a) FROM s GROUP BY k",
+    "except": "(SELECT k, a FROM s [RANGE 6 SECONDS]) EXCEPT (SELECT k, b FROM r [RANGE 9 SECONDS])",
+    "except_rows": "(SELECT k FROM s [ROWS 9]) EXCEPT (SELECT k FROM r [RANGE 3 SECONDS])",
+    "not_exists": "SELECT k, a FROM s [RANGE 8 SECONDS] "
+    "WHERE NOT EXISTS (SELECT * FROM r [RANGE 4 SECONDS] WHERE r.k = s.k)",
+    "not_in": "SELECT k, a FROM s [ROWS 8] "
+    "WHERE k NOT IN (SELECT k FROM r [RANGE 4 SECONDS] WHERE k IS NOT NULL)",
     "having": "SELECT n, SUM(a) FROM s [RANGE 9 SECONDS] GROUP BY n HAVING COUNT(*) > 2",
     "group_of_groups": "SELECT c, COUNT(*) FROM counts GROUP BY c",
     "istream": "ISTREAM(SELECT DISTINCT k FROM s [RANGE 4 SECONDS])",

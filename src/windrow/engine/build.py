@@ -11,7 +11,9 @@ from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.distinct import CountDistinct
 from windrow.operators.aggregates.events import Accumulator
 from windrow.operators.aggregates.extremes import Extreme
+from windrow.operators.aggregates.quantiles import Quantile
 from windrow.operators.aggregates.sums import Sum
+from windrow.operators.aggregates.variance import Variance
 from windrow.operators.base import Operator
 from windrow.operators.changelog import Changelog
 from windrow.operators.difference import BagDifference
@@ -152,6 +154,12 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
             return Sum(kind, mean=aggregate.function == "AVG")
         case "MIN" | "MAX", _:
             return Extreme(kind, aggregate.function == "MAX", departs)
+        case "MEDIAN", False:
+            return Quantile(0.5)
+        case "QUANTILE", False if aggregate.parameter is not None:
+            return Quantile(aggregate.parameter)
+        case "VAR" | "STDDEV", False:
+            return Variance(root=aggregate.function == "STDDEV")
         case function, distinct:
             name = f"{function}(DISTINCT ...)" if distinct else function
             raise NotExecutableError(name, span=aggregate.span)
