@@ -22,7 +22,7 @@ check: $(READY) ## formatting, lint, types, and which room imports which
 	$(BIN)/python -m ruff format --check --quiet .
 	$(BIN)/python -m ruff check --quiet .
 	$(BIN)/python -m mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 
 format: $(READY) ## format the code and mend what ruff can mend
 	$(BIN)/python -m ruff format .
