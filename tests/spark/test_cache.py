@@ -1,0 +1,39 @@
+"""The worker's cache gives back only what was committed."""
+
+from __future__ import annotations
+
+from windrow.spark.cache import WorkerCache
+
+KEY = ("run", 0, 7)
+
+
+def test_an_entry_is_given_back_under_its_own_token_only():
+    cache = WorkerCache[str]()
+    cache.put(KEY, "first", "state")
+    assert cache.take(KEY, "second") is None
+    assert cache.take(KEY, "first") is None, "a stale entry is forgotten, not kept"
+    cache.put(KEY, "third", "state")
+    assert cache.take(KEY, "third") == "state"
+
+
+def test_an_entry_that_was_taken_is_gone_until_it_is_put_back():
+    cache = WorkerCache[str]()
+    cache.put(KEY, "t", "state")
+    assert cache.take(KEY, "t") == "state"
+    assert cache.take(KEY, "t") is None
+
+
+def test_runs_stages_and_buckets_do_not_meet():
+    cache = WorkerCache[str]()
+    cache.put(KEY, "t", "state")
+    others = [("other", 0, 7), ("run", 1, 7), ("run", 0, 8)]
+    assert [cache.take(key, "t") for key in others] == [None] * 3
+
+
+def test_the_longest_unused_entry_goes_first():
+    cache = WorkerCache[int](limit=2)
+    for bucket in range(3):
+        cache.put(("run", 0, bucket), "t", bucket)
+    assert len(cache) == 2
+    assert cache.take(("run", 0, 0), "t") is None
+    assert cache.take(("run", 0, 2), "t") == 2

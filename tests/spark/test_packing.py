@@ -1,0 +1,90 @@
+"""Packing sends every tuple to one bucket per edge, and word of time to all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.columns.delta import Delta
+from windrow.columns.types import arrow_schema
+from windrow.plan.program import compile_script
+from windrow.plan.stages import stages
+from windrow.spark.blobs import unpack, unpack_delta
+from windrow.spark.packing import PACKED_ARROW, Routes, blobs, packed_batch, scatter, tell
+from windrow.spark.times import StreamTime, from_json
+
+BUCKETS = (3, 5, 11, 12)
+COMPILED = compile_script("""
+CREATE STREAM l (ts BIGINT, k INT, v INT) TIMESTAMP BY ts;
+CREATE STREAM r (ts BIGINT, k BIGINT) TIMESTAMP BY ts;
+CREATE QUERY q AS SELECT l.v, COUNT(*) FROM l [RANGE 9], r [RANGE 9]
+  WHERE l.k = r.k AND l.v > 0 GROUP BY l.v;
+""")
+STAGES = stages(COMPILED.queries[0].plan)
+
+
+def delta_of(stream: str, ts: list[int], **columns: list[int | None]) -> Delta:
+    schema = arrow_schema(COMPILED.catalog.find(stream).schema)
+    values = [ts, *columns.values()]
+    arrays = [pa.array(v, f.type) for v, f in zip(values, schema, strict=True)]
+    return Delta.insertions(
+        np.array(ts, np.int64), pa.RecordBatch.from_arrays(arrays, schema=schema)
+    )
+
+
+def placed(stream: str, delta: Delta) -> dict[tuple[int, ...], int]:
+    """The bucket of each tuple that is sent to the first stage."""
+    found = {}
+    (edge,) = [e for e in STAGES[0].inputs if e.source == stream]
+    for stage, bucket, blob in blobs(scatter(delta, Routes.of(stream, STAGES, BUCKETS))):
+        assert stage == 0
+        _, parts = unpack(blob)
+        rows = unpack_delta(parts[edge.name], arrow_schema(edge.pre.schema))
+        for ts, row in zip(rows.ts, rows.rows.to_pylist(), strict=True):
+            key = (int(ts), *row.values())
+            assert key not in found
+            found[key] = bucket
+    return found
+
+
+keys = st.lists(st.none() | st.integers(-9, 9), min_size=1, max_size=40)
+
+
+@given(keys)
+def test_every_selected_tuple_goes_to_exactly_one_bucket(values):
+    delta = delta_of("l", list(range(len(values))), k=values, v=[i % 3 for i in range(len(values))])
+    assert {ts for ts, *_ in placed("l", delta)} == {i for i in range(len(values)) if i % 3}
+
+
+@given(keys)
+def test_partners_of_a_join_meet_though_their_keys_have_different_widths(values):
+    left = placed("l", delta_of("l", list(range(len(values))), k=values, v=[1] * len(values)))
+    right = placed("r", delta_of("r", list(range(len(values))), k=values))
+    of_key = {row[-1]: bucket for row, bucket in right.items()}
+    assert {ts for ts, *_ in left} == set(range(len(values)))
+    assert all(bucket == of_key[values[ts]] for (ts, *_), bucket in left.items())
+
+
+def test_tuples_are_spread_over_all_buckets():
+    used = set(placed("r", delta_of("r", list(range(200)), k=list(range(200)))).values())
+    assert used == set(BUCKETS)
+
+
+def test_every_bucket_hears_of_time_and_one_of_the_counts():
+    parcels = scatter(delta_of("r", [1], k=[1]), Routes.of("r", STAGES, BUCKETS), (4, 0))
+    tell(parcels, 0, BUCKETS, {"r": StreamTime(7)}, {"rows_in": 1})
+    batch = packed_batch(blobs(parcels))
+    assert batch.schema == PACKED_ARROW
+    headers = {
+        b: unpack(x)[0]
+        for b, x in zip(*(batch[c].to_pylist() for c in ("bucket", "blob")), strict=True)
+    }
+    assert set(headers) == set(BUCKETS)
+    assert all(from_json(h["times"]) == {"r": StreamTime(7)} for h in headers.values())
+    assert [h["counts"] for h in headers.values() if "counts" in h] == [{"rows_in": 1}]
+
+
+def test_a_batch_of_no_blobs_has_the_packed_columns():
+    assert packed_batch([]).schema == PACKED_ARROW

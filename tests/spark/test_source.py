@@ -1,0 +1,199 @@
+"""The packing source, called as Spark calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from windrow.core.errors import InputError, StateError
+from windrow.core.time import BEGINNING
+from windrow.plan.program import compile_script
+from windrow.plan.stages import stages
+from windrow.spark.blobs import unpack
+from windrow.spark.inbox import Inbox
+from windrow.spark.packing import Routes
+from windrow.spark.source import PackingReader, SourceSpec, Stretch, decoded, encoded
+from windrow.spark.times import StreamTime, from_json, merged
+
+BUCKETS = (1, 2)
+
+
+def spec(tmp_path: Path, *, source: str = "in", format_: str = "parquet", **options) -> SourceSpec:
+    start = f"FROM '{tmp_path / source}' FORMAT {format_} " if source else ""
+    compiled = compile_script(
+        f"CREATE STREAM s (ts BIGINT, k INT) {start}TIMESTAMP BY ts SLACK 2;"
+        "CREATE QUERY q AS SELECT k FROM s [RANGE 5];"
+    )
+    routes = Routes.of("s", stages(compiled.queries[0].plan), BUCKETS)
+    log = str(tmp_path / "checkpoint" / "s.log")
+    return SourceSpec(compiled.catalog.streams[0], routes, log, tasks=2, **options)
+
+
+def write(tmp_path: Path, name: str, ts: list[int]) -> None:
+    (tmp_path / "in").mkdir(exist_ok=True)
+    table = pa.table({"ts": ts, "k": pa.array([t % 7 for t in ts], pa.int32())})
+    pq.write_table(table, tmp_path / "in" / f"{name}.parquet")
+
+
+def triggers(reader: PackingReader) -> list[list[Stretch]]:
+    """All micro-batches until nothing new comes."""
+    at, batches = reader.initialOffset(), []
+    while (end := reader.latestOffset(at, reader.getDefaultReadLimit())) != at:
+        batches.append(list(reader.partitions(at, end)))
+        at = end
+    return batches
+
+
+def read(reader: PackingReader, stretches: list[Stretch]) -> tuple[list[int], StreamTime, dict]:
+    """The timestamps that are sent, the time that is told, and the counts."""
+    ts, told, counts = [], [], {}
+    for stretch in stretches:
+        for batch in reader.read(stretch):
+            for bucket, blob in zip(batch["bucket"].to_pylist(), batch["blob"], strict=True):
+                assert bucket in BUCKETS
+                header, parts = unpack(blob.as_buffer())
+                told.append(from_json(header.get("times", {})))
+                for name, count in header.get("counts", {}).items():
+                    counts[name] = counts.get(name, 0) + count
+                for part in parts.values():
+                    ts += part["__ts"].to_pylist()
+    return sorted(ts), merged(told)["s"], counts
+
+
+def test_a_specification_survives_being_an_option(tmp_path):
+    write(tmp_path, "0", [1])
+    assert decoded(encoded(spec(tmp_path))) == spec(tmp_path)
+
+
+def test_files_are_admitted_in_their_order_and_each_once(tmp_path):
+    for name in ("b", "a", "c"):
+        write(tmp_path, name, [1, 2])
+    batches = triggers(PackingReader(spec(tmp_path, files=1)))
+    names = [[Path(e.path).stem for s in batch for e in s.entries if e.path] for batch in batches]
+    assert names == [["a"], ["b"], ["c"]]
+
+
+def test_small_files_are_taken_together(tmp_path):
+    for i in range(9):
+        write(tmp_path, str(i), [i])
+    (batch,) = triggers(PackingReader(spec(tmp_path)))
+    assert len(batch) == 2, "as many partitions as tasks"
+    assert sum(len(s.entries) for s in batch) == 9
+
+
+def test_a_stream_that_is_read_once_ends_after_its_last_file(tmp_path):
+    write(tmp_path, "0", [1, 5])
+    write(tmp_path, "1", [6, 9])
+    reader = PackingReader(spec(tmp_path, once=True, files=1))
+    first, second = triggers(reader)
+    assert not read(reader, first)[1].over
+    assert read(reader, second)[:2] == ([6, 9], StreamTime(9, over=True, at=3))
+    assert triggers(PackingReader(spec(tmp_path, once=True)))[0], "a new run finds the same log"
+
+
+def test_a_stream_without_files_ends_at_once(tmp_path):
+    (tmp_path / "in").mkdir()
+    reader = PackingReader(spec(tmp_path, once=True))
+    (batch,) = triggers(reader)
+    assert read(reader, batch) == (
+        [],
+        StreamTime(over=True, at=1),
+        {"rows_in": 0, "late": 0, "rejected": 0},
+    )
+
+
+def test_a_file_that_comes_after_the_start_waits_for_the_next_run(tmp_path):
+    write(tmp_path, "0", [1])
+    reader = PackingReader(spec(tmp_path, once=True, files=1))
+    reader.prepareForTriggerAvailableNow()
+    write(tmp_path, "1", [2])
+    (batch,) = triggers(reader)
+    assert read(reader, batch)[0] == [1]
+    after = PackingReader(spec(tmp_path, once=True))
+    end = after.latestOffset({"entries": 2}, after.getDefaultReadLimit())
+    assert read(after, list(after.partitions({"entries": 2}, end)))[:2] == (
+        [2],
+        StreamTime(2, over=True, at=4),
+    )
+
+
+def test_a_micro_batch_that_is_repeated_reads_the_same_files(tmp_path):
+    write(tmp_path, "0", [1, 2])
+    write(tmp_path, "1", [3])
+    reader = PackingReader(spec(tmp_path, files=1))
+    batches = triggers(reader)
+    write(tmp_path, "00", [9])
+    again = PackingReader(spec(tmp_path, files=1))
+    for number, batch in enumerate(batches):
+        repeated = list(again.partitions({"entries": number}, {"entries": number + 1}))
+        assert read(again, repeated) == read(reader, batch)
+
+
+@pytest.mark.parametrize("files", [1, 2, None])
+def test_lateness_is_judged_across_files_however_they_are_taken(tmp_path, files):
+    write(tmp_path, "0", [10, 4, 12])
+    write(tmp_path, "1", [10, 9, 30])
+    write(tmp_path, "2", [27, 28, 31])
+    reader = PackingReader(spec(tmp_path, files=files, quarantine=str(tmp_path / "q")))
+    results = [read(reader, batch) for batch in triggers(reader)]
+    assert sorted(t for ts, *_ in results for t in ts) == [10, 10, 12, 28, 30, 31]
+    assert sum(c["late"] for *_, c in results) == 3
+    lines = [x for p in (tmp_path / "q").rglob("*.jsonl") for x in p.read_text().splitlines()]
+    assert sorted(json.loads(x)["row"] for x in lines) == [1, 2, 2]
+
+
+def test_reading_again_leaves_the_same_quarantine(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.csv").write_text("ts,k\n1,2\nx,3\n2,y\n3,1\n")
+    source = spec(tmp_path, format_="csv", quarantine=str(tmp_path / "q"))
+    reader = PackingReader(source)
+    (batch,) = triggers(reader)
+    assert read(reader, batch)[2] == {"rows_in": 2, "late": 0, "rejected": 2}
+    (page,) = (tmp_path / "q").rglob("*.jsonl")
+    before = page.read_bytes()
+    read(reader, batch)
+    assert page.read_bytes() == before
+
+
+def test_deliveries_are_read_in_the_order_of_their_numbers(tmp_path):
+    inbox = Inbox(tmp_path / "inbox")
+    rows = pa.RecordBatch.from_pydict({"ts": [5, 6], "k": pa.array([1, 2], pa.int32())})
+    inbox.push(rows, 6)
+    inbox.advance(9)
+    reader = PackingReader(spec(tmp_path, source="", inbox=str(inbox.directory)))
+    (batch,) = triggers(reader)
+    assert read(reader, batch)[:2] == ([5, 6], StreamTime(6, 9, at=2))
+    inbox.push(rows.slice(2), 40)
+    end = reader.latestOffset({"entries": 2}, reader.getDefaultReadLimit())
+    found = read(reader, list(reader.partitions({"entries": 2}, end)))
+    assert found[:2] == ([], StreamTime(40, 9, at=3))
+    assert Inbox(inbox.directory).next == 3
+
+
+def test_a_query_that_comes_later_reads_later_deliveries_only(tmp_path):
+    inbox = Inbox(tmp_path / "inbox")
+    for ts in (5, 8):
+        rows = pa.RecordBatch.from_pydict({"ts": [ts], "k": pa.array([1], pa.int32())})
+        inbox.push(rows, ts)
+    start = StreamTime(5, BEGINNING)
+    source = spec(tmp_path, source="", inbox=str(inbox.directory), inbox_from=1, start=start)
+    reader = PackingReader(source)
+    (batch,) = triggers(reader)
+    assert read(reader, batch)[:2] == ([8], StreamTime(8, at=1))
+
+
+def test_a_log_that_is_shorter_than_the_offsets_is_refused(tmp_path):
+    write(tmp_path, "0", [1])
+    reader = PackingReader(spec(tmp_path))
+    with pytest.raises(StateError, match="do not belong together"):
+        reader.latestOffset({"entries": 7}, reader.getDefaultReadLimit())
+
+
+def test_a_missing_directory_is_an_error_that_names_it(tmp_path):
+    reader = PackingReader(spec(tmp_path))
+    with pytest.raises(InputError, match="in: expected a file"):
+        reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
