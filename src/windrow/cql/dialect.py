@@ -19,11 +19,11 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError, Span
+from windrow.cql.forms import STREAM_KINDS, form_at, holds_select_list
 from windrow.cql.positions import mark, token_span
 from windrow.cql.tree import Name
 from windrow.cql.windows import parse_duration, parse_window
 
-STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 STARTS = ("SELECT", "CREATE", "EXPLAIN", *STREAM_KINDS)
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
 WINDOW, STREAM, EVERY = "windrow_window", "windrow_stream", "windrow_every"
@@ -240,53 +240,20 @@ class CqlParser(sqlglot_parser.Parser):
         return this
 
     def _stream_kind(self) -> str | None:
-        """ISTREAM and its kin, also with -RESTORE, if they begin a relation-to-stream form."""
-        if not self.at(*STREAM_KINDS) or self.at_type(TokenType.IDENTIFIER):
+        """Go past ISTREAM or its kin if it begins a relation-to-stream form."""
+        found = form_at(self._tokens, self._index, self.ID_VAR_TOKENS) if self._curr else None
+        if found is None:
             return None
-        restored = [t.text.upper() for t in self._tokens[self._index + 1 : self._index + 3]]
-        opening = self._index + (3 if restored == ["-", "RESTORE"] else 1)
-        if opening >= len(self._tokens) or not self._opens_form(opening):
-            return None
-        kind = self._curr.text.upper()
-        if restored == ["-", "RESTORE"]:
-            self._advance(2)
-            kind += "-RESTORE"
-        self._advance()
+        kind, length = found
+        self._advance(length)
         return kind
-
-    def _opens_form(self, index: int) -> bool:
-        """Whether what follows the word makes it a form rather than a column of that name."""
-        token = self._tokens[index]
-        if token.token_type is TokenType.STAR:
-            after = self._tokens[index + 1 : index + 2]
-            return bool(after) and after[0].token_type in (TokenType.FROM, TokenType.COMMA)
-        if token.token_type in (TokenType.L_PAREN, TokenType.DISTINCT, TokenType.STRING):
-            return True
-        return token.token_type in self.ID_VAR_TOKENS or token.token_type in (
-            TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.CASE,
-        )  # fmt: skip
-
-    def _closes_before_from(self) -> bool:
-        """Whether the parenthesis here holds the whole select list."""
-        depth = 0
-        for index in range(self._index, len(self._tokens)):
-            match self._tokens[index].token_type:
-                case TokenType.L_PAREN:
-                    depth += 1
-                case TokenType.R_PAREN:
-                    depth -= 1
-                    if depth == 0:
-                        after = self._tokens[index + 1 : index + 2]
-                        ends = (TokenType.FROM, TokenType.L_BRACKET)
-                        return not after or after[0].token_type in ends
-        return False
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         first = self._curr
         kind = self._stream_kind()
         if kind is None:
             return self._items(), None
-        wrapped = self.at_type(TokenType.L_PAREN) and self._closes_before_from()
+        wrapped = self.at_type(TokenType.L_PAREN) and holds_select_list(self._tokens, self._index)
         if wrapped:
             self._advance()
         distinct = bool(self._match(TokenType.DISTINCT))

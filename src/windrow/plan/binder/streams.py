@@ -1,0 +1,98 @@
+"""CREATE STREAM and CREATE RELATION: columns, the column that holds the time, files."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from windrow.core.errors import BindError
+from windrow.core.schema import Field, Schema, Type
+from windrow.core.time import Clock
+from windrow.cql.tree import ColumnDefinition, CreateRelation, CreateStream, FileClause
+from windrow.plan.binder.scope import did_you_mean
+from windrow.plan.binder.windows import in_ticks
+from windrow.plan.catalog import FileSource, RelationDeclaration, StreamDeclaration
+
+FORMATS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "parquet": "parquet"}
+
+
+def bind_stream(statement: CreateStream) -> StreamDeclaration:
+    schema = schema_of(statement.columns, statement.name.text)
+    timestamp = _timestamp(statement, schema)
+    clock = Clock.TIMESTAMP if schema[timestamp].type is Type.TIMESTAMP else Clock.INTEGER
+    slack = in_ticks(statement.slack, clock, "SLACK", least=0) if statement.slack else 0
+    name, source = statement.name.text, source_of(statement.source)
+    return StreamDeclaration(name, schema, timestamp, clock, slack, source, statement.span)
+
+
+def bind_relation(statement: CreateRelation) -> RelationDeclaration:
+    schema = schema_of(statement.columns, statement.name.text)
+    source = source_of(statement.source)
+    return RelationDeclaration(
+        statement.name.text, schema, statement.retroactive, source, statement.span
+    )
+
+
+def schema_of(columns: tuple[ColumnDefinition, ...], qualifier: str) -> Schema:
+    """The declared columns; BindError if a name is given twice."""
+    fields: list[Field] = []
+    for column in columns:
+        if column.name.text.lower() in (f.name.lower() for f in fields):
+            raise BindError(f"the column {column.name.text} is declared twice", span=column.span)
+        fields.append(Field(column.name.text, column.type or Type.STRING, qualifier))
+    return Schema(tuple(fields))
+
+
+def _timestamp(statement: CreateStream, schema: Schema) -> int:
+    """The column of TIMESTAMP BY; by default ``ts``, or the only TIMESTAMP column."""
+    names = [f.name.lower() for f in schema]
+    if statement.timestamp is not None:
+        wanted, span = statement.timestamp.text.lower(), statement.timestamp.span
+        if wanted not in names:
+            raise BindError(
+                f"there is no column {statement.timestamp.text} to take the time from", span=span,
+                remedy=did_you_mean(wanted, [f.name for f in schema]),
+            )  # fmt: skip
+    else:
+        times = [f.name.lower() for f in schema if f.type is Type.TIMESTAMP]
+        span = statement.name.span
+        if "ts" in names:
+            wanted = "ts"
+        elif len(times) == 1:
+            wanted = times[0]
+        else:
+            raise BindError(
+                f"it is not clear which column of {statement.name.text} holds the time", span=span,
+                expected="a column called ts, or one TIMESTAMP column",
+                found=f"{len(times)} TIMESTAMP columns", remedy="write TIMESTAMP BY and the column",
+            )  # fmt: skip
+    index = names.index(wanted)
+    kind = schema[index].type
+    if kind is not Type.TIMESTAMP and not kind.integral:
+        raise BindError(
+            span=span, expected="a TIMESTAMP, BIGINT or INT column to take the time from",
+            found=f"{schema[index].name} {kind.value}",
+        )  # fmt: skip
+    return index
+
+
+def format_of(clause: FileClause, formats: dict[str, str], default: str | None) -> str:
+    """What FORMAT says, or else the ending of the path, or else ``default``."""
+    if clause.format is not None:
+        found = formats.get(clause.format.text.lower())
+        if found is None:
+            raise BindError(
+                span=clause.format.span, expected="the format " + ", ".join(sorted(set(formats))),
+                found=clause.format.text, remedy=did_you_mean(clause.format.text, formats),
+            )  # fmt: skip
+        return found
+    guessed = formats.get(PurePath(clause.path).suffix.lstrip(".").lower(), default)
+    if guessed is None:
+        raise BindError(
+            span=clause.span, expected="FORMAT after the path", found="none",
+            remedy="write FORMAT csv, FORMAT json or FORMAT parquet",
+        )  # fmt: skip
+    return guessed
+
+
+def source_of(clause: FileClause | None) -> FileSource | None:
+    return FileSource(clause.path, format_of(clause, FORMATS, None)) if clause else None
