@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plan.scripts import bound, catalog
-from windrow.core.errors import Span
+from windrow.core.errors import BindError, Span
 from windrow.plan.nodes import walk
 from windrow.plan.physical import (
     buffer_for,
@@ -74,6 +74,18 @@ def test_archives_and_subscriptions_cannot_run_yet() -> None:
         "line 1, column 1: CREATE ARCHIVE is not executable yet",
         "line 1, column 56: CREATE SUBSCRIPTIONS is not executable yet",
     ]
+
+
+def test_a_view_of_an_earlier_script_is_not_blamed_on_a_place_in_this_one() -> None:
+    earlier = compile_script(
+        "\n\nCREATE VIEW v AS SELECT k FROM s EXCEPT SELECT k FROM t", catalog()
+    )
+    (query,) = compile_script("SELECT * FROM v", earlier.catalog).queries
+    error = not_executable(query.plan)
+    assert error is not None
+    assert str(error) == "EXCEPT is not executable yet"
+    with pytest.raises(BindError, match="v is declared already; choose another name"):
+        compile_script("CREATE VIEW v AS SELECT k FROM s", earlier.catalog)
 
 
 def buffers(query: str) -> list[str | None]:

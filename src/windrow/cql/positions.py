@@ -32,7 +32,10 @@ def mark(expression: exp.Expr, first: Token, last: Token) -> None:
 
 
 def offsets(expression: exp.Expr) -> tuple[int, int] | None:
-    """First and last offset of the expression, from its own notes or those of its parts."""
+    """First and last offset of the expression, from its own notes or those of its parts.
+
+    What is found is noted, so that asking for every part of an expression stays linear.
+    """
     meta = expression.meta
     if START in meta:
         return meta[START], meta[END]
@@ -43,7 +46,8 @@ def offsets(expression: exp.Expr) -> tuple[int, int] | None:
             found.append(inner)
     if not found:
         return None
-    return min(start for start, _ in found), max(end for _, end in found)
+    meta[START], meta[END] = min(start for start, _ in found), max(end for _, end in found)
+    return meta[START], meta[END]
 
 
 def span_of(expression: exp.Expr, sql: str, default: Span | None = None) -> Span:

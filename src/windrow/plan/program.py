@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from windrow.cql import parse
 from windrow.plan.binder import ExplainRequest, bind
-from windrow.plan.catalog import Catalog, QueryDeclaration
+from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, ViewDeclaration
 from windrow.plan.optimiser import optimise
+from windrow.plan.rules.inputs import without_places
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ def compile_script(text: str, catalog: Catalog | None = None) -> Compiled:
     Plans of views stay as they were bound, plans of queries are optimised. A query may be in the
     result although this version cannot run it: ``windrow.plan.physical.not_executable`` tells.
     """
-    catalog = catalog if catalog is not None else Catalog()
+    catalog = _without_places(catalog) if catalog is not None else Catalog()
     queries: list[QueryDeclaration] = []
     explains: list[ExplainRequest] = []
     for statement in parse(text).statements:
@@ -38,6 +39,17 @@ def compile_script(text: str, catalog: Catalog | None = None) -> Compiled:
             queries.append(bound)
         catalog = catalog.adding(bound)
     return Compiled(catalog, tuple(queries), tuple(explains))
+
+
+def _without_places(catalog: Catalog) -> Catalog:
+    """Positions in an earlier script mean nothing in this one, and must not be shown for it."""
+    declarations: dict[str, Declaration] = {}
+    for name, declaration in catalog.declarations.items():
+        plain = replace(declaration, span=None)
+        if isinstance(plain, ViewDeclaration):
+            plain = replace(plain, plan=without_places(plain.plan))
+        declarations[name] = plain
+    return Catalog(declarations)
 
 
 def _optimised(query: QueryDeclaration) -> QueryDeclaration:

@@ -1,4 +1,4 @@
-"""A node over other inputs."""
+"""Nodes rebuilt over other inputs."""
 
 from __future__ import annotations
 
@@ -17,4 +17,12 @@ def over(node: Node, change: Callable[[Node], Node]) -> Node:
             return replace(node, branches=tuple(change(b) for b in node.branches))
         case Window() | GroupBy() | Unary():
             return replace(node, input=change(node.input))
+    return node
+
+
+def without_places(plan: Node) -> Node:
+    """The same plan without positions in a script."""
+    node = replace(over(plan, without_places), span=None)
+    if isinstance(node, GroupBy):
+        return replace(node, aggregates=tuple(replace(a, span=None) for a in node.aggregates))
     return node
