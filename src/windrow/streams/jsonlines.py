@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,13 +25,6 @@ from windrow.streams.parsed import Int64s, Parsed, Rejected
 
 CHUNK = 4 << 20
 """Bytes read at a time."""
-
-ODD = re.compile(rb"\}[ \t\r]*[^,}\]\s]|\n[ \t\r]*[^{\s]|[^}\s][ \t\r]*\n")
-"""Something after an object, or a line that does not start with one or end with one.
-
-Arrow would take ``{}{}`` for two rows and crashes on a bare ``null``, so such chunks are not
-for it. Text inside strings can look like this too; then the chunk is only read more slowly.
-"""
 
 READ_AS: dict[Type, pa.DataType] = {
     Type.BOOLEAN: pa.bool_(),
@@ -81,7 +73,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 def _columns(chunk: bytes, count: int, declaration: StreamDeclaration) -> list[pa.Array] | None:
     """The declared columns by Arrow's reader, or None if the chunk is not for it."""
-    if not chunk.startswith(b"{") or not chunk.rstrip().endswith(b"}") or ODD.search(chunk):
+    if not _plain(chunk):
         return None
     schema = pa.schema([pa.field(f.name, READ_AS[f.type]) for f in declaration.schema])
     options = arrow_json.ParseOptions(
@@ -99,6 +91,22 @@ def _columns(chunk: bytes, count: int, declaration: StreamDeclaration) -> list[p
     if table.num_rows != count:
         return None
     return [pa.concat_arrays(table.column(f.name).chunks) for f in declaration.schema]
+
+
+def _plain(chunk: bytes) -> bool:
+    """Whether each line plainly starts with an object and ends with it.
+
+    Arrow would take ``{}{}`` for two rows and crashes on a bare ``null``, so such chunks are not
+    for it. Text inside strings can look like that too; then the chunk is only read more slowly.
+    """
+    text = np.frombuffer(b"\n" + chunk.replace(b"\r\n", b"\n").rstrip(b"\n") + b"\n", np.uint8)
+    breaks = np.flatnonzero(text == ord("\n"))
+    after_object = text[np.flatnonzero(text == ord("}")) + 1]
+    return bool(
+        (text[breaks[:-1] + 1] == ord("{")).all()
+        and (text[breaks[1:] - 1] == ord("}")).all()
+        and np.isin(after_object, np.frombuffer(b",}]\n", np.uint8)).all()
+    )
 
 
 class _Lines:

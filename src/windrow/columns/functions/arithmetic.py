@@ -1,7 +1,8 @@
 """``+ - * / %`` and the sign, on numbers, timestamps, dates and intervals.
 
 Integers are computed as BIGINT and an overflow is an error; whatever involves a FLOAT or a
-DOUBLE is computed as DOUBLE. Dividing by zero gives NULL.
+DOUBLE is computed as DOUBLE. Dividing by zero gives NULL. The difference of two dates is in
+days, every other difference of times in microseconds.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from windrow.columns.functions.operands import Kernel, Operand, literal, typed
 from windrow.core.schema import Type
 from windrow.core.time import MICROSECONDS
 from windrow.plan.expressions import Call
-
-TEMPORAL = (Type.TIMESTAMP, Type.DATE, Type.INTERVAL)
 
 
 def number(operand: Operand, kind: Type, call: Call) -> Operand:
@@ -36,25 +35,17 @@ def in_days(call: Call) -> bool:
     )
 
 
-def finished(result: Operand, call: Call) -> Operand:
-    if call.type is Type.DATE:
-        if not in_days(call):
-            result = pc.divide(result, MICROSECONDS["DAY"])
-        return pc.cast(pc.cast(result, pa.int32()), pa.date32())
-    return typed(result, call.type)
-
-
 def binary(compute: Callable[[Operand, Operand], Operand]) -> Kernel:
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
         left, right = (number(v, a.type, call) for v, a in zip(args, call.args, strict=True))
-        return finished(compute(left, right), call)
+        return typed(compute(left, right), call.type)
 
     return kernel
 
 
 def unary(compute: Callable[[Operand], Operand]) -> Kernel:
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
-        return finished(compute(number(args[0], call.args[0].type, call)), call)
+        return typed(compute(number(args[0], call.args[0].type, call)), call.type)
 
     return kernel
 

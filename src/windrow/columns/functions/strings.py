@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.functions.casts import to_text
-from windrow.columns.functions.operands import Kernel, Operand, literal, null, row_by_row, typed
-from windrow.core.schema import Type
+from windrow.columns.functions.operands import Kernel, Operand, literal, row_by_row, typed
 from windrow.plan.expressions import Call
 
 
@@ -44,13 +43,13 @@ def with_constant(
 def matching(ignore_case: bool) -> Kernel:
     """LIKE and ILIKE: ``%`` is any text, ``_`` any character, a backslash takes them literally."""
 
-    def kernel(args: Sequence[Operand], _: Call) -> Operand:
-        pattern = literal(args[1])
-        if pattern is None:
-            return null(Type.BOOLEAN)
-        return pc.match_like(args[0], pattern, ignore_case=ignore_case)
+    def one(text: str, pattern: str) -> bool:
+        matches: bool = pc.match_like(pa.scalar(text), pattern, ignore_case=ignore_case).as_py()
+        return matches
 
-    return kernel
+    return with_constant(
+        lambda texts, pattern: pc.match_like(texts, pattern, ignore_case=ignore_case), one
+    )
 
 
 def bounds(start: int, length: int | None) -> tuple[int, int | None]:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, literal, null, typed
+from windrow.columns.functions.operands import Kernel, Operand, literal, row_by_row, typed
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
 from windrow.core.time import MICROSECONDS
@@ -37,19 +37,21 @@ def epoch(moment: Operand) -> Operand:
 
 
 def date_trunc(args: Sequence[Operand], call: Call) -> Operand:
-    unit = literal(args[0])
+    unit, moment = literal(args[0]), typed(args[1], Type.TIMESTAMP)
     if unit is None:
-        return null(call.type)
-    name = str(unit).lower()
-    if name not in UNITS:
-        raise DataError(
-            where=render(call),
-            expected=f"one of {', '.join(UNITS)}",
-            found=repr(unit),
-            remedy="write the unit as a constant",
+        return row_by_row(
+            lambda name, one: truncated(name, pa.scalar(one, moment.type), call).as_py(),
+            [args[0], moment],
+            call.type,
         )
-    moment = typed(args[1], Type.TIMESTAMP)
-    return typed(pc.floor_temporal(moment, unit=name, week_starts_monday=True), call.type)
+    return typed(truncated(unit, moment, call), call.type)
+
+
+def truncated(unit: str, moment: Operand, call: Call) -> Operand:
+    name = unit.lower()
+    if name not in UNITS:
+        raise DataError(where=render(call), expected=f"one of {', '.join(UNITS)}", found=repr(unit))
+    return pc.floor_temporal(moment, unit=name, week_starts_monday=True)
 
 
 KERNELS: dict[str, Kernel] = {
