@@ -61,7 +61,8 @@ def test_a_group_by_other_columns_than_the_join_is_a_stage_of_its_own():
 @pytest.mark.parametrize("group", ["l.src", "r.src", "l.src, l.dst", "r.src, r.size"])
 def test_a_group_by_the_joins_key_and_perhaps_more_stays_in_the_joins_stage(group):
     (stage,) = cut(
-        f"SELECT {group}, COUNT(*) FROM l [RANGE 9], r [RANGE 9] WHERE l.src = r.src GROUP BY {group}"
+        f"SELECT {group}, COUNT(*) FROM l [RANGE 9], r [RANGE 9] "
+        f"WHERE l.src = r.src GROUP BY {group}"
     )
     assert names(stage) == [("l", ["src"]), ("r", ["src"])]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.errors import InputError
@@ -45,7 +45,7 @@ def run(
     """
     for query in catalog.queries:
         _need_sources(query, catalog)
-    running_already = SparkSession.getActiveSession() is not None
+    running_already = SparkContext._active_spark_context is not None  # noqa: SLF001
     directory = checkpoint or Path(tempfile.mkdtemp(prefix="windrow-checkpoint-"))
     session = spark_session(master, verbose=verbose)
     try:

@@ -1,4 +1,4 @@
-# ruff: noqa: N803, ARG002 - the names and arguments of methods are Spark's
+# ruff: noqa: N803 - the names and arguments of methods are Spark's
 """The sink: tasks write hidden files, and the commit of a micro-batch publishes them by name.
 
 It is idempotent in the batch id. Spark repeats a micro-batch if it died before it noted that the

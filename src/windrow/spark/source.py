@@ -1,4 +1,4 @@
-# ruff: noqa: N802, ARG002 - the names and arguments of methods are Spark's
+# ruff: noqa: N802 - the names and arguments of methods are Spark's
 """The source: a stream's files, listed at the driver, read and packed in tasks.
 
 The driver admits files into the file log (``windrow.spark.filelog``), in the order in which they

@@ -1,4 +1,4 @@
-# ruff: noqa: N802, N803, ARG002 - the names and arguments of methods are Spark's
+# ruff: noqa: N802, N803 - the names and arguments of methods are Spark's
 """A stage on Spark: one BucketHost per bucket, its state in Spark's state store.
 
 State is a map from segment to blob and a manifest. A micro-batch writes the segments that are new

@@ -1,0 +1,93 @@
+"""Scripts over generated files, run on both runners."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windrow.engine import runner as embedded
+from windrow.engine.progress import Progress, Report
+from windrow.engine.results import changes_schema, read_changes
+from windrow.plan.catalog import Catalog, QueryDeclaration
+from windrow.plan.program import compile_script
+from windrow.spark import runner as on_spark
+
+
+def write_streams(directory: Path, files: int = 8, rows: int = 300, seed: int = 3) -> None:
+    """Two streams of ``files`` files each; the second runs at another speed, out of order."""
+    rng = np.random.default_rng(seed)
+    for name, pace in (("a", 1), ("b", 3)):
+        (directory / name).mkdir(parents=True)
+        for i in range(files):
+            ts = (np.arange(i * rows, (i + 1) * rows) * pace) // 4
+            ts = ts + rng.integers(0, 4, rows)
+            columns = {
+                "ts": ts,
+                "k": rng.integers(0, 20, rows).astype(np.int32),
+                "v": rng.integers(0, 50, rows),
+            }
+            pq.write_table(pa.table(columns), directory / name / f"{i:02d}.parquet")
+
+
+def compiled(
+    directory: Path, queries: dict[str, str], out: str, format_: str = "parquet"
+) -> Catalog:
+    """The streams of ``write_streams`` and the queries, each into a directory of its own."""
+    text = "".join(
+        f"CREATE STREAM {s} (ts BIGINT, k INT, v BIGINT) FROM '{directory / s}' FORMAT parquet "
+        "TIMESTAMP BY ts SLACK 4;\n"
+        for s in "ab"
+    )
+    for name, query in queries.items():
+        text += (
+            f"CREATE QUERY {name} AS {query} INTO '{directory / out / name}' FORMAT {format_};\n"
+        )
+    return compile_script(text).catalog
+
+
+def run_embedded(catalog: Catalog, quarantine: Path | None = None) -> Report:
+    return embedded.run(
+        catalog, once=True, checkpoint=None, quarantine=quarantine, on_progress=lambda _: None
+    )
+
+
+def run_on_spark(
+    catalog: Catalog,
+    checkpoint: Path,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    stop: threading.Event | None = None,
+    quarantine: Path | None = None,
+) -> Report:
+    return on_spark.run(
+        catalog,
+        once=True,
+        checkpoint=checkpoint,
+        quarantine=quarantine,
+        on_progress=on_progress,
+        stop=stop,
+        master="local[2]",
+        files_per_trigger=1,
+    )
+
+
+def net_changes(catalog: Catalog, query: str) -> dict[int, Counter[Any]]:
+    """Per instant the net change of the bag, as the query's result files have it."""
+    declared = catalog.find(query)
+    assert isinstance(declared, QueryDeclaration)
+    assert declared.into is not None
+    schema = changes_schema(declared.plan.schema, declared.clock)
+    found: dict[int, Counter[Any]] = {}
+    for row in read_changes(Path(declared.into.path), declared.into.format, schema).to_pylist():
+        instant, change, *values = row.values()
+        bag = found.setdefault(instant, Counter())
+        bag[tuple(values)] += 1 if change == "+" else -1
+    bags = {t: Counter({v: n for v, n in bag.items() if n}) for t, bag in found.items()}
+    return {t: bag for t, bag in bags.items() if bag}

@@ -1,0 +1,116 @@
+"""Whole scripts on Spark: the answers of the embedded runner, also across stops and failures."""
+
+from __future__ import annotations
+
+import threading
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
+from windrow.core.errors import InputError, StateError
+from windrow.engine.results import commits
+
+pytestmark = pytest.mark.spark
+
+TWO_STAGES = {
+    "pairs": "SELECT a.v, COUNT(*) AS n FROM a [RANGE 20], b [RANGE 10] WHERE a.k = b.k GROUP BY a.v",
+    "sums": "SELECT k, SUM(v) AS total FROM b [RANGE 60 SLIDE 20] GROUP BY k",
+}
+
+
+def test_a_run_that_is_stopped_in_the_middle_goes_on_without_a_row_twice_or_missing(
+    spark, tmp_path
+):
+    write_streams(tmp_path)
+    expected, found = (compiled(tmp_path, TWO_STAGES, out) for out in ("expected", "found"))
+    run_embedded(expected)
+    stop, seen = threading.Event(), []
+
+    def on_progress(progress):
+        seen.append(progress)
+        if progress.query == "pairs" and progress.batches >= 3:
+            stop.set()
+
+    first = run_on_spark(found, tmp_path / "checkpoint", on_progress=on_progress, stop=stop)
+    done = [len(commits(tmp_path / "found" / name)) for name in TWO_STAGES]
+    assert 3 <= done[0] < 8
+    second = run_on_spark(found, tmp_path / "checkpoint")
+    assert len(commits(tmp_path / "found" / "pairs")) >= 8
+    for name in TWO_STAGES:
+        assert net_changes(found, name) == net_changes(expected, name) != {}
+    for one, two in zip(first.queries, second.queries, strict=True):
+        assert one.rows_in + two.rows_in == (4_800 if one.name == "pairs" else 2_400)
+        assert two.now == max(net_changes(found, two.name)) or two.now > one.now
+        assert two.destination == tmp_path / "found" / two.name
+
+    again = run_on_spark(found, tmp_path / "checkpoint")
+    assert [q.rows_in for q in again.queries] == [0, 0], "there is nothing left to do"
+    assert [q.answer.num_rows for q in again.queries] == [q.answer.num_rows for q in second.queries]
+
+
+def test_a_batch_that_failed_or_was_not_noted_is_repeated_without_a_row_twice_or_missing(
+    spark, tmp_path
+):
+    queries = {"pairs": TWO_STAGES["pairs"]}
+    write_streams(tmp_path, files=4)
+    expected, found = (compiled(tmp_path, queries, out) for out in ("expected", "found"))
+    run_embedded(expected)
+    broken = tmp_path / "a" / "02.parquet"
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:4] + bytes(200) + whole[204:])  # the footer is whole, a page is not
+    with pytest.raises(InputError, match=r"02\.parquet"):
+        run_on_spark(found, tmp_path / "checkpoint")
+    assert len(commits(tmp_path / "found" / "pairs")) == 2
+
+    noted = sorted((tmp_path / "checkpoint" / "pairs" / "spark" / "commits").glob("[0-9]*"))
+    noted[-1].unlink()  # as if Spark had died after the sink's commit
+    published = sorted(p.name for p in (tmp_path / "found" / "pairs").iterdir())
+    broken.write_bytes(whole)
+    run_on_spark(found, tmp_path / "checkpoint")
+    assert set(published) <= {p.name for p in (tmp_path / "found" / "pairs").iterdir()}
+    assert net_changes(found, "pairs") == net_changes(expected, "pairs") != {}
+
+
+def test_a_script_that_was_changed_does_not_go_on_from_the_old_checkpoint(spark, tmp_path):
+    write_streams(tmp_path, files=1, rows=20)
+    query = {"q": "SELECT k FROM a [RANGE 5]"}
+    run_on_spark(compiled(tmp_path, query, "out"), tmp_path / "checkpoint")
+    query["q"] = "SELECT k FROM a [RANGE 6]"
+    with pytest.raises(StateError, match="query q does not belong to this script"):
+        run_on_spark(compiled(tmp_path, query, "out"), tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("format_", ["csv", "json"])
+def test_text_results_say_the_same_as_those_of_the_embedded_runner(spark, tmp_path, format_):
+    write_streams(tmp_path, files=2, rows=100)
+    queries = {"q": "ISTREAM(SELECT DISTINCT k, v FROM a [RANGE 9])"}
+    expected, found = (compiled(tmp_path, queries, out, format_) for out in ("expected", "found"))
+    run_embedded(expected)
+    run_on_spark(found, tmp_path / "checkpoint")
+    assert net_changes(found, "q") == net_changes(expected, "q") != {}
+
+
+def test_rows_that_cannot_be_used_are_counted_and_kept_as_the_embedded_runner_does(spark, tmp_path):
+    write_streams(tmp_path, files=1, rows=20)
+    table = pa.table({"ts": ["90", "x", "1", "95"], "k": ["1", "2", "3", "y"], "v": ["1"] * 4})
+    pq.write_table(table, tmp_path / "a" / "99.parquet")
+    catalogs = [compiled(tmp_path, {"q": "SELECT k FROM a [RANGE 5]"}, o) for o in ("e", "f")]
+    (one,) = run_embedded(catalogs[0], tmp_path / "qe").queries
+    (two,) = run_on_spark(catalogs[1], tmp_path / "checkpoint", quarantine=tmp_path / "qf").queries
+    assert (two.quarantined, two.late, two.rows_in) == (one.quarantined, one.late, one.rows_in)
+    assert two.quarantined > two.late > 0
+    lines = [[len(p.read_text().splitlines()) for p in (tmp_path / q).rglob("*.jsonl")]
+             for q in ("qe", "qf")]  # fmt: skip
+    assert lines[0] == lines[1] == [two.quarantined]
+
+
+def test_the_console_shows_changes_as_a_plain_table(spark, tmp_path, capsys):
+    write_streams(tmp_path, files=1, rows=40)
+    catalog = compiled(tmp_path, {"q": "SELECT k, v FROM a [RANGE 5]"}, "out", "console")
+    (report,) = run_on_spark(catalog, tmp_path / "checkpoint").queries
+    shown = capsys.readouterr().out
+    assert report.destination is None
+    assert shown.startswith("q\ninstant  change  k")
+    assert f"... and {report.rows_out - 20} more" in shown
