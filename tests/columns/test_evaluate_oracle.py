@@ -18,7 +18,7 @@ from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, render
 
-B, I, L, F, D = Type.BOOLEAN, Type.INT, Type.BIGINT, Type.FLOAT, Type.DOUBLE
+B, I, L, F, D = Type.BOOLEAN, Type.INT, Type.BIGINT, Type.FLOAT, Type.DOUBLE  # noqa: E741
 S, T, DATE, V = Type.STRING, Type.TIMESTAMP, Type.DATE, Type.INTERVAL
 
 COLUMNS = {
@@ -315,7 +315,7 @@ def division(e: Call) -> str:
     return f"({left} {'/' if e.type is D else '//'} NULLIF({right}, 0))"
 
 
-def untyped(e: Expression) -> str:  # noqa: PLR0911, PLR0912
+def untyped(e: Expression) -> str:
     if isinstance(e, Column):
         return e.name
     if isinstance(e, Literal):

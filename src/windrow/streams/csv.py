@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from windrow.core.errors import InputError
 from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.coerce import resolve
 from windrow.streams.enforce import enforce
@@ -56,7 +57,8 @@ def _read(
         return "skip"
 
     names = [str(i) for i in range(width)]
-    with pa.input_stream(str(path), compression="detect") as stream:
+    with pa.input_stream(str(path), compression="detect") as native:
+        stream = _Tail(native)
         try:
             reader = arrow_csv.open_csv(
                 stream,
@@ -81,7 +83,15 @@ def _read(
                 return  # a header and nothing else
             raise
         given = 0
-        for batch in reader:
+        for read in _until_straddling(reader, path):
+            batch = read
+            if stream.ended and _is_open(read, stream.tail):
+                lost = read.slice(read.num_rows - 1)
+                batch = read.slice(0, read.num_rows - 1)
+                number = int(_numbers(given, batch.num_rows + 1, [n for n, _ in invalid])[-1])
+                reason = "a quoted field does not end; it took in all lines to the end of the file"
+                text = _line(tuple(c[0].as_py() for c in lost.columns))
+                invalid.append((number, Rejected(number, reason, text)))
             numbers = _numbers(given, batch.num_rows, [n for n, _ in invalid])
             last = int(numbers[-1]) if len(numbers) else given
             refused = [r for n, r in invalid if n <= last]
@@ -92,6 +102,51 @@ def _read(
             nothing = pa.RecordBatch.from_arrays([pa.array([], pa.binary())] * width, names)
             refused = [r for _, r in invalid]
             yield _parsed(nothing, np.empty(0, np.int64), refused, declaration, places)
+
+
+class _Tail:
+    """A stream that remembers how it ended."""
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self.stream, self.tail, self.ended = stream, b"", False
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        block: bytes = self.stream.read(size)
+        self.ended = not block
+        self.tail = block or self.tail
+        return block
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _is_open(batch: pa.RecordBatch, tail: bytes) -> bool:
+    """Whether the last row's last field is a quoted one that the end of the file cut off.
+
+    Arrow takes what there is for the field, which can be many lines.
+    """
+    if batch.num_rows == 0:
+        return False
+    last = batch.column(batch.num_columns - 1)[batch.num_rows - 1].as_py()
+    return last is not None and b"\n" in last and not tail.rstrip(b"\r\n").endswith(b'"')
+
+
+def _until_straddling(reader: arrow_csv.CSVStreamingReader, path: Path) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    try:
+        for batch in reader:
+            yield batch
+            rows += batch.num_rows
+    except pa.ArrowInvalid as error:
+        if "straddl" not in str(error):
+            raise
+        raise InputError(
+            where=f"{path}, somewhere after row {rows}",
+            expected=f"rows of at most {BLOCK >> 20} MiB",
+            found="a longer one, so probably a quoted field that does not end",
+            remedy="close the quote",
+        ) from error
 
 
 def _numbers(after: int, count: int, invalid: list[int]) -> Int64s:

@@ -1,0 +1,145 @@
+"""What the evaluator promises beyond agreeing with DuckDB: errors, laziness, types, NULLs."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pytest
+
+from windrow.columns.evaluate import evaluate, selected
+from windrow.columns.parse import parse
+from windrow.columns.types import ARROW
+from windrow.core.errors import DataError
+from windrow.core.schema import Type
+from windrow.plan.expressions import Call, Column, Expression, Literal
+
+B, I, L, D = Type.BOOLEAN, Type.INT, Type.BIGINT, Type.DOUBLE  # noqa: E741
+S, T = Type.STRING, Type.TIMESTAMP
+
+
+def rows(**columns: pa.Array) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def number(value: int) -> Literal:
+    return Literal(value, I)
+
+
+A, TEXT = Column(0, "a", L), Column(0, "s", S)
+INTS = rows(a=pa.array([1, None, -7], pa.int64()))
+BIG = rows(a=pa.array([1, 2**62], pa.int64()))
+WORDS = rows(s=pa.array(["12", "x", None]))
+
+
+def values(expression: Expression, batch: pa.RecordBatch) -> list[object]:
+    return evaluate(expression, batch).to_pylist()
+
+
+def test_an_overflow_is_an_error_that_shows_the_expression():
+    with pytest.raises(DataError, match=r"a \* 4: expected a result that fits BIGINT"):
+        evaluate(Call("multiply", (A, number(4)), L), BIG)
+
+
+@pytest.mark.parametrize("function", ["negate", "abs"])
+def test_the_smallest_bigint_has_no_opposite(function):
+    with pytest.raises(DataError):
+        evaluate(Call(function, (A,), L), rows(a=pa.array([-(2**63)])))
+
+
+def test_integers_divide_towards_zero_and_by_zero_to_null():
+    assert values(Call("divide", (A, number(2)), L), INTS) == [0, None, -3]
+    assert values(Call("modulo", (A, number(2)), L), INTS) == [1, None, -1]
+    assert values(Call("divide", (A, number(0)), L), INTS) == [None] * 3
+    zero = Literal(0.0, D)
+    assert values(Call("divide", (A, zero), D), INTS) == [None] * 3
+
+
+def test_a_failed_cast_names_the_value_and_the_way_out():
+    with pytest.raises(DataError, match=r"CAST\(s AS INT\).*'x'.*TRY_CAST"):
+        evaluate(Call("cast", (TEXT,), I), WORDS)
+    assert values(Call("try_cast", (TEXT,), I), WORDS) == [12, None, None]
+
+
+def test_case_evaluates_a_cast_only_on_the_rows_that_take_it():
+    is_number = Call("ne", (TEXT, Literal("x", S)), B)
+    cast = Call("cast", (TEXT,), L)
+    assert values(Call("case", (is_number, cast, number(0)), L), WORDS) == [12, 0, 0]
+
+
+def test_case_without_a_matching_branch_takes_otherwise_also_on_no_rows():
+    never = Call("case", (Literal(None, B), Call("cast", (TEXT,), L), Literal(7, L)), L)
+    assert values(never, WORDS) == [7, 7, 7]
+    assert values(never, WORDS.slice(0, 0)) == []
+
+
+def test_coalesce_evaluates_a_cast_only_where_all_before_is_null():
+    batch = rows(s=pa.array(["x", "5"]), a=pa.array([1, None], pa.int64()))
+    lazy = Call("coalesce", (Column(1, "a", L), Call("cast", (TEXT,), L)), L)
+    assert values(lazy, batch) == [1, 5]
+
+
+def test_null_is_neither_true_nor_selected():
+    unknown = Call("gt", (A, number(0)), B)
+    assert selected(unknown, INTS).tolist() == [True, False, False]
+    assert selected(Call("not", (unknown,), B), INTS).tolist() == [False, False, True]
+
+
+def test_in_is_unknown_when_nothing_matches_and_a_member_is_null():
+    members = (A, number(1), Literal(None, I))
+    assert values(Call("in", members, B), INTS) == [True, None, None]
+
+
+def test_nan_equals_itself_and_is_above_infinity():
+    batch = rows(d=pa.array([math.nan, math.inf, None]))
+    column, nan = Column(0, "d", D), Literal(math.nan, D)
+    assert values(Call("eq", (column, nan), B), batch) == [True, False, None]
+    assert values(Call("lt", (column, nan), B), batch) == [False, True, None]
+
+
+def test_bigints_beyond_two_to_the_53_compare_with_doubles():
+    batch = rows(a=pa.array([2**53 + 1]))
+    assert values(Call("gt", (A, Literal(1.5, D)), B), batch) == [True]
+
+
+@pytest.mark.parametrize("kind", [k for k in Type if k is not Type.INTERVAL])
+def test_a_literal_is_repeated_in_its_own_type(kind):
+    found = evaluate(Literal(None, kind), INTS)
+    assert (found.type, found.to_pylist()) == (ARROW[kind], [None] * 3)
+
+
+def test_like_takes_an_escaped_wild_card_literally_and_a_newline_as_any_character():
+    batch = rows(s=pa.array(["a%", "ab", "a\nb"]))
+    assert values(Call("like", (TEXT, Literal("a\\%", S)), B), batch) == [True, False, False]
+    assert values(Call("like", (TEXT, Literal("a_b", S)), B), batch) == [False, False, True]
+
+
+def test_replacing_an_empty_text_changes_nothing():
+    call = Call("replace", (TEXT, Literal("", S), Literal("y", S)), S)
+    assert values(call, WORDS) == ["12", "x", None]
+
+
+def test_an_unknown_unit_of_date_trunc_is_named():
+    batch = rows(t=pa.array([0], pa.timestamp("us")))
+    with pytest.raises(DataError, match="'fortnight'"):
+        evaluate(Call("date_trunc", (Literal("fortnight", S), Column(0, "t", T)), T), batch)
+
+
+TIMES = {
+    "2020-01-02T03:04:05": 1577934245000000,
+    "2020-01-02 03:04:05.5": 1577934245500000,
+    "2020-01-02T03:04:05Z": 1577934245000000,
+    "2020-01-02T05:04:05+02:00": 1577934245000000,
+    "2020-01-02T01:34:05-0130": 1577934245000000,
+    "2020-01-02T03:04:05.123456789Z": 1577934245123456,
+    " 2020-01-02 ": 1577923200000000,
+    "1577934245": None,
+    "2020-02-30": None,
+    "": None,
+}
+
+
+def test_a_text_is_read_the_same_alone_and_among_others():
+    together = parse(pa.array(list(TIMES)), T).cast(pa.int64()).to_pylist()
+    alone = [parse(pa.array([t]), T).cast(pa.int64())[0].as_py() for t in TIMES]
+    assert together == alone == list(TIMES.values())

@@ -1,0 +1,71 @@
+"""Refused rows are kept with reason and text, once, and whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from windrow.streams.parsed import Rejected
+from windrow.streams.quarantine import Quarantine
+
+ROWS = [Rejected(3, "bad", "a,é"), Rejected(9, "late", "two\nlines")]
+
+
+def records(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_each_refused_row_is_one_line_with_its_origin(tmp_path):
+    quarantine, file = Quarantine(tmp_path), Path("data/a.csv")
+    assert quarantine.write("flows", file, ROWS) == 2
+    first, second = records(quarantine.path_of("flows", file))
+    assert first == {
+        "stream": "flows",
+        "file": "data/a.csv",
+        "row": 3,
+        "reason": "bad",
+        "text": "a,é",
+    }
+    assert (second["row"], second["text"]) == (9, "two\nlines")
+
+
+def test_reading_a_file_again_replaces_its_quarantine_by_the_same(tmp_path):
+    quarantine, file = Quarantine(tmp_path), Path("a.csv")
+    quarantine.write("s", file, ROWS)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*.jsonl")}
+    Quarantine(tmp_path).write("s", file, ROWS)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*.jsonl")} == before
+    quarantine.write("s", file, [])
+    assert list(tmp_path.rglob("*.jsonl")) == []
+
+
+def test_files_of_one_name_in_two_directories_do_not_share_a_quarantine(tmp_path):
+    quarantine = Quarantine(tmp_path)
+    assert quarantine.path_of("s", Path("x/a.csv")) != quarantine.path_of("s", Path("y/a.csv"))
+
+
+def break_off(quarantine: Quarantine, file: Path) -> None:
+    with quarantine.page("s", file) as page:
+        page.add(ROWS)
+        raise RuntimeError
+
+
+def test_a_page_that_is_not_finished_leaves_what_was_there(tmp_path):
+    quarantine, file = Quarantine(tmp_path), Path("a.csv")
+    quarantine.write("s", file, ROWS[:1])
+    with pytest.raises(RuntimeError):
+        break_off(quarantine, file)
+    assert len(records(quarantine.path_of("s", file))) == 1
+    assert [p.suffix for p in tmp_path.rglob("*") if p.is_file()] == [".jsonl"]
+
+
+def test_pushed_rows_are_numbered_and_names_stay_inside_the_directory(tmp_path):
+    quarantine = Quarantine(tmp_path / "q")
+    assert quarantine.push("../s", []) == 0
+    assert quarantine.push("../s", ROWS) == 2
+    assert Quarantine(tmp_path / "q").push("../s", ROWS[:1]) == 1
+    found = sorted(p.name for p in (tmp_path / "q").rglob("*.jsonl"))
+    assert found == ["push-00001.jsonl", "push-00002.jsonl"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "q"]
