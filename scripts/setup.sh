@@ -40,3 +40,6 @@ say "installing the pinned packages into $venv (one to five minutes the first ti
   --constraint constraints.txt --editable '.[dev]' ||
   fail "pip could not install the packages of constraints.txt; its words are above." \
     "It needs a package index: check the network, or set PIP_INDEX_URL, and try again."
+
+say "compiling kernels"
+"$venv/bin/python" -c 'import windrow.engine.runner'

@@ -77,28 +77,30 @@ def _run(
     on_progress: Callable[[Progress], None],
     stop: threading.Event,
 ) -> Report:
-    if settings.runner is RunnerName.SPARK:
-        from windrow.spark import runner as spark  # noqa: PLC0415 - only who asks pays for it
+    # Imported late: `windrow explain` needs neither. The first import on a machine compiles the
+    # kernels, for some seconds; done here, Spark's workers find them compiled.
+    from windrow.engine import runner as embedded  # noqa: PLC0415
 
-        return spark.run(
+    if settings.runner is RunnerName.EMBEDDED:
+        return embedded.run(
             catalog,
             once=settings.once,
             checkpoint=settings.checkpoint,
             quarantine=settings.quarantine,
             on_progress=on_progress,
             stop=stop,
-            master=master,
-            verbose=settings.verbose,
         )
-    from windrow.engine import runner as embedded  # noqa: PLC0415 - compiles kernels on import
+    from windrow.spark import runner as spark  # noqa: PLC0415
 
-    return embedded.run(
+    return spark.run(
         catalog,
         once=settings.once,
         checkpoint=settings.checkpoint,
         quarantine=settings.quarantine,
         on_progress=on_progress,
         stop=stop,
+        master=master,
+        verbose=settings.verbose,
     )
 
 
