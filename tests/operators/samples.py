@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
+from windrow.core.time import FOREVER
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.nodes import Node
 from windrow.plan.program import compile_script
@@ -13,6 +14,8 @@ from windrow.plan.program import compile_script
 STREAMS = """
 CREATE STREAM s (ts BIGINT, k INT, a BIGINT, x DOUBLE, n STRING);
 CREATE STREAM r (ts BIGINT, k INT, b BIGINT, m STRING);
+CREATE RELATION rel (k INT, w INT);
+CREATE NRR nrr (k INT, w INT);
 CREATE VIEW counts AS SELECT k, COUNT(*) AS c FROM s [RANGE 5 SECONDS] GROUP BY k;
 CREATE VIEW last AS SELECT k, b FROM r [ROWS 7];
 """
@@ -64,6 +67,18 @@ QUERIES = {
     "WHERE k NOT IN (SELECT k FROM r [RANGE 4 SECONDS] WHERE k IS NOT NULL)",
     "having": "SELECT n, SUM(a) FROM s [RANGE 9 SECONDS] GROUP BY n HAVING COUNT(*) > 2",
     "group_of_groups": "SELECT c, COUNT(*) FROM counts GROUP BY c",
+    "top": "SELECT TOP 3 k, c FROM counts ORDER BY c DESC",
+    "top_strings": "SELECT n, a FROM s [RANGE 5 SECONDS] ORDER BY n DESC, a LIMIT 2",
+    "wstream_rows": "SELECT WSTREAM(s.k, a, b)[ROWS 6] FROM s [RANGE 6 SECONDS], "
+    "r [RANGE 4 SECONDS] WHERE s.k = r.k",
+    "wstream_range": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "relation": "SELECT * FROM rel WHERE w > 2",
+    "join_relation": "SELECT s.k, a, w FROM s [RANGE 5 SECONDS], rel WHERE s.k = rel.k AND w > 1",
+    "join_nrr": "SELECT s.k, a, w FROM s [RANGE 5 SECONDS], nrr WHERE s.k = nrr.k",
+    "join_nrr_left": "SELECT s.k, a, w FROM nrr, s [NOW] WHERE s.k = nrr.k AND w <> a",
+    "istream_restore": "SELECT ISTREAM-RESTORE(s.k, a, b) FROM s [RANGE 6 SECONDS SLIDE 4 SECONDS], "
+    "r [RANGE 4 SECONDS SLIDE 4 SECONDS] WHERE s.k = r.k",
+    "rstream_restore": "SELECT RSTREAM-RESTORE(k, a) FROM s [RANGE 3 SECONDS SLIDE 5 SECONDS]",
     "istream": "ISTREAM(SELECT DISTINCT k FROM s [RANGE 4 SECONDS])",
     "dstream": "DSTREAM(SELECT k, COUNT(*) FROM s [RANGE 4 SECONDS] GROUP BY k)",
     "rstream": "RSTREAM(SELECT k, a FROM s [RANGE 3 SECONDS])",
@@ -107,7 +122,30 @@ def random_input(seed: int, rows: int = 160) -> dict[str, Delta]:
         ["ts", "k", "b", "m"],
     )
     inputs["r"] = Delta.insertions(ts, batch)
+    inputs["rel"], inputs["nrr"] = updates(rng, rows), updates(rng, rows)
     return inputs
+
+
+def updates(rng: np.random.Generator, rows: int) -> Delta:
+    """Rows of a relation that come and go; each deletion meets a row that came earlier."""
+    held: list[tuple[int, int]] = []
+    found: list[tuple[int, int, int, int]] = []
+    now = 0
+    for _ in range(rows):
+        now += int(rng.choice([0, 1, 2]))
+        old = [row for row in held if all(f[:1] + f[2:] != (now, *row) for f in found)]
+        if old and rng.random() < 0.4:
+            row = old[int(rng.integers(len(old)))]
+            held.remove(row)
+            found.append((now, -1, *row))
+        else:
+            row = (int(rng.integers(0, 5)), int(rng.integers(0, 6)))
+            if (now, -1, *row) not in found:
+                held.append(row)
+                found.append((now, 1, *row))
+    ts, sign, k, w = (np.array(c) for c in zip(*found, strict=True))
+    batch = pa.RecordBatch.from_arrays([pa.array(k, pa.int32()), pa.array(w, pa.int32())], ["k", "w"])
+    return Delta(ts, np.full(len(ts), FOREVER), sign.astype(np.int8), batch)
 
 
 def between(inputs: dict[str, Delta], after: int, until: int) -> dict[str, Delta]:

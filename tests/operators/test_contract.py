@@ -91,7 +91,7 @@ def test_an_empty_interval_is_fine_and_types_are_as_declared(name: str) -> None:
         delta = pipeline.process({}, now)
         assert len(delta) == 0
         assert delta.rows.schema.types == arrow_schema(plan.schema).types
-    filled = pipeline.process(between(random_input(7), 50, 90), 90)
+    filled = Pipeline(plan, changes=True).process(between(random_input(7), -1, 90), 90)
     assert filled.rows.schema.types == arrow_schema(plan.schema).types
 
 

@@ -264,5 +264,3 @@ class Interner:
         self._restart()
         remap[live] = self.codes(columns, len(live))
         return remap
-
-

@@ -15,17 +15,22 @@ from windrow.operators.aggregates.quantiles import Quantile
 from windrow.operators.aggregates.sums import Sum
 from windrow.operators.aggregates.variance import Variance
 from windrow.operators.base import Operator
+from windrow.operators.canonical import InOrder
 from windrow.operators.changelog import Changelog
 from windrow.operators.difference import BagDifference
 from windrow.operators.distinct import DistinctAuxiliary
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
 from windrow.operators.negation import Unmatched
+from windrow.operators.nrr_join import NonRetroactiveJoin
+from windrow.operators.output_window import OutputWindow as OutputRows
 from windrow.operators.partition_window import PartitionWindow
+from windrow.operators.restore import RestoredInsertions, RestoredRelation
 from windrow.operators.rows_window import RowsWindow as LastRows
 from windrow.operators.rstream import RelationStream
 from windrow.operators.snap import Snap
 from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow
+from windrow.operators.top_k import FirstK
 from windrow.plan.expressions import Column, Expression
 from windrow.plan.nodes import (
     Aggregate,
@@ -37,14 +42,18 @@ from windrow.plan.nodes import (
     Negation,
     NegationForm,
     Node,
+    OutputWindow,
     Projection,
     Selection,
     StreamKind,
+    TopK,
     ToStream,
     Union,
     Window,
+    arrives_in_order,
+    is_nrr,
 )
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow
+from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, WindowSpec
 
 SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
 
@@ -60,7 +69,7 @@ def operator_for(node: Node) -> Operator:  # noqa: PLR0911 - one line per kind o
         case Union():
             return Merge(schema)
         case Window():
-            return _window(node, schema)
+            return _window(node.spec, node.input, schema)
         case Join():
             return _join(node, schema)
         case Negation():
@@ -73,6 +82,14 @@ def operator_for(node: Node) -> Operator:  # noqa: PLR0911 - one line per kind o
             return Snap(schema, node.period)
         case AppendOnly():
             return Append()
+        case TopK():
+            return FirstK(schema, node.input.pattern, node.keys, node.count)
+        case OutputWindow():
+            return OutputRows(_window(node.spec, node.input, schema))
+        case ToStream(kind=StreamKind.ISTREAM_RESTORE):
+            return RestoredInsertions(schema, node.input.pattern, node.every)
+        case ToStream(kind=StreamKind.RSTREAM_RESTORE):
+            return RestoredRelation(schema, node.input.pattern, node.every)
         case ToStream(kind=StreamKind.RSTREAM):
             return RelationStream(schema, node.input.pattern, node.every)
         case ToStream(kind=kind) if kind in SIGNS:
@@ -86,8 +103,8 @@ def changes_of(node: Node) -> Changelog:
     return Changelog(arrow_schema(node.schema), node.pattern, (1, -1))
 
 
-def _window(node: Window, schema: pa.Schema) -> Operator:
-    match node.spec:
+def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
+    match spec:
         case RangeWindow(length=length, slide=None):
             return TimeWindow(length)
         case RangeWindow(length=length, slide=slide) if slide is not None:
@@ -95,13 +112,19 @@ def _window(node: Window, schema: pa.Schema) -> Operator:
         case NowWindow():
             return TimeWindow(1)
         case RowsWindow(count=count, partition_by=keys):
-            return PartitionWindow(schema, keys, count) if keys else LastRows(schema, count)
+            window = PartitionWindow(schema, keys, count) if keys else LastRows(schema, count)
+            return window if arrives_in_order(source) else InOrder(window)
         case _:
             return Append()
 
 
 def _join(node: Join, schema: pa.Schema) -> Operator:
     kinds = [ARROW[k.type] for k in node.left_keys]
+    for number, side in enumerate((node.left, node.right)):
+        if is_nrr(side):
+            keys = (node.left_keys, node.right_keys)
+            relation = arrow_schema(side.schema)
+            return NonRetroactiveJoin(number, relation, keys, kinds, node.residual, schema)
     return WindowJoin(
         schemas=(arrow_schema(node.left.schema), arrow_schema(node.right.schema)),
         patterns=(node.left.pattern, node.right.pattern),
@@ -171,5 +194,3 @@ def _distinct(node: DuplicateElimination, schema: pa.Schema) -> Operator:
         return DistinctAuxiliary(schema)
     keys = [Column(i, f.name, f.type) for i, f in enumerate(node.schema)]
     return GroupedAggregation(keys, [], [], pattern, _stored(list(keys)), schema)
-
-

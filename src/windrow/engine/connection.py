@@ -170,5 +170,3 @@ def instant(to: int | datetime | np.datetime64 | str) -> int:
 
 def _understands(clock: Clock, to: object) -> bool:
     return clock is Clock.TIMESTAMP or isinstance(to, int | np.integer)
-
-

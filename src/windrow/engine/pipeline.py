@@ -14,7 +14,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.engine.build import changes_of, operator_for
 from windrow.operators.base import Operator, Saved, below
-from windrow.plan.nodes import Node, StageInput, StreamScan
+from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
 
 
 class _Stage:
@@ -23,7 +23,7 @@ class _Stage:
     def __init__(self, node: Node) -> None:
         self.node, self.schema = node, arrow_schema(node.schema)
         self.feeds = [_Stage(child) for child in node.inputs]
-        leaf = isinstance(node, StreamScan | StageInput)
+        leaf = isinstance(node, StreamScan | RelationScan | StageInput)
         self.operator: Operator | None = None if leaf else operator_for(node)
 
     def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
+from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.snap import surplus
 from windrow.operators.state.buffer import StateBuffer
 
 

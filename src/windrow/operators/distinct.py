@@ -58,7 +58,10 @@ class DistinctAuxiliary:
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.values = Interner(schema.types)
-        self.standing, self.spare = np.full(64, BEGINNING, np.int64), np.full(64, BEGINNING, np.int64)
+        self.standing, self.spare = (
+            np.full(64, BEGINNING, np.int64),
+            np.full(64, BEGINNING, np.int64),
+        )
         self.calendar = Calendar()
         self.log, self.dirty = UpsertLog(), [np.empty(0, np.int64)]
         self.crowded = 4096

@@ -243,7 +243,9 @@ def differ(columns: Sequence[pa.Array], old: Int64s, new: Int64s) -> npt.NDArray
         a, b = column.take(pa.array(old)), column.take(pa.array(new))
         different = pc.fill_null(pc.not_equal(a, b), False).to_numpy(zero_copy_only=False).copy()
         if pa.types.is_floating(column.type):
-            nans = [pc.fill_null(pc.is_nan(x), False).to_numpy(zero_copy_only=False) for x in (a, b)]
+            nans = [
+                pc.fill_null(pc.is_nan(x), False).to_numpy(zero_copy_only=False) for x in (a, b)
+            ]
             different &= ~(nans[0] & nans[1])
         if column.null_count:
             nulls = [x.is_null().to_numpy(zero_copy_only=False) for x in (a, b)]

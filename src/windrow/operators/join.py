@@ -11,7 +11,8 @@ interval, and a pair lives where both do: it comes at ``max(TS)`` and ends at ``
     all left  x new right         found by probing after the new left ones are,
 each pair once, whatever the order of arrival inside the interval. A pair whose end is earlier
 than its own expiry ``min(EXP)`` was cut short by a negative tuple and is withdrawn then. The
-same holds for pairs of old tuples of which one was withdrawn in the interval.
+same holds for pairs of old tuples of which one was withdrawn in the interval; where both were,
+the left one's probe finds the pair.
 
 With no keys all tuples have one code, and this is a nested-loops join over the live windows.
 
@@ -32,7 +33,7 @@ from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate, selected
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import boolean, grid, grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
@@ -53,18 +54,16 @@ def _link(codes, at, base, heads, life):  # type: ignore[no-untyped-def]
         heads[code] = at[i]
 
 
-@kernel(
-    int64, ints, ints, grid, int64, ints, grid, int64, int64, int64, int64, *[ints_out] * 5
-)
+@kernel(int64, ints, ints, grid, int64, ints, grid, int64, int64, boolean, *[ints_out] * 5)
 def _probe(  # type: ignore[no-untyped-def]
-    at, codes, life, base, heads, other_life, other_base, stop, since, whole,
+    at, codes, life, base, heads, other_life, other_base, since, whole,
     mine, theirs, starts, ends, expiries,
 ):  # fmt: skip
     """Pairs of the positions ``at`` with the other side's chains, and the lives of the pairs.
 
-    ``stop`` is the first position of the other side that is not asked for; only pairs that end
-    after ``since`` are; with ``whole`` those partners are left out that were withdrawn. The
-    answer is how many pairs there are; those that do not fit are counted but not written.
+    Only pairs that end after ``since`` count; with ``whole`` those partners are left out that
+    were withdrawn. The answer is how many pairs there are; those that do not fit are counted but
+    not written.
     """
     count, room = 0, len(mine)
     for i in range(len(at)):
@@ -74,7 +73,7 @@ def _probe(  # type: ignore[no-untyped-def]
         while p >= other_base:
             partner = p - other_base
             start, finish = max(ts, other_life[partner, TS]), min(end, other_life[partner, END])
-            if start < finish and finish > since and p < stop:
+            if start < finish and finish > since:
                 if not whole or other_life[partner, END] == other_life[partner, EXP]:
                     if count < room:
                         mine[count] = at[i]
@@ -90,7 +89,9 @@ def _probe(  # type: ignore[no-untyped-def]
 class Side:
     """One input's live tuples, their key codes and the chains over them."""
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern, keys: Sequence[Expression]) -> None:
+    def __init__(
+        self, schema: pa.Schema, pattern: UpdatePattern, keys: Sequence[Expression]
+    ) -> None:
         self.buffer, self.keys = StateBuffer(schema, pattern), tuple(keys)
         self.codes = Growable(np.int64)
         self.heads = np.full(64, -1, np.int64)
@@ -195,48 +196,42 @@ class WindowJoin:
         left, right = self.left, self.right
         new_left, gone_left = left.add(inputs[0], self.interner)
         new_right, gone_right = right.add(inputs[1], self.interner)
-        old_left, old_right = left.buffer.next - len(new_left), right.buffer.next - len(new_right)
         for side in (left, right):
             side.heads = grown(side.heads, len(self.interner), -1)
 
+        # Until the new ones are linked, chains lead to old tuples only.
+        cut = [
+            self._probe(gone_left, left, right),
+            self._probe(gone_right, right, left, whole=True),
+        ]
         fresh = [self._probe(new_left, left, right)]
         left.link(new_left, len(self.interner))
         fresh.append(self._probe(new_right, right, left))
-        cut = []
-        if len(gone_left):  # pairs of old tuples; the right ones that went too are counted here
-            cut.append(self._probe(gone_left, left, right, stop=old_right))
-        if len(gone_right):
-            cut.append(self._probe(gone_right, right, left, stop=old_left, whole=True))
         right.link(new_right, len(self.interner))
 
         answer = self._emit(fresh, cut)
         self._forget(now)
         return answer
 
-    def _probe(
-        self, at: Int64s, side: Side, other: Side, stop: int = 2**62, whole: bool = False
-    ) -> _Pairs:
+    def _probe(self, at: Int64s, side: Side, other: Side, whole: bool = False) -> _Pairs:
         if not len(at) or not len(other.buffer.life):
             return _Pairs.none()
         step = len(at)
         if not self.kinds:
             step = max(1, PAIRS_AT_A_TIME // len(other.buffer.life))
         parts = [
-            self._probe_some(at[i : i + step], side, other, stop, whole)
-            for i in range(0, len(at), step)
+            self._probe_some(at[i : i + step], side, other, whole) for i in range(0, len(at), step)
         ]
         return parts[0] if len(parts) == 1 else _Pairs.joined(parts)
 
-    def _probe_some(
-        self, at: Int64s, side: Side, other: Side, stop: int, whole: bool
-    ) -> _Pairs:
+    def _probe_some(self, at: Int64s, side: Side, other: Side, whole: bool) -> _Pairs:
         life, theirs = side.buffer.life, other.buffer.life
         room = 2 * len(at) + 64
         while True:
             out = [np.empty(room, np.int64) for _ in range(5)]
             count = _probe(
                 at, side.codes.view, life.view, life.base,
-                other.heads, theirs.view, theirs.base, stop, self.now, whole, *out,
+                other.heads, theirs.view, theirs.base, self.now, whole, *out,
             )  # fmt: skip
             if count <= room:
                 mine, partners, *lives = (a[:count] for a in out)

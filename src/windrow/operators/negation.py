@@ -140,7 +140,9 @@ class _Counts:
         after = events.running(events.sign.astype(np.int64), before)
         last = events.code[events.last]
         self.counts[last] = after
-        earlier = np.where(events.opening, before[events.group_of], np.concatenate([[0], after[:-1]]))
+        earlier = np.where(
+            events.opening, before[events.group_of], np.concatenate([[0], after[:-1]])
+        )
         flipped = np.flatnonzero((earlier == 0) != (after == 0))
         value, instant = last[flipped], events.time[events.last][flipped]
         first = np.searchsorted(value, np.arange(size), side="left")
@@ -154,7 +156,13 @@ class Flips:
     def __init__(
         self, was_open: Bools, first: Int64s, stop: Int64s, at: Int64s, values: Int64s
     ) -> None:
-        self.was_open, self.first, self.stop, self.at, self.values = was_open, first, stop, at, values
+        self.was_open, self.first, self.stop, self.at, self.values = (
+            was_open,
+            first,
+            stop,
+            at,
+            values,
+        )
 
 
 class Unmatched:

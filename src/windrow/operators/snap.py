@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.delta import Delta, concat
+from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
+from windrow.columns.netting import surplus
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
+from windrow.operators.state.waiting import Waiting
 
 Int64s = npt.NDArray[np.int64]
 
@@ -38,8 +40,7 @@ class Snap:
 
     def __init__(self, schema: pa.Schema, period: int, length: int | None = None) -> None:
         self.schema, self.period, self.length = schema, period, length
-        self.waiting = Delta.empty(schema)
-        self._saved = self.waiting
+        self.waiting = Waiting(schema)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -47,8 +48,7 @@ class Snap:
         snapped = Delta(
             round_up(delta.ts, self.period), round_up(exp, self.period), delta.sign, delta.rows
         )
-        ready, self.waiting = concat([self.waiting, snapped], self.schema).split(now)
-        return self._without_empty_lives(ready)
+        return self._without_empty_lives(self.waiting.pass_on(snapped, now))
 
     def _without_empty_lives(self, delta: Delta) -> Delta:
         negative = delta.sign < 0
@@ -60,37 +60,7 @@ class Snap:
         return delta.filter((delta.ts < delta.exp) | (delta.sign < 0))
 
     def save(self) -> Saved:
-        saved = Saved(meta={"waiting": len(self.waiting)})
-        if self.waiting is not self._saved:
-            if len(self.waiting):
-                saved.put["waiting"] = self.waiting.to_batch()
-            elif len(self._saved):
-                saved.drop.append("waiting")
-            self._saved = self.waiting
-        return saved
+        return self.waiting.save()
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
-        if meta["waiting"]:
-            self.waiting = Delta.from_batch(segments["waiting"], self.schema)
-        self._saved = self.waiting
-
-
-def surplus(codes: Int64s, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-    """Which signed rows are left when equal codes of opposite sign have cancelled.
-
-    >>> surplus(np.array([7, 7, 8, 7]), np.array([1, -1, -1, 1], np.int8)).tolist()
-    [False, False, True, True]
-    """
-    order = np.lexsort((np.arange(len(codes)), sign, codes))
-    code, signs = codes[order], sign[order]
-    first = np.concatenate([[True], code[1:] != code[:-1]]) if len(code) else np.empty(0, np.bool_)
-    group = np.cumsum(first) - 1
-    minus = np.bincount(group, signs < 0).astype(np.int64)
-    plus = np.bincount(group, signs > 0).astype(np.int64)
-    cancelled = np.minimum(minus, plus)[group]
-    starts = np.flatnonzero(first)
-    rank = np.arange(len(code)) - starts[group]
-    rank = np.where(signs > 0, rank - minus[group], rank)
-    kept = np.empty(len(codes), np.bool_)
-    kept[order] = rank >= cancelled
-    return kept
+        self.waiting.load(segments, meta)

@@ -34,13 +34,21 @@ class StreamDeclaration:
 
 @dataclass(frozen=True)
 class RelationDeclaration:
-    """CREATE RELATION, or CREATE NRR (``retroactive`` is False)."""
+    """CREATE RELATION, or CREATE NRR (``retroactive`` is False).
+
+    ``key`` are the indexes of its PRIMARY KEY columns; without one the whole row is the key.
+    """
 
     name: str
     schema: Schema
     retroactive: bool
     source: FileSource | None = None
     span: Span | None = field(default=None, compare=False)
+    primary_key: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        return self.primary_key or tuple(range(len(self.schema)))
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,10 @@ class Catalog:
     @property
     def streams(self) -> tuple[StreamDeclaration, ...]:
         return tuple(d for d in self.declarations.values() if isinstance(d, StreamDeclaration))
+
+    @property
+    def relations(self) -> tuple[RelationDeclaration, ...]:
+        return tuple(d for d in self.declarations.values() if isinstance(d, RelationDeclaration))
 
     @property
     def queries(self) -> tuple[QueryDeclaration, ...]:

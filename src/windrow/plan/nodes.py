@@ -206,7 +206,7 @@ class Join(Node):
     @cached_property
     def pattern(self) -> UpdatePattern:
         for node, other in ((self.left, self.right), (self.right, self.left)):
-            if isinstance(node, RelationScan) and not node.retroactive:
+            if is_nrr(node):
                 return other.pattern
         worst = max(self.left.pattern, self.right.pattern)
         return WEAK if worst is WEAKEST else worst
@@ -382,6 +382,22 @@ class OutputWindow(Unary):
     @property
     def lifetime(self) -> WindowSpec | None:
         return None if isinstance(self.spec, RowsWindow) else self.spec
+
+
+def is_nrr(node: Node) -> bool:
+    """Whether the node is an NRR, perhaps filtered or with columns left out."""
+    while isinstance(node, Selection | Projection):
+        node = node.input
+    return isinstance(node, RelationScan) and not node.retroactive
+
+
+def arrives_in_order(node: Node) -> bool:
+    """Whether tuples of one instant stand in the order in which a base stream brought them."""
+    while isinstance(node, Selection | Projection):
+        node = node.input
+    if isinstance(node, Union):
+        return all(arrives_in_order(branch) for branch in node.branches)
+    return isinstance(node, StreamScan)
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -189,9 +189,7 @@ class Quantile:
         if none.all():
             return pa.nulls(len(low), pa.float64())
         some = int(low.max())
-        a, b = (
-            numbers(values(np.where(none, some, at))).astype(np.float64) for at in (low, high)
-        )
+        a, b = (numbers(values(np.where(none, some, at))).astype(np.float64) for at in (low, high))
         with np.errstate(invalid="ignore"):
             between = np.where((a == b) | (share == 0), a, a + (b - a) * share)
         return pa.array(between, mask=none)

@@ -34,7 +34,11 @@ def _withdraw(codes, at, heads, links, base, life, found):  # type: ignore[no-un
         p = heads[codes[i]]
         while p >= base:
             row = p - base
-            if life[row, TS] < at[i] and life[row, END] == life[row, EXP] and at[i] < life[row, EXP]:
+            if (
+                life[row, TS] < at[i]
+                and life[row, END] == life[row, EXP]
+                and at[i] < life[row, EXP]
+            ):
                 break
             p = links[row]
         if p < base:

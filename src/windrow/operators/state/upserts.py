@@ -31,9 +31,7 @@ class UpsertLog:
         """Codes have changed or rows were forgotten: the next save writes the whole table."""
         self.stale = True
 
-    def save(
-        self, dirty: Int64s, total: int, dump: Callable[[Int64s], pa.RecordBatch]
-    ) -> Saved:
+    def save(self, dirty: Int64s, total: int, dump: Callable[[Int64s], pa.RecordBatch]) -> Saved:
         """Write the rows of the ``dirty`` codes, or of all ``total`` if that is due."""
         saved = Saved()
         if self.stale or self.size + len(dirty) > 2 * total + 4096:

@@ -1,0 +1,29 @@
+"""What is left of signed rows when equal ones of opposite sign have cancelled."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+
+
+def surplus(codes: Int64s, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    """Which signed rows are left when equal codes of opposite sign have cancelled.
+
+    >>> surplus(np.array([7, 7, 8, 7]), np.array([1, -1, -1, 1], np.int8)).tolist()
+    [False, False, True, True]
+    """
+    order = np.lexsort((np.arange(len(codes)), sign, codes))
+    code, signs = codes[order], sign[order]
+    first = np.concatenate([[True], code[1:] != code[:-1]]) if len(code) else np.empty(0, np.bool_)
+    group = np.cumsum(first) - 1
+    minus = np.bincount(group, signs < 0).astype(np.int64)
+    plus = np.bincount(group, signs > 0).astype(np.int64)
+    cancelled = np.minimum(minus, plus)[group]
+    starts = np.flatnonzero(first)
+    rank = np.arange(len(code)) - starts[group]
+    rank = np.where(signs > 0, rank - minus[group], rank)
+    kept = np.empty(len(codes), np.bool_)
+    kept[order] = rank >= cancelled
+    return kept

@@ -1,0 +1,46 @@
+"""Puts the tuples of each instant into an order of their own values.
+
+A count window over a derived stream needs an order among tuples of one instant, and how they
+come out of a join or a group-by depends on how time was cut. Tuples of a base stream keep the
+order in which they arrived; for derived ones the order of their values stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.delta import Delta
+from windrow.operators.base import Operator, Saved
+
+
+class InOrder:
+    """``window`` over its input, each instant's tuples sorted by their columns."""
+
+    def __init__(self, window: Operator) -> None:
+        self.window = window
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        return self.window.process([in_order(delta)], now)
+
+    def save(self) -> Saved:
+        return self.window.save()
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.window.load(segments, meta)
+
+
+def in_order(delta: Delta) -> Delta:
+    """The same rows by instant and then by value."""
+    if not len(delta) or not bool((delta.ts[1:] == delta.ts[:-1]).any()):
+        return delta
+    columns = [pa.array(delta.ts), *delta.rows.columns]
+    names = [str(i) for i in range(len(columns))]
+    table = pa.RecordBatch.from_arrays(columns, names)
+    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names])
+    return delta.take(order.to_numpy().astype(np.int64))

@@ -1,0 +1,109 @@
+"""Join with a non-retroactive relation: each tuple meets the relation as it was when it came.
+
+Updates of the relation reach only tuples that come at their instant or later (Golab 2006,
+3.3.1), so the tuples themselves are not kept: the state is the relation. A result lives as long
+as its tuple. Inside an interval the relation's rows keep their lives ``[TS, END)``, and a tuple
+meets those that live at its own instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, batch_of, take
+from windrow.columns.evaluate import evaluate, selected
+from windrow.columns.interner import Interner
+from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
+from windrow.core.patterns import UpdatePattern
+from windrow.operators.base import Saved, below
+from windrow.operators.join import Side
+from windrow.operators.state.index import END, LINK, TS, grown
+from windrow.plan.expressions import Expression
+
+Int64s = npt.NDArray[np.int64]
+
+
+@kernel(int64, ints, ints, ints, grid, int64, ints_out, ints_out)
+def _meet(codes, ts, heads, life, base, mine, theirs):  # type: ignore[no-untyped-def]
+    """Pairs of a tuple (by index) and a row (by position) that lives at the tuple's instant."""
+    count = 0
+    for i in range(len(codes)):
+        if codes[i] < 0:
+            continue
+        p = heads[codes[i]]
+        while p >= base:
+            if life[p - base, TS] <= ts[i] < life[p - base, END]:
+                if count < len(mine):
+                    mine[count] = i
+                    theirs[count] = p
+                count += 1
+            p = life[p - base, LINK]
+    return count
+
+
+class NonRetroactiveJoin:
+    """See the module. ``relation`` is the number (0 or 1) of the input that is the NRR."""
+
+    def __init__(
+        self,
+        relation: int,
+        relation_schema: pa.Schema,
+        keys: tuple[Sequence[Expression], Sequence[Expression]],
+        kinds: Sequence[pa.DataType],
+        residual: Expression | None,
+        schema: pa.Schema,
+    ) -> None:
+        self.relation, self.schema, self.residual = relation, schema, residual
+        self.kinds = tuple(kinds)
+        self.interner = Interner(self.kinds)
+        self.side = Side(relation_schema, UpdatePattern.STRICT, keys[relation])
+        self.keys = tuple(keys[1 - relation])
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        tuples, updates = inputs[1 - self.relation], inputs[self.relation]
+        new, _ = self.side.add(updates, self.interner)
+        self.side.link(new, len(self.interner))
+        answer = self._meet(tuples)
+        moved = self.side.forget(now)
+        if moved or len(self.interner) > 4 * len(self.side.codes) + 4096:
+            self.interner = Interner(self.kinds)
+            self.side.restart(self.interner)
+        return answer
+
+    def _meet(self, tuples: Delta) -> Delta:
+        if not len(tuples):
+            return Delta.empty(self.schema)
+        keys = [evaluate(k, tuples.rows) for k in self.keys]
+        codes = self.interner.codes(keys, len(tuples))
+        for key in keys:
+            if key.null_count:
+                codes[key.is_null().to_numpy(zero_copy_only=False)] = -1
+        self.side.heads = grown(self.side.heads, len(self.interner), -1)
+        life, room = self.side.buffer.life, 2 * len(tuples) + 64
+        while True:
+            out = [np.empty(room, np.int64) for _ in range(2)]
+            count = _meet(codes, tuples.ts, self.side.heads, life.view, life.base, *out)
+            if count <= room:
+                break
+            room = count
+        mine, theirs = (a[:count] for a in out)
+        parts = [take(tuples.rows, mine).columns, self.side.buffer.rows.take(theirs).columns]
+        if self.relation == 0:
+            parts.reverse()
+        rows = batch_of(parts[0] + parts[1], self.schema, count)
+        found = Delta(tuples.ts[mine], tuples.exp[mine], tuples.sign[mine], rows)
+        return found if self.residual is None else found.filter(selected(self.residual, rows))
+
+    def save(self) -> Saved:
+        saved = Saved()
+        saved.add("relation", self.side.buffer.save())
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.side.buffer.load(below("relation", segments), meta["relation"])
+        self.side.restart(self.interner)
