@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import windrow
 from tests.oracle.definition import expected
 from tests.oracle.expressions import COUNT_ALL, aggregate, column, compare
 from tests.oracle.queries import Item, Program, Select, Source, Stream
 from tests.oracle.running import Push, Step, rows_of, run
 from tests.oracle.windows import Arrival, Range, Rows, Unbounded, Window
+from windrow.core.errors import DataError
 
 K, V = column("k", "INT", "X"), column("v", "DOUBLE", "X")
 NAN, INF = math.nan, math.inf
@@ -178,3 +180,34 @@ def test_a_sum_forgets_a_huge_value_that_left_in_another_push() -> None:
     found = states(totals(stream, Range(3)), steps)
     assert found[3] == [(1.0, 0.5, 0.5, 1.0)]
     assert found[4] == [(1.0, 0.25, 0.25, 1.0)]
+
+
+LARGEST = 2**63 - 1
+
+
+@pytest.mark.xfail(strict=True, reason="a SUM close to the ends of BIGINT is taken for an overflow")
+@pytest.mark.parametrize(
+    "values", [[LARGEST], [-LARGEST - 1], [LARGEST, -5, 3], [LARGEST - 1, 1]], ids=str
+)
+def test_a_sum_that_fits_bigint_is_given(values: list[int]) -> None:
+    assert said_of("SUM", values) == [sum(values)]
+
+
+@pytest.mark.xfail(strict=True, reason="AVG refuses values whose sum would not fit BIGINT")
+def test_an_average_does_not_depend_on_its_sum_fitting_bigint() -> None:
+    assert said_of("AVG", [5 * 10**18, 5 * 10**18]) == [5e18]
+
+
+def test_a_sum_that_does_not_fit_bigint_is_an_error() -> None:
+    with pytest.raises(DataError, match="BIGINT"):
+        said_of("SUM", [LARGEST, LARGEST])
+
+
+def said_of(function: str, values: list[int]) -> list[Any]:
+    """What an aggregate of one instant's values is."""
+    with windrow.connect() as connection:
+        connection.execute("CREATE STREAM s (at_ BIGINT, v BIGINT) TIMESTAMP BY at_;")
+        (query,) = connection.execute(f"SELECT {function}(v) AS c FROM s [RANGE 3 SECONDS];")
+        connection.push("s", {"at_": [1] * len(values), "v": values})
+        connection.advance(to=2)
+        return query.answer()["c"].to_pylist()

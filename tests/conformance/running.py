@@ -36,7 +36,7 @@ def run(case: Case, connect: Connect, pieces: int = 3) -> Outcome:
         failure = f"needs {error.construct}, which is not executable ({error})"
     except WindrowError as error:
         failure = f"{type(error).__name__}: {error}"
-    except Exception as error:  # noqa: BLE001, RUF100  one broken case must not end the run
+    except Exception as error:  # one broken case must not end the run
         failure = f"unexpected {type(error).__name__}: {error}"
     return Outcome(case.name, failure)
 

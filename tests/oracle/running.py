@@ -22,7 +22,7 @@ SENT = {
     "STRING": pa.string(),
     "TIMESTAMP": pa.timestamp("us"),
 }
-EPOCH = datetime.datetime(2026, 3, 1)  # noqa: DTZ001  TIMESTAMP columns have no time zone
+EPOCH = datetime.datetime(2026, 3, 1)  # TIMESTAMP columns have no time zone
 
 
 @dataclass(frozen=True)
