@@ -124,3 +124,10 @@ def test_quarantined_rows_are_pointed_at():
     text = printed(report(pa.table({"k": [1]}), quarantined=4, late=3))
     assert "busy: 4 rows put aside in bad, 3 for being late" in text
     assert "put aside" not in printed(report(pa.table({"k": [1]})))
+
+
+def test_results_below_the_current_directory_are_named_from_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = pa.table({"k": [1]})
+    assert "20 changes in out/busy\n" in printed(report(answer, destination=tmp_path / "out/busy"))
+    assert "20 changes in /elsewhere\n" in printed(report(answer, destination=Path("/elsewhere")))

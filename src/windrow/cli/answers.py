@@ -28,7 +28,7 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
             console.print(f"... and {hidden:,} more")
     console.print()
     for query in report.queries:
-        place = f" in {query.destination}" if query.destination else ""
+        place = f" in {near(query.destination)}" if query.destination else ""
         rows, changes = counted(query.rows_in, "row"), counted(query.rows_out, "change")
         console.print(f"{query.name}: {rows} in, {changes}{place}")
         if query.quarantined:
@@ -37,6 +37,12 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
                 f"{query.late:,} for being late",
                 style="yellow",
             )
+
+
+def near(path: Path) -> Path:
+    """The path as seen from the current directory, if it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def counted(number: int, thing: str) -> str:
