@@ -17,6 +17,8 @@ CREATE STREAM r (ts BIGINT, k INT, b BIGINT, m STRING);
 CREATE RELATION rel (k INT, w INT);
 CREATE NRR nrr (k INT, w INT);
 CREATE VIEW counts AS SELECT k, COUNT(*) AS c FROM s [RANGE 5 SECONDS] GROUP BY k;
+CREATE VIEW pairs AS ISTREAM(
+  SELECT s.k, a, b FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] WHERE s.k = r.k);
 CREATE VIEW last AS SELECT k, b FROM r [ROWS 7];
 """
 
@@ -72,6 +74,7 @@ QUERIES = {
     "wstream_rows": "SELECT WSTREAM(s.k, a, b)[ROWS 6] FROM s [RANGE 6 SECONDS], "
     "r [RANGE 4 SECONDS] WHERE s.k = r.k",
     "wstream_range": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "rows_of_join": "SELECT * FROM pairs [ROWS 4]",
     "relation": "SELECT * FROM rel WHERE w > 2",
     "join_relation": "SELECT s.k, a, w FROM s [RANGE 5 SECONDS], rel WHERE s.k = rel.k AND w > 1",
     "join_nrr": "SELECT s.k, a, w FROM s [RANGE 5 SECONDS], nrr WHERE s.k = nrr.k",
