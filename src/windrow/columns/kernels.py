@@ -8,12 +8,10 @@ kernel only reads are declared read-only, which admits Arrow's own buffers witho
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba import types
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 int64, uint8, int8, boolean, float64, void = (
     types.int64,
@@ -36,13 +34,16 @@ floats = types.Array(float64, 1, "C", readonly=True)
 floats_out = types.Array(float64, 1, "C")
 
 
-def kernel(result: Any, *arguments: Any) -> Callable[[F], F]:
+Compiled = Callable[..., Any]
+
+
+def kernel(result: Any, *arguments: Any) -> Callable[[Compiled], Compiled]:
     """Compile for exactly these types."""
-    compiled: Callable[[F], F] = numba.njit(result(*arguments), cache=True)
-    return compiled
+    compiler: Callable[[Compiled], Compiled] = numba.njit(result(*arguments), cache=True)
+    return compiler
 
 
-def inlined(function: F) -> F:
+def inlined(function: Compiled) -> Compiled:
     """A helper that kernels call; compiled into them."""
-    helper: F = numba.njit(inline="always")(function)
+    helper: Compiled = numba.njit(inline="always")(function)
     return helper

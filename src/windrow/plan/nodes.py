@@ -213,6 +213,34 @@ class Join(Node):
 
 
 @dataclass(frozen=True)
+class MultiJoin(Node):
+    """A join of n windows on one common key, evaluated by one operator (Golab 2006, ch. 5).
+
+    ``keys[i]`` are the key expressions over ``branches[i]``; ``order`` is the global join order,
+    as indexes of branches: a new tuple of one branch probes the others in this order. Columns
+    stand in the order of ``branches``, whatever the join order.
+    """
+
+    branches: tuple[Node, ...]
+    keys: tuple[tuple[Expression, ...], ...]
+    order: tuple[int, ...]
+    residual: Expression | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.branches
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(tuple(f for branch in self.branches for f in branch.schema))
+
+    @cached_property
+    def pattern(self) -> UpdatePattern:
+        worst = max(branch.pattern for branch in self.branches)
+        return WEAK if worst is WEAKEST else worst
+
+
+@dataclass(frozen=True)
 class Aggregate:
     """One aggregate of a GROUP BY; ``argument`` is None for COUNT(*)."""
 
@@ -343,6 +371,19 @@ class AppendOnly(Unary):
         return None
 
 
+@dataclass(frozen=True)
+class NegativeTuples(Unary):
+    """Announces every expiry of its input by a negative tuple: the NT strategy (2.3.3)."""
+
+    @property
+    def pattern(self) -> UpdatePattern:  # type: ignore[override]
+        return MONOTONIC if self.input.pattern is MONOTONIC else STRICT
+
+    @property
+    def lifetime(self) -> WindowSpec | None:
+        return None
+
+
 class StreamKind(Enum):
     """Relation to stream."""
 
@@ -397,6 +438,8 @@ def arrives_in_order(node: Node) -> bool:
         node = node.input
     if isinstance(node, Union):
         return all(arrives_in_order(branch) for branch in node.branches)
+    if isinstance(node, StageInput):
+        return node.ordered
     return isinstance(node, StreamScan)
 
 
@@ -415,6 +458,8 @@ class StageInput(Node):
     columns: Schema
     promised: UpdatePattern
     promised_lifetime: WindowSpec | None = None
+    ordered: bool = False
+    """Whether tuples of one instant come in the order in which a base stream brought them."""
 
     @property
     def schema(self) -> Schema:

@@ -42,6 +42,7 @@ from windrow.plan.nodes import (
     ToStream,
     Union,
     Window,
+    arrives_in_order,
 )
 from windrow.plan.windows import RowsWindow, WindowSpec
 
@@ -236,7 +237,8 @@ class _Cutter:
         names = dict.fromkeys(_leaves(fragment.plan))
         self._stages.append(Stage(number, fragment.plan, tuple(named[n] for n in names)))
         plan = fragment.plan
-        leaf = StageInput(f"stage{number}", plan.schema, plan.pattern, plan.lifetime)
+        ordered = False  # buckets work side by side, so what they put out has no order
+        leaf = StageInput(f"stage{number}", plan.schema, plan.pattern, plan.lifetime, ordered)
         return _Open(number, leaf)
 
     def _send(self, node: Node, key: Key) -> Node:
@@ -245,7 +247,8 @@ class _Cutter:
             if key == ():
                 key = tuple(_column(node.schema, i) for i in range(len(node.schema))) or None
             edge = self._edge(node, key)
-            return StageInput(edge.name, node.schema, node.pattern, node.lifetime)
+            ordered = arrives_in_order(edge.pre)
+            return StageInput(edge.name, node.schema, node.pattern, node.lifetime, ordered)
         if isinstance(node, Projection) and key:
             columns = node.columns
             key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)

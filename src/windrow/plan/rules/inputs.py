@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from windrow.plan.nodes import GroupBy, Join, Negation, Node, Unary, Union, Window
+from windrow.plan.nodes import GroupBy, Join, MultiJoin, Negation, Node, Unary, Union, Window
 
 
 def over(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -13,7 +13,7 @@ def over(node: Node, change: Callable[[Node], Node]) -> Node:
     match node:
         case Join() | Negation():
             return replace(node, left=change(node.left), right=change(node.right))
-        case Union():
+        case Union() | MultiJoin():
             return replace(node, branches=tuple(change(b) for b in node.branches))
         case Window() | GroupBy() | Unary():
             return replace(node, input=change(node.input))

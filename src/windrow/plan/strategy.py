@@ -1,0 +1,31 @@
+"""How expiries are handled: by negative tuples, by looking for them, or by update pattern."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from windrow.core.patterns import UpdatePattern
+from windrow.plan.nodes import NegativeTuples, Node, Window
+from windrow.plan.rules.inputs import over
+
+
+class Strategy(Enum):
+    """The three query processors of Golab 2006, 2.3.3 and 3.5; they give the same answers.
+
+    NT lets every window announce every expiry by a negative tuple, and keeps state in hash
+    tables. DIRECT sends none where expiries are foreseeable, and finds what has expired by
+    scanning its state. UPA keeps state in structures that fit its update pattern.
+    """
+
+    NT = "nt"
+    DIRECT = "direct"
+    UPA = "upa"
+
+
+def applied(plan: Node, strategy: Strategy) -> Node:
+    """The plan as the strategy wants it: NT has a node above each window that can expire."""
+    if strategy is not Strategy.NT:
+        return plan
+    changed = over(plan, lambda child: applied(child, strategy))
+    expires = changed.pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK)
+    return NegativeTuples(changed) if isinstance(changed, Window) and expires else changed
