@@ -23,7 +23,7 @@ from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Events, Values, regrouped
 
 Int64s = npt.NDArray[np.int64]
-LIMIT = 9.2e18
+LOW = (1 << 32) - 1
 
 
 @kernel(void, ints, ints, signs, ints, ints, grid_out, floats_out, floats_out)
@@ -45,12 +45,12 @@ class Sum:
     def __init__(self, kind: pa.DataType, mean: bool) -> None:
         self.floating, self.mean = pa.types.is_floating(kind), mean
         self.present = Count()
-        self.sums: npt.NDArray[Any] = np.zeros((64, WIDTH) if self.floating else 64, np.int64)
+        self.sums: npt.NDArray[Any] = np.zeros((64, WIDTH if self.floating else 2), np.int64)
 
     def grow(self, size: int) -> None:
         self.present.grow(size)
         if size > len(self.sums):
-            larger = np.zeros((size * 2, *self.sums.shape[1:]), np.int64)
+            larger = np.zeros((size * 2, self.sums.shape[1]), np.int64)
             larger[: len(self.sums)] = self.sums
             self.sums = larger
 
@@ -68,26 +68,31 @@ class Sum:
             total = total / np.maximum(count, 1)
         return pa.array(total, mask=count == 0)
 
-    def _ints(self, events: Events, argument: pa.Array) -> tuple[Int64s, Int64s]:
-        change = numbers(argument).astype(np.int64) * events.sign
+    def _ints(self, events: Events, argument: pa.Array) -> tuple[Any, Any]:
+        """Sums as two words of 32 bits, so that only an answer can leave the range, never a part."""
+        change = numbers(argument).astype(np.int64)
+        sign = events.sign.astype(np.int64)
         before = self.sums[events.groups]
-        after = events.running(change, before)
-        # Additions wrap round; the same in floating point tells whether the answer did.
-        rough = np.abs(np.cumsum(np.abs(change), dtype=np.float64))
-        if len(rough) and rough[-1] + float(np.abs(before.astype(np.float64)).max()) > LIMIT:
-            self._check(events, change.astype(np.float64), before.astype(np.float64))
-        self.sums[events.code[events.last]] = after
-        return before, after
+        high = events.running((change >> 32) * sign, before[:, 0].copy())
+        low = events.running((change & LOW) * sign, before[:, 1].copy())
+        high, low = high + (low >> 32), low & LOW
+        last = events.code[events.last]
+        self.sums[last, 0], self.sums[last, 1] = high, low
+        return self._whole(before[:, 0], before[:, 1]), self._whole(high, low)
 
-    def _check(self, events: Events, change: Any, before: Any) -> None:
-        largest = float(np.abs(events.running(change, before)).max())
-        if largest > LIMIT:
+    def _whole(self, high: Int64s, low: Int64s) -> npt.NDArray[Any]:
+        if self.mean:
+            return high * float(1 << 32) + low
+        beyond = (high >= 1 << 31) | (high < -(1 << 31))
+        if beyond.any():
+            found = int(high[beyond][0]) << 32 | int(low[beyond][0])
             raise DataError(
                 "SUM over integers left the range of BIGINT",
-                expected="sums between -9.2e18 and 9.2e18",
-                found=f"about {largest:.3g}",
+                expected=f"sums from {-(2**63)} to {2**63 - 1}",
+                found=str(found),
                 remedy="cast the argument to DOUBLE",
             )
+        return (high << 32) | low
 
     def _floats(self, events: Events, argument: pa.Array) -> tuple[Any, Any]:
         bits = numbers(argument).astype(np.float64).view(np.int64)
@@ -114,21 +119,13 @@ class Sum:
         self.sums = regrouped(self.sums, codes, remap)
 
     def dump(self, codes: Int64s) -> list[pa.Array]:
-        sums = self.sums[codes]
-        if self.floating:
-            size = WIDTH * 8
-            content: pa.Array = pa.Array.from_buffers(
-                pa.binary(size), len(codes), [None, pa.py_buffer(np.ascontiguousarray(sums))]
-            )
-        else:
-            content = pa.array(sums)
+        sums = np.ascontiguousarray(self.sums[codes])
+        kind = pa.binary(sums.shape[1] * 8)
+        content = pa.Array.from_buffers(kind, len(codes), [None, pa.py_buffer(sums)])
         return [*self.present.dump(codes), content]
 
     def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
         self.present.restore(codes, columns[:1])
-        if self.floating:
-            array = columns[1]
-            raw = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, WIDTH)
-            self.sums[codes] = raw[array.offset : array.offset + len(array)]
-        else:
-            self.sums[codes] = columns[1].to_numpy()
+        array = columns[1]
+        raw = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, self.sums.shape[1])
+        self.sums[codes] = raw[array.offset : array.offset + len(array)]
