@@ -15,7 +15,8 @@ from windrow.engine.results import commits
 pytestmark = pytest.mark.spark
 
 TWO_STAGES = {
-    "pairs": "SELECT a.v, COUNT(*) AS n FROM a [RANGE 20], b [RANGE 10] WHERE a.k = b.k GROUP BY a.v",
+    "pairs": "SELECT a.v, COUNT(*) AS n FROM a [RANGE 20], b [RANGE 10] "
+    "WHERE a.k = b.k GROUP BY a.v",
     "sums": "SELECT k, SUM(v) AS total FROM b [RANGE 60 SLIDE 20] GROUP BY k",
 }
 

@@ -25,7 +25,7 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.engine.connection import Connection
 from windrow.engine.files import publish
 from windrow.engine.results import answer_of, read_changes
-from windrow.operators.snap import surplus
+from windrow.columns.netting import surplus
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.physical import not_executable
 from windrow.plan.program import compile_script

@@ -121,10 +121,6 @@ class SparkQuery:
         given = feed.frames.get(stream.name)
         delivery = feed.inboxes.get(stream.name)
         parts = []
-        if given is not None:
-            names = [f.name for f in stream.schema]
-            packer = FramePacker(stream, routes, quarantine)
-            parts.append(given.select(*names).mapInArrow(packer, PACKED))
         if given is None or delivery is not None:
             spec = SourceSpec(
                 stream,
@@ -140,6 +136,10 @@ class SparkQuery:
             )
             reader = self._session.readStream.format(FORMAT).option("spec", encoded(spec))
             parts.append(reader.load())
+        if given is not None:  # comes second: a union belongs to the session of its first part
+            names = [f.name for f in stream.schema]
+            packer = FramePacker(stream, routes, quarantine)
+            parts.append(given.select(*names).mapInArrow(packer, PACKED))
         return reduce(DataFrame.union, parts)
 
     def _task(self, stage: Stage, feed: Feed) -> StageTask:

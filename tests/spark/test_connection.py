@@ -1,0 +1,114 @@
+"""The Python door to Spark: the same calls and the same answers as embedded."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+import windrow
+from windrow.core.errors import DataError, InputError
+
+pytestmark = pytest.mark.spark
+
+STREAMS = """
+CREATE STREAM a (ts BIGINT, k INT, v BIGINT) TIMESTAMP BY ts;
+CREATE STREAM b (ts BIGINT, k INT, v BIGINT) TIMESTAMP BY ts SLACK 3;
+"""
+PAIRS = "CREATE QUERY pairs AS SELECT a.v, b.v FROM a [RANGE 5], b [RANGE 5] WHERE a.k = b.k;"
+
+
+def rows(*values: tuple[int, int, int]) -> pa.Table:
+    ts, k, v = zip(*values, strict=True)
+    return pa.table({"ts": ts, "k": pa.array(k, pa.int32()), "v": v})
+
+
+def changes(query) -> list[tuple]:
+    return sorted(tuple(row.values()) for row in query.changes().to_pylist())
+
+
+def test_time_goes_as_far_as_the_slower_stream_and_late_rows_are_set_aside(spark, tmp_path):
+    embedded = windrow.connect()
+    with windrow.connect(spark=spark, quarantine=tmp_path) as db:
+        found = []
+        for connection in (embedded, db):
+            (pairs,) = connection.execute(STREAMS + PAIRS)
+            connection.push("a", rows((1, 1, 10), (9, 1, 20)))
+            connection.push("b", rows((2, 1, 30), (8, 1, 40)))
+            first = changes(pairs)
+            connection.push("b", rows((4, 1, 50), (6, 1, 60), (12, 2, 70)))
+            second = changes(pairs)
+            connection.advance(to=30)
+            (later,) = connection.execute("CREATE QUERY later AS SELECT v FROM a [RANGE 5];")
+            connection.push("a", rows((30, 1, 80), (31, 1, 90)))
+            connection.advance(to=40)
+            answers = pairs.answer().to_pylist(), later.answer().to_pylist()
+            found.append((first, second, changes(pairs), changes(later), answers))
+            assert connection.late("b") == connection.late("a") == 1
+        assert found[0] == found[1]
+        assert found[0][0], "something must have been said before the end"
+        assert found[0][3] == [(31, "+", 90), (36, "-", 90)]
+        kept = [
+            json.loads(x) for p in tmp_path.rglob("*.jsonl") for x in p.read_text().splitlines()
+        ]
+        assert len(kept) == 2
+
+
+def test_a_streaming_dataframe_is_a_stream_and_what_comes_too_late_is_kept(spark, tmp_path):
+    incoming = tmp_path / "incoming"
+    incoming.mkdir()
+    (incoming / "0.json").write_text('{"ts":1,"k":1,"v":10}\n{"ts":6,"k":2,"v":20}\n')
+    frame = spark.readStream.schema("v long, ts long, k int").json(str(incoming))
+    with windrow.connect(spark=spark, quarantine=tmp_path / "q") as db:
+        (totals,) = db.execute(
+            STREAMS + "CREATE QUERY totals AS SELECT k, SUM(v) AS n FROM a [RANGE 9] GROUP BY k;"
+        )
+        db.stream("a", frame)
+        assert changes(totals) == [(1, "+", 1, 10)]
+        (incoming / "1.json").write_text(
+            '{"ts":3,"k":1,"v":5}\n{"ts":7,"k":1,"v":7}\n{"k":1,"v":9}\n'
+        )
+        assert changes(totals) == [(1, "+", 1, 10), (6, "+", 2, 20)]
+        db.advance(to=8)
+        assert changes(totals)[2:] == [(7, "+", 1, 17), (7, "-", 1, 10)]
+        reasons = [json.loads(x)["reason"] for p in (tmp_path / "q").rglob("*.jsonl")
+                   for x in p.read_text().splitlines()]  # fmt: skip
+        assert sum(r.startswith("late") for r in reasons) == 1
+        assert len(reasons) == 2
+
+
+def test_what_is_not_a_streaming_dataframe_with_the_columns_is_refused(spark):
+    with windrow.connect(spark=spark) as db:
+        db.execute(STREAMS)
+        with pytest.raises(InputError, match="expected a streaming DataFrame"):
+            db.stream("a", spark.range(3))
+        with pytest.raises(InputError, match="no ts, k, v among timestamp, value"):
+            db.stream("a", spark.readStream.format("rate").load())
+
+
+def test_a_later_connection_goes_on_from_the_checkpoint(spark, tmp_path):
+    script = STREAMS + PAIRS
+    with windrow.connect(spark=spark, checkpoint=tmp_path) as db:
+        (pairs,) = db.execute(script)
+        db.push("a", rows((1, 1, 10), (4, 1, 20)))
+        db.push("b", rows((2, 1, 30)))
+        db.advance(to=3)
+        assert changes(pairs) == [(2, "+", 10, 30)]
+    with windrow.connect(spark=spark, checkpoint=tmp_path) as db:
+        (pairs,) = db.execute(script)
+        db.push("b", rows((3, 1, 40), (5, 1, 50)))
+        assert db.late("b") == 1, "instant 3 was closed by the earlier connection"
+        db.advance(to=5)
+        assert changes(pairs) == sorted(
+            [(2, "+", 10, 30), (4, "+", 20, 30), (5, "+", 10, 50), (5, "+", 20, 50)]
+        )
+
+
+def test_an_error_in_a_worker_is_the_error_that_was_raised_there(spark):
+    with windrow.connect(spark=spark) as db:
+        (big,) = db.execute(STREAMS + "CREATE QUERY big AS SELECT v * v AS w FROM a [RANGE 5];")
+        db.push("a", rows((1, 1, 2**62)))
+        db.advance(to=3)
+        with pytest.raises(DataError, match="v"):
+            big.changes()
