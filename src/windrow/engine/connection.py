@@ -12,13 +12,15 @@ import numpy as np
 from windrow.core.errors import InputError, WindrowError
 from windrow.core.time import Clock
 from windrow.engine.query import EmbeddedQuery
-from windrow.plan.catalog import Catalog
+from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
 from windrow.plan.explain import explain
 from windrow.plan.physical import not_executable
 from windrow.plan.program import compile_script
 from windrow.streams.coerce import coerce
 from windrow.streams.monitor import InputMonitor, time_of
+from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
+from windrow.streams.relations import RelationMonitor
 
 
 class Connection:
@@ -55,9 +57,24 @@ class Connection:
         self.catalog = compiled.catalog
         for stream in self.catalog.streams:
             self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
-        added = [EmbeddedQuery(query) for query in compiled.queries]
+        added = [self._add(query) for query in compiled.queries]
         self.queries.update({query.name: query for query in added})
         return added
+
+    def _add(self, declaration: QueryDeclaration) -> EmbeddedQuery:
+        query = EmbeddedQuery(declaration)
+        for name in query.streams:
+            monitor = self._monitor(name)
+            if monitor.declaration.clock is not declaration.clock:
+                raise InputError(
+                    where=f"query {declaration.name}",
+                    expected=f"{name} on the {declaration.clock.value} clock of the query",
+                    found=f"updates on the {monitor.declaration.clock.value} clock",
+                    remedy="give a relation its updates after the streams that it is joined with",
+                )
+            if isinstance(monitor, RelationMonitor):
+                query.offer(name, monitor.present())
+        return query
 
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
@@ -68,18 +85,26 @@ class Connection:
     def push(self, stream: str, data: Any) -> None:
         """Give rows to a stream: an Arrow table or batch, a pandas or polars frame, or dicts.
 
-        Rows that do not fit the declared types, and rows that come too late, are set aside:
+        A relation takes updates (``instant``, ``change``, its columns), or rows without the
+        first two, which are inserted at the next open instant. Rows that do not fit the declared types, and rows that come too late, are set aside:
         they are counted (``rejected``, ``late``) and kept in the quarantine if there is one.
         """
         monitor = self._monitor(stream)
-        parsed = coerce(data, monitor.declaration)
+        if isinstance(monitor, RelationMonitor):
+            parsed = monitor.coerced(data)
+        else:
+            parsed = coerce(data, monitor.declaration)
         accepted = monitor.accept(parsed)
-        if self._quarantine is not None:
-            late = accepted.rejections(parsed, monitor.declaration)
-            rejected = [*parsed.rejected, *late]
-            if rejected:
-                self._quarantine.push(monitor.declaration.name, rejected)
+        late = accepted.rejections(parsed, monitor.declaration) if self._quarantine else []
+        self._set_aside(monitor, [*parsed.rejected, *late])
         self._step()
+
+    def _set_aside(self, monitor: InputMonitor, rejected: list[Rejected]) -> None:
+        if isinstance(monitor, RelationMonitor):
+            rejected += monitor.refused
+            monitor.refused = []
+        if rejected and self._quarantine is not None:
+            self._quarantine.push(monitor.declaration.name, rejected)
 
     def advance(self, to: int | datetime | np.datetime64 | str) -> None:
         """Close every instant up to ``to``, on all streams whose clock understands it."""
@@ -109,6 +134,10 @@ class Connection:
 
     def _monitor(self, stream: str) -> InputMonitor:
         found = self._monitors.get(stream.lower())
+        relation = self.catalog.find(stream)
+        if found is None and isinstance(relation, RelationDeclaration):
+            clocks = [s.clock for s in self.catalog.streams] or [Clock.INTEGER]
+            found = self._monitors[stream.lower()] = RelationMonitor(relation, clocks[0])
         if found is None:
             known = [d.name for d in self.catalog.declarations.values()]
             streams = [d.name for d in self.catalog.streams]
@@ -124,6 +153,7 @@ class Connection:
     def _step(self) -> None:
         for name, monitor in self._monitors.items():
             released = monitor.release(monitor.closed)
+            self._set_aside(monitor, [])
             for query in self.queries.values():
                 if name in query.streams:
                     query.offer(name, released)

@@ -11,7 +11,7 @@ from windrow.core.time import BEGINNING
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.results import answer_of, changes_batch, changes_schema
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.nodes import StreamScan, walk
+from windrow.plan.nodes import RelationScan, StreamScan, walk
 
 
 class EmbeddedQuery:
@@ -23,7 +23,7 @@ class EmbeddedQuery:
     def __init__(self, declaration: QueryDeclaration) -> None:
         self.declaration = declaration
         self.pipeline = Pipeline(declaration.plan, changes=True)
-        scans = [n for n in walk(declaration.plan) if isinstance(n, StreamScan)]
+        scans = [n for n in walk(declaration.plan) if isinstance(n, StreamScan | RelationScan)]
         self._schemas = {n.name.lower(): arrow_schema(n.columns) for n in scans}
         self._leaves = {n.name: n.name.lower() for n in scans}
         self._waiting: dict[str, list[Delta]] = {name: [] for name in self._schemas}
@@ -36,7 +36,7 @@ class EmbeddedQuery:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """Lower-case names of the streams that it reads."""
+        """Lower-case names of the streams and relations that it reads."""
         return tuple(self._schemas)
 
     @property

@@ -19,6 +19,10 @@ class FileSource:
     format: str  # csv, json or parquet
 
 
+NO_TIMESTAMP = -1
+"""Stands for the timestamp's index where rows have no time of their own."""
+
+
 @dataclass(frozen=True)
 class StreamDeclaration:
     """CREATE STREAM. ``timestamp`` is the index of the TIMESTAMP BY column, ``slack`` in ticks."""

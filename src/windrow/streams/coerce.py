@@ -45,6 +45,12 @@ def coerce(data: Any, declaration: StreamDeclaration) -> Parsed:
     return enforce(chosen, numbers, declaration, texts)
 
 
+def column_names(data: Any, declaration: StreamDeclaration) -> set[str]:
+    """The names of the data's columns, in lower case."""
+    where = f"data pushed to {declaration.name}"
+    return {name.lower() for name in _columns(data, declaration, where)}
+
+
 def _columns(data: Any, declaration: StreamDeclaration, where: str) -> dict[str, Values]:
     try:
         if isinstance(data, pa.Table | pa.RecordBatch):

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from windrow.columns.types import arrow_schema
 from windrow.core.schema import Field, Type
 from windrow.core.time import BEGINNING, FOREVER
-from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.streams.fit import Values, fitted, is_text
 from windrow.streams.parsed import Int64s, Parsed, Rejected, Texts
 
@@ -40,10 +40,11 @@ def enforce(
         typed.append(fit)
         for position in _failures(values, fit, field.type):
             reasons.setdefault(int(position), _misfit(field, _shown(values, int(position))))
-    ticks = typed[declaration.timestamp].cast(pa.int64())
-    field = declaration.schema[declaration.timestamp]
-    for position, reason in _timeless(ticks, field):
-        reasons.setdefault(position, reason)
+    ticks = pa.nulls(len(numbers), pa.int64())
+    if declaration.timestamp != NO_TIMESTAMP:
+        ticks = typed[declaration.timestamp].cast(pa.int64())
+        for position, reason in _timeless(ticks, declaration.schema[declaration.timestamp]):
+            reasons.setdefault(position, reason)
     rows = pa.RecordBatch.from_arrays(typed, schema=schema)
     parsed = Parsed(rows, numbers, (), texts)
     if not reasons:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 from windrow.core.errors import InputError
 from windrow.plan.catalog import StreamDeclaration
@@ -53,6 +57,23 @@ def _batches(path: Path, declaration: StreamDeclaration, rows: int) -> Iterator[
             return read_json(path, declaration)
         case _:
             return read_parquet(path, declaration, rows)
+
+
+def columns_in(path: Path, declaration: StreamDeclaration) -> set[str]:
+    """The names of a file's columns, in lower case, as its beginning tells them."""
+    try:
+        match format_of(path, declaration):
+            case "parquet":
+                names = pyarrow.parquet.read_schema(path).names
+            case "csv":
+                with pyarrow.csv.open_csv(path) as reader:
+                    names = reader.schema.names
+            case _:
+                with pyarrow.input_stream(path) as stream, io.TextIOWrapper(stream) as text:
+                    names = list(json.loads(next((line for line in text if line.strip()), "{}")))
+    except (OSError, pa.ArrowException, ValueError):
+        return set()  # reading it will say what is wrong
+    return {name.lower() for name in names}
 
 
 def format_of(path: Path, declaration: StreamDeclaration) -> str:

@@ -25,8 +25,9 @@ from windrow.columns.kernels import boolean, flags_out, ints, ints_out, kernel, 
 from windrow.columns.netting import surplus
 from windrow.columns.types import arrow_schema
 from windrow.core.schema import Field, Schema, Type
-from windrow.core.time import FOREVER, Clock
-from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.plan.catalog import NO_TIMESTAMP, RelationDeclaration, StreamDeclaration
+from windrow.streams.coerce import coerce, column_names
 from windrow.streams.monitor import Accepted, InputMonitor
 from windrow.streams.parsed import Parsed, Rejected
 
@@ -54,6 +55,14 @@ def updates_of(declaration: RelationDeclaration, clock: Clock) -> StreamDeclarat
     first = (Field(INSTANT, kind), Field(CHANGE, Type.STRING))
     schema = Schema(first + declaration.schema.fields)
     return StreamDeclaration(declaration.name, schema, 0, clock, 0, declaration.source)
+
+
+def contents_of(declaration: RelationDeclaration, clock: Clock) -> StreamDeclaration:
+    """A relation's rows without a time of their own."""
+    source = declaration.source
+    return StreamDeclaration(
+        declaration.name, declaration.schema, NO_TIMESTAMP, clock, 0, source, declaration.span
+    )
 
 
 class RelationMonitor(InputMonitor):
@@ -120,12 +129,27 @@ class RelationMonitor(InputMonitor):
             return f"-: expected a row that is in {name}, found none"
         return f"+: the key was deleted from {name} before, and an NRR does not take it again"
 
-    def initial(self, table: pa.Table) -> pa.Table:
-        """Contents without ``instant`` and ``change`` as updates at the next open instant."""
-        kind = self.schema.field(0).type
-        instants = pa.array(np.full(table.num_rows, self.closed + 1), pa.int64()).cast(kind)
-        table = table.add_column(0, INSTANT, instants)
-        return table.add_column(1, CHANGE, pa.array(["+"] * table.num_rows, pa.string()))
+    def coerced(self, data: Any) -> Parsed:
+        """Pushed data as updates."""
+        if {INSTANT, CHANGE} <= column_names(data, self.declaration):
+            return coerce(data, self.declaration)
+        return self.initial(coerce(data, contents_of(self.relation, self.declaration.clock)))
+
+    def initial(self, contents: Parsed) -> Parsed:
+        """Rows without ``instant`` and ``change`` as insertions at the next open instant."""
+        count = len(contents)
+        instants = pa.array(np.full(count, self.closed + 1), pa.int64())
+        instants = instants.cast(self.schema.field(0).type)
+        signs = pa.array(["+"] * count, pa.string())
+        rows = batch_of([instants, signs, *contents.rows.columns], self.schema, count)
+        return Parsed(rows, contents.numbers, contents.rejected, contents.texts)
+
+    def present(self) -> Delta:
+        """What the relation holds at the last closed instant, for a query that starts now."""
+        codes = np.arange(len(self._rows), dtype=np.int64)
+        codes = np.repeat(codes, self._held[: len(codes)])
+        rows = batch_of(self._rows.rows(codes), self.contents, len(codes))
+        return Delta.insertions(np.full(len(codes), max(self.closed, BEGINNING + 1)), rows)
 
 
 def _larger(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
