@@ -61,7 +61,7 @@ def _edge(node: Node, position: int, clock: Clock) -> str:
         parts.append(f"window {window(child.lifetime, clock)}")
     elif isinstance(child, Window) and isinstance(child.spec, RowsWindow):
         parts.append(f"window {window(child.spec, clock, child.schema)}")
-    buffer = buffer_for(node, child)
+    buffer = buffer_for(node, position)
     if buffer is not None:
         parts.append(f"state {buffer}")
     return ", ".join(parts)

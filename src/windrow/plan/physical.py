@@ -10,19 +10,20 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MultiJoin,
     Negation,
+    NegationForm,
+    NegativeTuples,
     Node,
     OutputWindow,
-    RelationScan,
     StreamKind,
     TopK,
     ToStream,
     Window,
+    is_nrr,
     walk,
 )
-from windrow.plan.windows import RowsWindow
-
-EXECUTABLE_AGGREGATES = frozenset({"SUM", "COUNT", "AVG", "MIN", "MAX"})
+from windrow.plan.windows import RangeWindow, RowsWindow
 
 BUFFERS = {
     UpdatePattern.MONOTONIC: "list",
@@ -33,6 +34,7 @@ BUFFERS = {
 """The state buffer of an input by its update pattern (Golab 2006, 3.5.2)."""
 GROUPS = "array by group"
 LAST_ROWS = "ring of the last rows"
+WAITING = "what came since the last report"
 
 
 def not_executable(node: Node) -> NotExecutableError | None:
@@ -56,58 +58,64 @@ def declaration_not_executable(declaration: Declaration) -> NotExecutableError |
 
 def _missing(node: Node) -> NotExecutableError | None:
     match node:
-        case Negation():
-            return NotExecutableError(node.form.value, span=node.span)
-        case RelationScan():
-            kind = "a relation" if node.retroactive else "an NRR"
-            return NotExecutableError(f"reading {kind} ({node.name})", span=node.span)
-        case TopK():
+        case Negation() if node.residual is not None:
             return NotExecutableError(
-                "TOP k (ORDER BY ... LIMIT k)", span=node.span,
-                remedy="leave it out to get the whole answer",
+                f"{node.form.value} with conditions other than equalities", span=node.span,
+                remedy="compare columns of the sub-query with = only",
             )  # fmt: skip
-        case OutputWindow():
-            return NotExecutableError("WSTREAM", span=node.span)
-        case ToStream(kind=StreamKind.ISTREAM_RESTORE | StreamKind.RSTREAM_RESTORE):
-            return NotExecutableError(node.kind.value, span=node.span)
         case GroupBy():
             return _missing_aggregate(node)
     return None
 
 
 def _missing_aggregate(node: GroupBy) -> NotExecutableError | None:
+    """Only COUNT tells distinct values apart; MIN and MAX need not."""
     for aggregate in node.aggregates:
-        span = aggregate.span or node.span
-        if aggregate.function not in EXECUTABLE_AGGREGATES:
-            return NotExecutableError(aggregate.function, span=span)
-        if aggregate.distinct and aggregate.function in ("SUM", "AVG"):
+        if aggregate.distinct and aggregate.function != "COUNT":
             return NotExecutableError(
-                f"{aggregate.function}(DISTINCT)", span=span,
+                f"{aggregate.function}(DISTINCT)", span=aggregate.span or node.span,
                 remedy="aggregate over a sub-query with SELECT DISTINCT",
             )  # fmt: skip
     return None
 
 
-def buffer_for(consumer: Node, source: Node) -> str | None:
-    """How ``consumer`` keeps what comes from its input ``source``; None if it keeps nothing."""
+def buffer_for(consumer: Node, position: int) -> str | None:
+    """How ``consumer`` keeps its input number ``position``; None if it keeps nothing of it."""
+    source = consumer.inputs[position]
+    by_pattern = BUFFERS[source.pattern]
+    monotonic = source.pattern is UpdatePattern.MONOTONIC
     match consumer:
-        case Join(left=left, right=right):
+        case Join():
             # An NRR's tuples meet the other side as it passes by, so that side is not kept.
-            partner = right if source is left else left
-            if isinstance(partner, RelationScan) and not partner.retroactive:
-                return None
-            return BUFFERS[source.pattern]
-        case Negation() | TopK():
-            return BUFFERS[source.pattern]
+            return None if is_nrr(consumer.inputs[1 - position]) else by_pattern
+        case Negation():
+            keys_only = position == 1 and consumer.form is not NegationForm.EXCEPT
+            return f"{by_pattern} of keys, counts by key" if keys_only else by_pattern
         case DuplicateElimination():
-            return BUFFERS[source.pattern]
+            return _distinct(source.pattern)
         case GroupBy():
-            kept = source.pattern is not UpdatePattern.MONOTONIC
-            return f"{BUFFERS[source.pattern]}, {GROUPS}" if kept else GROUPS
-        case Window(spec=RowsWindow()):
+            return GROUPS if monotonic else f"{by_pattern}, {GROUPS}"
+        case Window(spec=RowsWindow()) | OutputWindow(spec=RowsWindow()):
             return LAST_ROWS
-        case ToStream(kind=StreamKind.ISTREAM):
-            return None
-        case ToStream() | Every() | OutputWindow():
-            return BUFFERS[source.pattern]
+        case Window(spec=RangeWindow(slide=slide)) | OutputWindow(spec=RangeWindow(slide=slide)):
+            return WAITING if slide is not None else None
+        case Every():
+            return WAITING
+        case ToStream(kind=StreamKind.ISTREAM_RESTORE):
+            return WAITING if monotonic else f"{by_pattern}, {WAITING}"
+        case ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM):
+            return None if monotonic else by_pattern
+        case MultiJoin() | TopK() | ToStream() | NegativeTuples():
+            return None if monotonic and isinstance(consumer, NegativeTuples) else by_pattern
     return None
+
+
+def _distinct(pattern: UpdatePattern) -> str:
+    """The two implementations of 3.5.2, by whether tuples may expire before their time."""
+    match pattern:
+        case UpdatePattern.MONOTONIC:
+            return "output by value"
+        case UpdatePattern.STRICT:
+            return f"counts by value, {BUFFERS[pattern]}"
+        case _:
+            return f"output and auxiliary output by value, {BUFFERS[UpdatePattern.WEAK]}"
