@@ -31,6 +31,11 @@ class Input:
     rows: tuple[tuple[Any, ...], ...]
 
     @property
+    def is_relation(self) -> bool:
+        """Whether each row has a sign after its instant."""
+        return any(len(row) == len(self.columns) + 2 for row in self.rows)
+
+    @property
     def declared(self) -> str:
         return ", ".join(f"{name} {type_}" for name, type_ in self.columns)
 
@@ -38,6 +43,8 @@ class Input:
         """The rows as ``count`` tables, cut by number of rows: an instant may lie on both sides."""
         names = [TIME, *(name for name, _ in self.columns)]
         types = [pa.int64(), *(ARROW_TYPES[type_] for _, type_ in self.columns)]
+        if self.is_relation:
+            names[:1], types[:1] = ["instant", "change"], [pa.int64(), pa.string()]
         for piece in range(count):
             start, stop = (len(self.rows) * n // count for n in (piece, piece + 1))
             rows = self.rows[start:stop]

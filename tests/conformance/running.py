@@ -45,12 +45,11 @@ def answer(case: Case, connect: Connect, pieces: int = 3) -> list[Change]:
     """All changes of the case's query up to its horizon, the input pushed in ``pieces``."""
     with connect() as connection:
         (query,) = connection.execute(case.script)
-        if case.relations:
-            raise NotExecutableError("updates of a relation")
-        parts = [[(s.name, part) for part in s.pieces(pieces)] for s in case.streams]
+        parts = [[(f"{s.name}_raw", part) for part in s.pieces(pieces)] for s in case.streams]
+        parts += [[(r.name, part) for part in r.pieces(pieces)] for r in case.relations]
         for turn in zip_longest(*parts):
             for name, part in turn:
-                connection.push(f"{name}_raw", part)
+                connection.push(name, part)
         connection.advance(to=case.horizon)
         return changes_of(query.changes())
 

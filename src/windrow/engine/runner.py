@@ -8,44 +8,55 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.sinks import FileSink
-from windrow.plan.catalog import Catalog, StreamDeclaration
+from windrow.plan.catalog import Catalog
 from windrow.plan.physical import not_executable
 from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.parsed import Parsed
 from windrow.streams.quarantine import Page, Quarantine
-from windrow.streams.readers import read_file
+from windrow.streams.readers import columns_in, read_file
+from windrow.streams.relations import CHANGE, INSTANT, RelationMonitor, contents_of
 
 POLL_SECONDS = 0.5
 LAST_ROWS = 10
 
 
 class _Feed:
-    """One stream's files, read in order; ``step`` takes in one batch."""
+    """The files of one stream or relation, read in order; ``step`` takes in one batch."""
 
-    def __init__(self, declaration: StreamDeclaration, quarantine: Quarantine | None) -> None:
+    def __init__(self, monitor: InputMonitor, quarantine: Quarantine | None) -> None:
+        declaration = monitor.declaration
         if declaration.source is None:
             raise InputError(
-                where=f"stream {declaration.name}",
+                where=declaration.name,
                 expected="FROM 'path' FORMAT csv, json or parquet",
-                found="a stream without a source",
-                remedy="name its files in CREATE STREAM, or push rows from Python",
+                found="a stream or relation without a source",
+                remedy="name its files where it is created, or push rows from Python",
             )
-        self.declaration, self.source = declaration, declaration.source
-        self.monitor = InputMonitor(declaration)
+        self.monitor, self.declaration, self.source = monitor, declaration, declaration.source
         self._quarantine = quarantine
         self._seen: set[Path] = set()
         self._files: list[Path] = []
         self._batches: Iterator[tuple[Parsed, Page | None]] = iter(())
         self.look()
+        relation = monitor.relation if isinstance(monitor, RelationMonitor) else None
+        self._contents = (
+            contents_of(relation, declaration.clock)
+            if relation is not None
+            and not any({INSTANT, CHANGE} <= columns_in(f, declaration) for f in self._files)
+            else None
+        )
 
     def look(self) -> None:
         """Take note of files that have come."""
+        if self.monitor.over:
+            return
         fresh = [path for path in find_files(self.source) if path not in self._seen]
         self._files += fresh
         self._seen.update(fresh)
@@ -59,17 +70,35 @@ class _Feed:
                     page.add([*parsed.rejected, *accepted.rejections(parsed, self.declaration)])
                 return True
             if not self._files:
+                if self._contents is not None:
+                    self.monitor.finish()  # a relation without updates holds nothing back
                 return False
             self._batches = self._read(self._files.pop(0))
 
+    def release(self) -> Delta:
+        """What the queries may see now; updates that a relation refused are set aside."""
+        released = self.monitor.release(time_of([self.monitor]))
+        if isinstance(self.monitor, RelationMonitor) and self.monitor.refused:
+            if self._quarantine is not None:
+                self._quarantine.push(self.declaration.name, self.monitor.refused)
+            self.monitor.refused = []
+        return released
+
     def _read(self, path: Path) -> Iterator[tuple[Parsed, Page | None]]:
         if self._quarantine is None:
-            for parsed in read_file(path, self.declaration):
+            for parsed in self._parsed(path):
                 yield parsed, None
             return
         with self._quarantine.page(self.declaration.name, path) as page:
-            for parsed in read_file(path, self.declaration):
+            for parsed in self._parsed(path):
                 yield parsed, page
+
+    def _parsed(self, path: Path) -> Iterator[Parsed]:
+        if self._contents is None or not isinstance(self.monitor, RelationMonitor):
+            yield from read_file(path, self.declaration)
+            return
+        for parsed in read_file(path, self._contents):
+            yield self.monitor.initial(parsed)
 
 
 def run(
@@ -104,9 +133,16 @@ class _Run:
         self.queries = [EmbeddedQuery(declared) for declared in catalog.queries]
         used = {name for query in self.queries for name in query.streams}
         pages = Quarantine(quarantine) if quarantine is not None else None
-        self.feeds = {
-            s.name.lower(): _Feed(s, pages) for s in catalog.streams if s.name.lower() in used
-        }
+        clocks = {n: q.declaration.clock for q in self.queries for n in q.streams}
+        monitors: list[InputMonitor] = [
+            InputMonitor(s) for s in catalog.streams if s.name.lower() in used
+        ]
+        monitors += [
+            RelationMonitor(r, clocks[r.name.lower()])
+            for r in catalog.relations
+            if r.name.lower() in used
+        ]
+        self.feeds = {m.declaration.name.lower(): _Feed(m, pages) for m in monitors}
         self.sinks = {
             query.name: FileSink(Path(into.path), into.format)
             for query in self.queries
@@ -141,9 +177,7 @@ class _Run:
     def _advance(self) -> None:
         self.batches += 1
         for name, feed in self.feeds.items():
-            monitor = feed.monitor
-            reached = time_of([monitor])
-            released = monitor.release(reached)
+            released = feed.release()
             for query in self.queries:
                 if name in query.streams:
                     query.offer(name, released)
