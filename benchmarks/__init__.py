@@ -1,0 +1,1 @@
+"""What Windrow is measured against; each module runs as ``python -m benchmarks.NAME [--quick]``."""
