@@ -1,0 +1,67 @@
+"""What the pages of ``docs/`` show is what happens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import OUTPUTS, RUNNING, blocks
+from tests.docs.running import Page
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+RUN = [p for p in PAGES if any(b.runs for b in blocks(p))]
+ON_SPARK = [p for p in RUN if any(b.on_spark for b in blocks(p))]
+
+
+def differences(page: Path, *, spark: bool) -> list[str]:
+    return [
+        f"{page.name}, line {shown.block.line}:\n{shown.happened}"
+        for shown in Page().run(blocks(page), spark=spark)
+        if shown.happened != shown.block.text
+    ]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda p: p.stem)
+def test_every_example_of_a_page_shows_what_happens(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert differences(page, spark=False) == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("page", ON_SPARK, ids=lambda p: p.stem)
+def test_examples_on_spark_show_what_happens(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert differences(page, spark=True) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_every_block_is_run_or_says_why_not(page):
+    found = blocks(page)
+    idle = []
+    for block, before in zip(found, [None, *found[:-1]], strict=True):
+        shown = block.kind in OUTPUTS and before is not None and before.runs
+        if not (block.kind in RUNNING or block.file or shown or block.reason):
+            idle.append(block.line)
+    assert idle == []
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [(p, link) for p in PAGES for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", p.read_text())],
+    ids=str,
+)
+def test_links_lead_somewhere(page, link):
+    assert (page.parent / link).exists()
+
+
+def test_language_md_describes_every_function():
+    from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY  # noqa: PLC0415
+
+    text = (DOCS / "language.md").read_text().lower()
+    called = [f for f in FUNCTIONS if f not in OPERATORS_ONLY and not f.startswith("extract_")]
+    parts = [f.removeprefix("extract_") for f in FUNCTIONS if f.startswith("extract_")]
+    missing = [n for n in (*called, *parts, *AGGREGATES) if not re.search(rf"\b{n}\b", text)]
+    assert missing == []
