@@ -19,13 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.columns.interner import Interner
+from windrow.columns.netting import surplus
 from windrow.core.errors import InputError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.engine.connection import Connection
 from windrow.engine.files import publish
 from windrow.engine.results import answer_of, read_changes
-from windrow.columns.netting import surplus
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.physical import not_executable
 from windrow.plan.program import compile_script

@@ -60,7 +60,6 @@ def spark_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "INFO" if verbose else "ERROR",
         "spark.sql.warehouse.dir": warehouse,
-        "spark.python.daemon.module": "windrow.spark.daemon",
         **STREAMING,
     }
     if master.startswith("local"):
