@@ -329,3 +329,27 @@ def test_the_text_of_each_query_is_kept() -> None:
     assert isinstance(second, CreateQuery)
     assert first.text == "CREATE QUERY q AS\n SELECT a FROM s"
     assert second.text == "SELECT b FROM t"
+
+
+def test_a_primary_key_stands_after_a_column_or_after_all() -> None:
+    one = statement("CREATE RELATION r (ip STRING PRIMARY KEY, owner STRING)")
+    two = statement("CREATE NRR r (a INT, b INT, primary key (a, b)) FROM 'x.csv'")
+    assert isinstance(one, CreateRelation)
+    assert isinstance(two, CreateRelation)
+    assert [n.text for n in one.primary_key] == ["ip"]
+    assert [n.text for n in two.primary_key] == ["a", "b"]
+
+
+def test_wstream_inside_an_aggregate_becomes_a_sub_query() -> None:
+    outer = select("SELECT SUM(Wstream(SUM(a))[ROWS 10]) FROM Stream1 [RANGE 6 sec SLIDE 6 sec]")
+    inner = outer.tables[0].source
+    assert isinstance(inner, StreamOf)
+    assert (inner.kind, inner.window) == ("WSTREAM", RowsClause(10, (), False, inner.span))
+    assert isinstance(inner.query, Select)
+    assert inner.query.items[0].expression.sql() == "SUM(a)"
+    assert outer.items[0].expression.sql() == "SUM(result1)"
+
+
+def test_nulls_last_is_what_order_by_means() -> None:
+    plain = select("SELECT a FROM s ORDER BY a DESC LIMIT 1")
+    assert select("SELECT a FROM s ORDER BY a DESC NULLS LAST LIMIT 1") == plain

@@ -282,7 +282,14 @@ class CqlParser(sqlglot_parser.Parser):
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         first = self._curr
-        return self._noted(first, super()._parse_function_call(*args, **kwargs))
+        this = super()._parse_function_call(*args, **kwargs)
+        if (
+            isinstance(this, exp.Anonymous)
+            and this.name.upper() == "WSTREAM"
+            and self.at_type(TokenType.L_BRACKET)
+        ):
+            this.meta[WINDOW] = parse_window(self)
+        return self._noted(first, this)
 
     def _parse_paren(self) -> exp.Expr | None:
         first = self._curr
@@ -370,6 +377,8 @@ def _modified_as_a_whole(union: exp.Expr, last: exp.Select) -> exp.Expr:
 
 class Cql(Dialect):
     """The dialect: double quotes hold identifiers, or strings as the STREAM prototype had them."""
+
+    NULL_ORDERING = "nulls_are_last"
 
     class Tokenizer(tokens.Tokenizer):
         """SQLGlot's words, less those that swallow the rest of a statement unparsed."""

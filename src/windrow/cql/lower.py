@@ -9,6 +9,7 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
 from windrow.cql.dialect import EVERY, STREAM, WINDOW
+from windrow.cql.nested import unnested
 from windrow.cql.positions import span_of
 from windrow.cql.tree import (
     EveryOf,
@@ -36,7 +37,7 @@ def lower(node: exp.Expr, sql: str) -> Query:
     query: Query
     match node:
         case exp.Select():
-            query = _select(node, sql, span)
+            query = unnested(_select(node, sql, span), sql)
         case exp.Subquery():
             query = lower(node.this, sql)
         case exp.Union() | exp.Except():
@@ -123,6 +124,12 @@ def _table(node: exp.Expr, sql: str, default: Span) -> Table:
 def _order_item(node: exp.Expr, sql: str, default: Span) -> OrderItem:
     descending = bool(node.args.get("desc")) if isinstance(node, exp.Ordered) else False
     inner = node.this if isinstance(node, exp.Ordered) else node
+    if node.args.get("nulls_first"):
+        raise ParseError(
+            span=span_of(node, sql, default), source=sql, expected="NULLS LAST, which is the rule",
+            found="NULLS FIRST",
+            remedy="order by COALESCE(column, a value that comes first) instead",
+        )  # fmt: skip
     return OrderItem(inner, descending, span_of(node, sql, default))
 
 

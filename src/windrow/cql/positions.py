@@ -34,20 +34,29 @@ def mark(expression: exp.Expr, first: Token, last: Token) -> None:
 def offsets(expression: exp.Expr) -> tuple[int, int] | None:
     """First and last offset of the expression, from its own notes or those of its parts.
 
-    What is found is noted, so that asking for every part of an expression stays linear.
+    What is found is noted, so that asking for every part of an expression stays linear; a chain
+    of thousands of ANDs is as deep as it is long, so the parts are visited without recursion.
     """
-    meta = expression.meta
-    if START in meta:
-        return meta[START], meta[END]
-    found = [(meta["start"], meta["end"])] if meta.get("start") is not None else []
-    for child in expression.iter_expressions():
-        inner = offsets(child)
-        if inner is not None:
-            found.append(inner)
-    if not found:
-        return None
-    meta[START], meta[END] = min(start for start, _ in found), max(end for _, end in found)
-    return meta[START], meta[END]
+    waiting = [expression]
+    while waiting:
+        node = waiting[-1]
+        if START in node.meta:
+            waiting.pop()
+            continue
+        parts = list(node.iter_expressions())
+        open_parts = [part for part in parts if START not in part.meta]
+        if open_parts:
+            waiting += open_parts
+            continue
+        meta = node.meta
+        found = [(part.meta[START], part.meta[END]) for part in parts if part.meta[START] >= 0]
+        if meta.get("start") is not None:
+            found.append((meta["start"], meta["end"]))
+        meta[START] = min((start for start, _ in found), default=-1)
+        meta[END] = max((end for _, end in found), default=-1)
+        waiting.pop()
+    start, end = expression.meta[START], expression.meta[END]
+    return (start, end) if start >= 0 else None
 
 
 def span_of(expression: exp.Expr, sql: str, default: Span | None = None) -> Span:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.core.errors import ParseError
+from windrow.core.errors import ParseError, Span
 from windrow.core.schema import Type
 from windrow.cql.lower import lower
 from windrow.cql.tree import (
@@ -91,9 +91,10 @@ def _create(parser: CqlParser) -> Statement:
             return _archive(parser, first, name)
         case "SUBSCRIPTIONS":
             return _subscriptions(parser, first, name)
-    columns = _typed_columns(parser)
+    columns, key = _keyed_columns(parser)
     source = _files(parser, "FROM")
-    return CreateRelation(name, columns, kind == "RELATION", source, parser.span_from(first))
+    retroactive, span = kind == "RELATION", parser.span_from(first)
+    return CreateRelation(name, columns, retroactive, source, span, key)
 
 
 def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
@@ -176,7 +177,50 @@ def _subscriptions(parser: CqlParser, first: Token, name: Name) -> CreateSubscri
 
 
 def _typed_columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
-    columns = _columns(parser)
+    """Columns of a stream, which has no key: equal tuples are two tuples."""
+    columns = _with_types(parser, _columns(parser))
+    for column in columns:
+        if column.key:
+            _refuse_key(parser, column.span, "a stream may bring equal tuples; take it away")
+    return columns
+
+
+def _keyed_columns(
+    parser: CqlParser,
+) -> tuple[tuple[ColumnDefinition, ...], tuple[Name, ...]]:
+    """Columns of a relation and its PRIMARY KEY, said after one column or after all of them."""
+    parser.expect_type(TokenType.L_PAREN, "( and the columns")
+    columns = [_column(parser)]
+    listed: tuple[Name, ...] = ()
+    while parser.take_type(TokenType.COMMA):
+        place = parser.current
+        if not parser.take_type(TokenType.PRIMARY_KEY):
+            columns.append(_column(parser))
+            continue
+        parser.expect_type(TokenType.L_PAREN, "( and the columns of the key")
+        listed = parser.names("a column of the key")
+        parser.expect_type(TokenType.R_PAREN, ") after the columns of the key")
+        if any(c.key for c in columns):
+            _refuse_key(parser, parser.span_from(place), "a relation has one PRIMARY KEY")
+        break
+    parser.expect_type(TokenType.R_PAREN, ", or ) after the columns")
+    keys = [c for c in columns if c.key]
+    if len(keys) > 1:
+        names = ", ".join(c.name.text for c in keys)
+        _refuse_key(parser, keys[1].span, f"write PRIMARY KEY ({names}) after the columns")
+    return _with_types(parser, tuple(columns)), listed or tuple(c.name for c in keys)
+
+
+def _refuse_key(parser: CqlParser, span: Span, remedy: str) -> NoReturn:
+    raise ParseError(
+        span=span, source=parser.sql, expected="one PRIMARY KEY, of a relation",
+        found="this one", remedy=remedy,
+    )  # fmt: skip
+
+
+def _with_types(
+    parser: CqlParser, columns: tuple[ColumnDefinition, ...]
+) -> tuple[ColumnDefinition, ...]:
     for column in columns:
         if column.type is None:
             raise ParseError(
@@ -209,7 +253,8 @@ def _column(parser: CqlParser) -> ColumnDefinition:
         if kind is Type.STRING and parser.take_type(TokenType.L_PAREN):
             parser.integer("the length of the string")
             parser.expect_type(TokenType.R_PAREN, ") after the length")
-    return ColumnDefinition(name, kind, parser.span_from(first))
+    key = parser.take_type(TokenType.PRIMARY_KEY)
+    return ColumnDefinition(name, kind, parser.span_from(first), key)
 
 
 def _files(parser: CqlParser, word: str) -> FileClause | None:

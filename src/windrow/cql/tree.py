@@ -157,11 +157,15 @@ Query = Select | SetOperation | StreamOf | EveryOf
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """``name TYPE``; in a view's list of columns the type may be left out."""
+    """``name TYPE``; in a view's list of columns the type may be left out.
+
+    ``key`` says that PRIMARY KEY follows, as it may in a relation.
+    """
 
     name: Name
     type: Type | None
     span: Span = field(compare=False)
+    key: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,7 @@ class CreateRelation:
     retroactive: bool
     source: FileClause | None
     span: Span = field(compare=False)
+    primary_key: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True)

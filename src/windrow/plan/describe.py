@@ -20,6 +20,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Selection,
     StageInput,
+    StreamKind,
     StreamScan,
     TopK,
     ToStream,
@@ -84,8 +85,8 @@ def node_text(node: Node, clock: Clock) -> str:
         case Every():
             return f"Every {duration(node.period, clock)}"
         case ToStream():
-            spoken = node.kind.value.startswith("RSTREAM")
-            rhythm = f" every {duration(node.every, clock)}" if spoken else ""
+            unrhythmic = node.kind in (StreamKind.ISTREAM, StreamKind.DSTREAM)
+            rhythm = "" if unrhythmic else f" every {duration(node.every, clock)}"
             return f"ToStream {node.kind.value}{rhythm}"
         case OutputWindow():
             return f"OutputWindow {window(node.spec, clock, node.schema)}"

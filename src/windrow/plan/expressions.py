@@ -87,12 +87,16 @@ def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
 
 def conjunction(parts: tuple[Expression, ...]) -> Expression | None:
     """All the parts joined by AND; None if there are none."""
-    if not parts:
-        return None
-    result = parts[0]
-    for part in parts[1:]:
-        result = Call("and", (result, part), Type.BOOLEAN)
-    return result
+    return connected("and", parts) if parts else None
+
+
+def connected(function: str, parts: tuple[Expression, ...]) -> Expression:
+    """At least one part, joined by AND or OR into a tree of logarithmic depth."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = (len(parts) + 1) // 2
+    halves = (connected(function, parts[:middle]), connected(function, parts[middle:]))
+    return Call(function, halves, Type.BOOLEAN)
 
 
 OPERATORS = {
@@ -126,12 +130,13 @@ def render(expression: Expression, schema: Schema | None = None) -> str:
     ]
     match expression.function:
         case name if name in OPERATORS:
-            if name == "and":  # a chain of ANDs needs no parentheses of its own
+            if name in ("and", "or"):  # a chain of one of them needs no parentheses of its own
+                other = "or" if name == "and" else "and"
                 flat = (
-                    t if isinstance(a, Call) and a.function != "or" else w
+                    t if isinstance(a, Call) and a.function != other else w
                     for a, t, w in zip(expression.args, args, wrapped, strict=True)
                 )
-                return " AND ".join(flat)
+                return f" {name.upper()} ".join(flat)
             return f" {OPERATORS[name]} ".join(wrapped)
         case "not":
             return f"NOT ({args[0]})"

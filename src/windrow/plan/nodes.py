@@ -376,7 +376,7 @@ class NegativeTuples(Unary):
     """Announces every expiry of its input by a negative tuple: the NT strategy (2.3.3)."""
 
     @property
-    def pattern(self) -> UpdatePattern:  # type: ignore[override]
+    def pattern(self) -> UpdatePattern:
         return MONOTONIC if self.input.pattern is MONOTONIC else STRICT
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from windrow.core.patterns import UpdatePattern
-from windrow.plan.nodes import NegativeTuples, Node, Window
+from windrow.plan.nodes import Join, NegativeTuples, Node, Window, is_nrr
 from windrow.plan.rules.inputs import over
 
 
@@ -26,6 +26,12 @@ def applied(plan: Node, strategy: Strategy) -> Node:
     """The plan as the strategy wants it: NT has a node above each window that can expire."""
     if strategy is not Strategy.NT:
         return plan
+    if isinstance(plan, Join) and (is_nrr(plan.left) or is_nrr(plan.right)):
+        # The NRR may have changed since a tuple met it, so its expiry is announced behind the join.
+        return NegativeTuples(plan) if _expires(plan) else plan
     changed = over(plan, lambda child: applied(child, strategy))
-    expires = changed.pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK)
-    return NegativeTuples(changed) if isinstance(changed, Window) and expires else changed
+    return NegativeTuples(changed) if isinstance(changed, Window) and _expires(changed) else changed
+
+
+def _expires(plan: Node) -> bool:
+    return plan.pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK)

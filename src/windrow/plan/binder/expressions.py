@@ -13,16 +13,17 @@ from windrow.core.schema import Type
 from windrow.cql.positions import span_of
 from windrow.cql.statements import TYPES
 from windrow.plan.binder.aggregates import Aggregates
+from windrow.plan.binder.chains import chain
 from windrow.plan.binder.literals import coerced, fitted, interval, number
 from windrow.plan.binder.scope import Scope, did_you_mean
-from windrow.plan.expressions import OPERATORS, Call, Expression, Literal
+from windrow.plan.expressions import OPERATORS, Call, Expression, Literal, connected
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS, common
 
 BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide",
     exp.IntDiv: "divide", exp.Mod: "modulo", exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt",
-    exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.And: "and", exp.Or: "or", exp.Like: "like",
-    exp.ILike: "ilike", exp.DPipe: "concat",
+    exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.Like: "like", exp.ILike: "ilike",
+    exp.DPipe: "concat",
 }  # fmt: skip
 SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 TRUNCATIONS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
@@ -56,6 +57,8 @@ class ExpressionBinder:
             plain = node.copy()
             plain.set("negate", None)
             return Call("not", (self.bind(plain),), Type.BOOLEAN)
+        if isinstance(node, exp.And | exp.Or):
+            return self._connected(node)
         if (function := BINARY.get(type(node))) is not None:
             operands = [node.this, node.expression]
             return self.call(function, [self.bind(o) for o in operands], operands, span)
@@ -128,6 +131,20 @@ class ExpressionBinder:
                 coerced(a, Type.TIMESTAMP, span) if a.type is Type.DATE else a for a in arguments
             ]
         return Call(function, tuple(arguments), result)
+
+    def _connected(self, node: exp.And | exp.Or) -> Expression:
+        """A chain of ANDs or ORs as a tree that is shallow however long the chain is."""
+        function = "and" if isinstance(node, exp.And) else "or"
+        operands = chain(node, type(node))
+        spans = [self.span(o) for o in operands]
+        bound = [_null_as(self.bind(o), Type.BOOLEAN) for o in operands]
+        for operand, span in zip(bound, spans, strict=True):
+            if operand.type is not Type.BOOLEAN:
+                raise BindError(
+                    span=span, expected=f"a condition in {self.clause}",
+                    found=f"a value of type {operand.type.value}",
+                )  # fmt: skip
+        return connected(function, tuple(bound))
 
     def _column(self, node: exp.Column | exp.Identifier, span: Span) -> Expression:
         name, qualifier, quoted = node.name, None, bool(node.args.get("quoted"))
@@ -275,10 +292,7 @@ class ExpressionBinder:
         if all(isinstance(a, Literal) for a in bound.args[1:]):
             return bound
         tests = [Call("eq", (bound.args[0], a), Type.BOOLEAN) for a in bound.args[1:]]
-        result = tests[0]
-        for test in tests[1:]:
-            result = Call("or", (result, test), Type.BOOLEAN)
-        return result
+        return connected("or", tuple(tests))
 
     def _case(self, node: exp.Expr, span: Span) -> Expression:
         branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]

@@ -10,6 +10,7 @@ from windrow.core.errors import BindError, Span
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.tree import Select
+from windrow.plan.binder.chains import chain
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.expressions import ExpressionBinder
 from windrow.plan.binder.scope import Scope
@@ -30,15 +31,13 @@ class NegatedQuery:
 
 def split(node: exp.Expr) -> list[exp.Expr]:
     """The parts of a conjunction, as they stand in the text."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    if isinstance(node, exp.And):
-        return [*split(node.this), *split(node.expression)]
-    return [node]
+    return chain(node, exp.And)
 
 
 def negated_query(part: exp.Expr, source: str) -> NegatedQuery | None:
     """The negated sub-query that a part of WHERE is, if it is one."""
+    while isinstance(part, exp.Paren):
+        part = part.this
     if not isinstance(part, exp.Not):
         return None
     inner = part.this

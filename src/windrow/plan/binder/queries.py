@@ -12,6 +12,8 @@ from windrow.core.schema import Schema, Type
 from windrow.core.time import Clock
 from windrow.cql.tree import EveryOf, Query, Select, SetOperation, StreamOf
 from windrow.plan.binder.context import Context, clock_of
+from windrow.plan.binder.restoring import restored
+from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.select import bind_select
 from windrow.plan.binder.windows import in_ticks, window_spec
 from windrow.plan.expressions import Call, Column, Expression, Named
@@ -30,6 +32,9 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.projecting import projected
 from windrow.plan.windows import RangeWindow
+
+PERIODIC = ("RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE")
+"""Forms to which EVERY gives a rhythm of their own, instead of slowing down what they read."""
 
 
 def bind_query(query: Query, context: Context) -> Node:
@@ -101,20 +106,14 @@ def _cast_to(plan: Node, kinds: tuple[Type, ...]) -> Node:
 
 def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
     inner = query.query
-    if isinstance(inner, EveryOf) and query.kind.startswith("RSTREAM"):
+    if isinstance(inner, EveryOf) and query.kind in PERIODIC:
         plan = bind_query(inner.query, context)
         every = _period(inner, plan)
     else:
         plan = bind_query(inner, context)
     clock = clock_of(plan, query.span) or Clock.INTEGER
     if query.kind == "WSTREAM":
-        if query.window is None:
-            raise BindError(
-                span=query.span, expected="a window after WSTREAM(...)", found="none",
-                remedy="write WSTREAM(...)[ROWS 10], say",
-            )  # fmt: skip
-        spec = window_spec(query.window, clock, plan.schema)
-        return OutputWindow(plan, spec, span=query.span)
+        return _output_window(plan, query, clock)
     if query.window is not None:
         raise BindError(
             f"{query.kind} takes no window after it", span=query.window.span,
@@ -122,8 +121,10 @@ def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
         )  # fmt: skip
     if query.kind == "WSTREAM-RESTORE":
         raise BindError(
-            "there is no WSTREAM-RESTORE", span=query.span, remedy="use ISTREAM-RESTORE"
-        )
+            "there is no WSTREAM-RESTORE: if one report brings more results than the output "
+            "window holds, nothing says which of them to keep (Golab 2006, 3.4)",
+            span=query.span, remedy="use ISTREAM-RESTORE",
+        )  # fmt: skip
     kind = StreamKind(query.kind)
     if kind is StreamKind.DSTREAM and plan.pattern is UpdatePattern.MONOTONIC:
         raise BindError(
@@ -132,10 +133,21 @@ def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
             span=query.span,
             remedy="bound a stream in FROM with a window, as in [RANGE 1 MINUTE]",
         )
-    if kind in (StreamKind.RSTREAM, StreamKind.RSTREAM_RESTORE):
-        rhythm = every or _rhythm(plan, clock, query.span)
-        return ToStream(plan, kind, rhythm, span=query.span)
+    if kind in (StreamKind.ISTREAM_RESTORE, StreamKind.RSTREAM_RESTORE):
+        return restored(plan, kind, every, clock, query.span)
+    if kind is StreamKind.RSTREAM:
+        return ToStream(plan, kind, every or _rhythm(plan, clock, query.span), span=query.span)
     return ToStream(plan, kind, span=query.span)
+
+
+def _output_window(plan: Node, query: StreamOf, clock: Clock) -> Node:
+    if query.window is None:
+        raise BindError(
+            span=query.span, expected="a window after WSTREAM(...)", found="none",
+            remedy="write WSTREAM(...)[ROWS 10], say",
+        )  # fmt: skip
+    refuse_frozen_results(plan, "WSTREAM", "3.3.3", query.span)
+    return OutputWindow(plan, window_spec(query.window, clock, plan.schema), span=query.span)
 
 
 def _rhythm(plan: Node, clock: Clock, span: Span) -> int:
@@ -158,7 +170,7 @@ def _rhythm(plan: Node, clock: Clock, span: Span) -> int:
 
 def _every(query: EveryOf, context: Context) -> Node:
     inner = query.query
-    if isinstance(inner, StreamOf) and inner.kind.startswith("RSTREAM"):
+    if isinstance(inner, StreamOf) and inner.kind in PERIODIC:
         probe = replace(inner, kind="ISTREAM")
         return _stream_of(inner, context, _period(query, bind_query(probe, context)))
     if isinstance(inner, StreamOf) and inner.kind != "WSTREAM":

@@ -20,6 +20,7 @@ from windrow.cql.tree import (
 )
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.queries import bind_query
+from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.storage import bind_archive, bind_subscriptions
 from windrow.plan.binder.streams import (
@@ -144,6 +145,7 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
             number += 1
         name = f"query{number}"
     plan = bind_query(statement.query, context)
+    check_nrrs(plan, statement.span)
     clock = clock_of(plan, statement.span) or Clock.INTEGER
     into = None
     if statement.into is not None:

@@ -27,8 +27,20 @@ def bind_stream(statement: CreateStream) -> StreamDeclaration:
 def bind_relation(statement: CreateRelation) -> RelationDeclaration:
     schema = schema_of(statement.columns, statement.name.text)
     source = source_of(statement.source)
+    names = [f.name.lower() for f in schema]
+    key: list[int] = []
+    for column in statement.primary_key:
+        wanted = column.text.lower()
+        if wanted not in names:
+            raise BindError(
+                f"there is no column {column.text} to be a key", span=column.span,
+                remedy=did_you_mean(wanted, [f.name for f in schema]),
+            )  # fmt: skip
+        if names.index(wanted) in key:
+            raise BindError(f"the key names {column.text} twice", span=column.span)
+        key.append(names.index(wanted))
     return RelationDeclaration(
-        statement.name.text, schema, statement.retroactive, source, statement.span
+        statement.name.text, schema, statement.retroactive, source, statement.span, tuple(key)
     )
 
 

@@ -11,6 +11,7 @@ from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.cql.tree import Name, Table, WindowClause
 from windrow.plan.binder.context import Context, called, clock_of
+from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.windows import window_spec
 from windrow.plan.catalog import (
@@ -21,7 +22,7 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.expressions import Expression, columns_of
 from windrow.plan.joining import joined
-from windrow.plan.nodes import AppendOnly, Node, RelationScan, StreamScan, Window
+from windrow.plan.nodes import AppendOnly, GroupBy, Node, RelationScan, StreamScan, Window
 from windrow.plan.windows import UnboundedWindow
 
 
@@ -101,6 +102,14 @@ def _windowed(plan: Node, clause: WindowClause, table: Table) -> Node:
             f"{what} is a relation, and only a stream takes a window", span=clause.span,
             remedy="take the window away",
         )  # fmt: skip
+    if isinstance(plan, GroupBy):
+        raise BindError(
+            f"{what} always holds the latest value of its aggregate and withdraws the one before "
+            f"(its update pattern is {plan.pattern.name}), so it takes no window "
+            "(Golab 2006, 3.4)",
+            span=clause.span,
+            remedy="make the window that it aggregates INTERNAL, so that its results stay",
+        )
     if plan.pattern is not UpdatePattern.MONOTONIC:
         raise BindError(
             f"{what} withdraws results (its update pattern is {plan.pattern.name}), "
@@ -141,7 +150,10 @@ def append_only(plan: Node, tables: Sequence[BoundTable], span: Span) -> Node:
             "a mix of INTERNAL and other windows", span=outside.span,
             remedy="make all windows of this SELECT internal, or none",
         )  # fmt: skip
-    return AppendOnly(plan, span=span) if flags == {True} else plan
+    if flags != {True}:
+        return plan
+    refuse_frozen_results(plan, "INTERNAL", "3.3.2", span)
+    return AppendOnly(plan, span=span)
 
 
 def refuse_internal(tables: Sequence[BoundTable], construct: str, span: Span) -> None:
@@ -149,7 +161,7 @@ def refuse_internal(tables: Sequence[BoundTable], construct: str, span: Span) ->
     if any(t.internal for t in tables):
         raise BindError(
             f"{construct} cannot work over INTERNAL windows: results that are never withdrawn "
-            "would repeat, or go on after they stopped being true",
+            "would repeat, or go on after they stopped being true (Golab 2006, 3.3.2)",
             span=span,
             remedy="take INTERNAL away",
         )
