@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from windrow.core.schema import Type
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.expressions import render
-from windrow.plan.nodes import GroupBy, Join, Selection, StageInput, StreamScan, Window, walk
+from windrow.plan.expressions import Column, Named, render
+from windrow.plan.nodes import (
+    GroupBy,
+    Join,
+    MultiJoin,
+    Selection,
+    StageInput,
+    StreamScan,
+    Window,
+    walk,
+)
 from windrow.plan.program import compile_script
 from windrow.plan.stages import Stage, stages
+from windrow.plan.windows import RangeWindow
 
 STREAMS = """
 CREATE STREAM l (ts BIGINT, src STRING, dst STRING, bytes INT) TIMESTAMP BY ts;
@@ -173,3 +184,22 @@ def test_stages_come_after_those_that_they_read():
         "r [RANGE 9] AS b WHERE a.src = b.src GROUP BY a.dst) AS g GROUP BY n"
     ):
         assert all(e.source < stage.number for e in stage.inputs if isinstance(e.source, int))
+
+
+def test_what_a_negation_compares_meets_but_for_not_in_which_one_null_decides():
+    (stage,) = cut("SELECT src FROM l [RANGE 9] EXCEPT SELECT dst FROM r [RANGE 9]")
+    assert names(stage) == [("l", ["src"]), ("r", ["dst"])]
+    (single,) = cut("SELECT dst FROM l [RANGE 9] WHERE src NOT IN (SELECT src FROM r [RANGE 9])")
+    assert all(key is None for _, key in keys(single))
+
+
+def test_an_operator_over_many_inputs_hashes_each_by_its_own_keys():
+    catalog = compile_script(STREAMS).catalog
+    scans = [StreamScan(s.name, s.schema, s.clock) for s in (*catalog.streams, catalog.streams[0])]
+    by = [(Column(i, "k", s.schema[i].type),) for i, s in zip((1, 2, 2), scans, strict=True)]
+    join = MultiJoin(tuple(Window(s, RangeWindow(9)) for s in scans), tuple(by), (0, 1, 2))
+    (stage,) = stages(join)
+    assert names(stage) == [("l", ["src"]), ("r", ["dst"]), ("l", ["dst"])]
+    keyed = Named("k", Column(len(scans[0].schema) + 2, "dst", Type.STRING))
+    (grouped,) = stages(GroupBy(join, (keyed,), ()))
+    assert names(grouped) == names(stage)

@@ -32,6 +32,10 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MultiJoin,
+    Negation,
+    NegationForm,
+    NegativeTuples,
     Node,
     Projection,
     RelationScan,
@@ -141,7 +145,13 @@ class _Cutter:
             case Window(spec=RowsWindow(partition_by=by)):
                 parts = tuple(_column(node.schema, i) for i in by)
                 return self._over(node, self._together(self._fragment(node.input), parts))
-            case Window() | AppendOnly() | Every() | ToStream(kind=StreamKind.RSTREAM):
+            case (
+                Window()
+                | AppendOnly()
+                | NegativeTuples()
+                | Every()
+                | ToStream(kind=StreamKind.RSTREAM)
+            ):
                 return self._over(node, self._fragment(node.input))
             case DuplicateElimination() | ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM):
                 row = tuple(_column(node.schema, i) for i in range(len(node.schema)))
@@ -153,7 +163,12 @@ class _Cutter:
             case Union():
                 return self._union(node)
             case Join() if node.left_keys:
-                return self._join(node)
+                return self._meeting(node, (node.left_keys, node.right_keys))
+            case Negation() if node.left_keys and node.form is not NegationForm.NOT_IN:
+                # NOT IN is not among these: one NULL on its right concerns every tuple
+                return self._meeting(node, (node.left_keys, node.right_keys))
+            case MultiJoin() if node.keys[0]:
+                return self._meeting(node, node.keys)
             case _:  # whatever else there is sees all of its input
                 below_all = [self._together(self._fragment(i), ()) for i in node.inputs]
                 return _Fragment(_with_inputs(node, [b.plan for b in below_all]), _Where.SINGLE)
@@ -188,24 +203,27 @@ class _Cutter:
             parts = [self._by_row(p) if p.placed is _Where.FREE else p for p in parts]
         return _Fragment(_with_inputs(node, [p.plan for p in parts]), placed)
 
-    def _join(self, node: Join) -> _Fragment:
-        left, right = self._fragment(node.left), self._fragment(node.right)
-        pairs = [_comparable(a, b) for a, b in zip(node.left_keys, node.right_keys, strict=True)]
-        left_keys, right_keys = (tuple(p[i] for p in pairs) for i in (0, 1))
-        if left.placed is _Where.SINGLE and right.placed is _Where.SINGLE:
-            return _Fragment(replace(node, left=left.plan, right=right.plan), _Where.SINGLE)
-        on_left, on_right = _positions(left.placed, left_keys), _positions(right.placed, right_keys)
-        chosen = on_left or on_right or tuple(range(len(pairs)))
-        if on_left != chosen:
-            left = self._place(left, tuple(left_keys[i] for i in chosen))
-        if on_right != chosen:
-            right = self._place(right, tuple(right_keys[i] for i in chosen))
-        width = len(node.left.schema)
-        placed = tuple(
-            a | frozenset(shifted(e, width) for e in b)
-            for a, b in zip(_keys(left), _keys(right), strict=True)
-        )
-        return _Fragment(replace(node, left=left.plan, right=right.plan), placed)
+    def _meeting(self, node: Node, keys: Sequence[tuple[Expression, ...]]) -> _Fragment:
+        """``node`` over inputs of which tuples with equal ``keys`` (those of each input) meet."""
+        parts = [self._fragment(i) for i in node.inputs]
+        if all(p.placed is _Where.SINGLE for p in parts):
+            return _Fragment(_with_inputs(node, [p.plan for p in parts]), _Where.SINGLE)
+        columns = [_comparable(same) for same in zip(*keys, strict=True)]
+        hashed = [tuple(c[i] for c in columns) for i in range(len(parts))]
+        known = [_positions(p.placed, k) for p, k in zip(parts, hashed, strict=True)]
+        chosen = next((k for k in known if k is not None), tuple(range(len(columns))))
+        parts = [
+            p if at == chosen else self._place(p, tuple(k[i] for i in chosen))
+            for p, k, at in zip(parts, hashed, known, strict=True)
+        ]
+        shown = 1 if isinstance(node, Negation) else len(parts)
+        placed: _Keys = tuple(frozenset() for _ in chosen)
+        offset = 0
+        for part, below in list(zip(parts, node.inputs, strict=True))[:shown]:
+            moved = [frozenset(shifted(e, offset) for e in same) for same in _keys(part)]
+            placed = tuple(a | b for a, b in zip(placed, moved, strict=True))
+            offset += len(below.schema)
+        return _Fragment(_with_inputs(node, [p.plan for p in parts]), placed)
 
     def _together(self, below: _Fragment, keys: tuple[Expression, ...]) -> _Fragment:
         """``below`` such that tuples with equal ``keys`` share a bucket (no keys: all tuples)."""
@@ -276,7 +294,7 @@ def _lowered(node: Node) -> Node:
 def _with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
     """The node over other inputs."""
     match node:
-        case Union():
+        case Union() | MultiJoin():
             return replace(node, branches=tuple(inputs))
         case _ if len(inputs) == 1:
             return replace(node, input=inputs[0])  # type: ignore[call-arg]
@@ -370,10 +388,8 @@ def _keys(fragment: _Fragment) -> _Keys:
     return fragment.placed
 
 
-def _comparable(left: Expression, right: Expression) -> tuple[Expression, Expression]:
-    """A join's keys such that equal values are stored alike, as hashing wants them."""
-    if left.type.integral != right.type.integral and left.type.numeric and right.type.numeric:
-        left, right = (
-            Call("cast", (e,), Type.DOUBLE) if e.type.integral else e for e in (left, right)
-        )
-    return left, right
+def _comparable(same: Sequence[Expression]) -> tuple[Expression, ...]:
+    """The keys of a join that are compared, such that equal values are stored alike."""
+    if {e.type.integral for e in same} == {True, False} and all(e.type.numeric for e in same):
+        return tuple(Call("cast", (e,), Type.DOUBLE) if e.type.integral else e for e in same)
+    return tuple(same)
