@@ -6,9 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
+from windrow.core.schema import Type
 from windrow.core.time import FOREVER
 from windrow.engine.pipeline import Pipeline
-from windrow.plan.nodes import Node
+from windrow.plan.expressions import Column
+from windrow.plan.nodes import MultiJoin, Node
 from windrow.plan.program import compile_script
 
 STREAMS = """
@@ -51,7 +53,8 @@ QUERIES = {
     "distinct_strict": "SELECT DISTINCT k FROM s [ROWS 6]",
     "group": "SELECT k, COUNT(*), COUNT(x), SUM(a), SUM(x), AVG(a), AVG(x), MIN(a), MAX(x), "
     "MIN(n), MAX(n), COUNT(DISTINCT n) FROM s [RANGE 6 SECONDS] GROUP BY k",
-    "group_unbounded": "SELECT k, COUNT(*), SUM(x), MIN(a), MAX(n), COUNT(DISTINCT n) FROM s GROUP BY k",
+    "group_unbounded": "SELECT k, COUNT(*), SUM(x), MIN(a), MAX(n), COUNT(DISTINCT n) "
+    "FROM s GROUP BY k",
     "group_strict": "SELECT k, COUNT(*), SUM(x), MIN(a), MAX(n), COUNT(DISTINCT n) "
     "FROM s [ROWS 12] GROUP BY k",
     "group_weak": "SELECT s.k, SUM(x), MAX(b) FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] "
@@ -61,7 +64,8 @@ QUERIES = {
     "FROM s [RANGE 6 SECONDS] GROUP BY k",
     "quantiles_strict": "SELECT k, MEDIAN(a), VAR(a) FROM s [ROWS 12] GROUP BY k",
     "quantiles_unbounded": "SELECT k, QUANTILE(a, 0.25), STDDEV(a) FROM s GROUP BY k",
-    "except": "(SELECT k, a FROM s [RANGE 6 SECONDS]) EXCEPT (SELECT k, b FROM r [RANGE 9 SECONDS])",
+    "except": "(SELECT k, a FROM s [RANGE 6 SECONDS]) "
+    "EXCEPT (SELECT k, b FROM r [RANGE 9 SECONDS])",
     "except_rows": "(SELECT k FROM s [ROWS 9]) EXCEPT (SELECT k FROM r [RANGE 3 SECONDS])",
     "not_exists": "SELECT k, a FROM s [RANGE 8 SECONDS] "
     "WHERE NOT EXISTS (SELECT * FROM r [RANGE 4 SECONDS] WHERE r.k = s.k)",
@@ -73,14 +77,15 @@ QUERIES = {
     "top_strings": "SELECT n, a FROM s [RANGE 5 SECONDS] ORDER BY n DESC, a LIMIT 2",
     "wstream_rows": "SELECT WSTREAM(s.k, a, b)[ROWS 6] FROM s [RANGE 6 SECONDS], "
     "r [RANGE 4 SECONDS] WHERE s.k = r.k",
-    "wstream_range": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "wstream_range": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] "
+    "FROM s [RANGE 6 SECONDS] GROUP BY k",
     "rows_of_join": "SELECT * FROM pairs [ROWS 4]",
     "relation": "SELECT * FROM rel WHERE w > 2",
     "join_relation": "SELECT s.k, a, w FROM s [RANGE 5 SECONDS], rel WHERE s.k = rel.k AND w > 1",
     "join_nrr": "SELECT s.k, a, w FROM s [RANGE 5 SECONDS], nrr WHERE s.k = nrr.k",
     "join_nrr_left": "SELECT s.k, a, w FROM nrr, s [NOW] WHERE s.k = nrr.k AND w <> a",
-    "istream_restore": "SELECT ISTREAM-RESTORE(s.k, a, b) FROM s [RANGE 6 SECONDS SLIDE 4 SECONDS], "
-    "r [RANGE 4 SECONDS SLIDE 4 SECONDS] WHERE s.k = r.k",
+    "istream_restore": "SELECT ISTREAM-RESTORE(s.k, a, b) "
+    "FROM s [RANGE 6 SECONDS SLIDE 4 SECONDS], r [RANGE 4 SECONDS SLIDE 4 SECONDS] WHERE s.k = r.k",
     "rstream_restore": "SELECT RSTREAM-RESTORE(k, a) FROM s [RANGE 3 SECONDS SLIDE 5 SECONDS]",
     "istream": "ISTREAM(SELECT DISTINCT k FROM s [RANGE 4 SECONDS])",
     "dstream": "DSTREAM(SELECT k, COUNT(*) FROM s [RANGE 4 SECONDS] GROUP BY k)",
@@ -90,8 +95,35 @@ QUERIES = {
 
 def plan_of(name: str) -> Node:
     """The optimised plan of a sample query."""
+    if name in JOINS:
+        return multi_join(*JOINS[name])
     compiled = compile_script(STREAMS + QUERIES[name] + ";")
     return compiled.queries[-1].plan
+
+
+JOINS = {
+    "multi_join": (
+        ("s [RANGE 5 SECONDS]", "r [RANGE 4 SECONDS]", "s [RANGE 9 SECONDS]"),
+        (2, 0, 1),
+    ),
+    "multi_join_strict": (("s [ROWS 9]", "r [RANGE 6 SECONDS]", "r [ROWS 6]"), (1, 2, 0)),
+    "multi_join_four": (
+        ("s [RANGE 3 SECONDS]", "r [RANGE 4 SECONDS]", "s [ROWS 5]", "r [NOW]"),
+        (3, 1, 0, 2),
+    ),
+}
+QUERIES.update(dict.fromkeys(JOINS, ""))
+
+
+def multi_join(windows: tuple[str, ...], order: tuple[int, ...]) -> Node:
+    """An n-way join on ``k`` of the given windows."""
+    branches = []
+    for window in windows:
+        column = "a" if window.startswith("s") else "b"
+        compiled = compile_script(f"{STREAMS} SELECT k, {column} FROM {window};")
+        branches.append(compiled.queries[-1].plan)
+    keys = tuple((Column(0, "k", Type.INT),) for _ in branches)
+    return MultiJoin(tuple(branches), keys, order)
 
 
 def random_input(seed: int, rows: int = 160) -> dict[str, Delta]:
@@ -147,7 +179,9 @@ def updates(rng: np.random.Generator, rows: int) -> Delta:
                 held.append(row)
                 found.append((now, 1, *row))
     ts, sign, k, w = (np.array(c) for c in zip(*found, strict=True))
-    batch = pa.RecordBatch.from_arrays([pa.array(k, pa.int32()), pa.array(w, pa.int32())], ["k", "w"])
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(k, pa.int32()), pa.array(w, pa.int32())], ["k", "w"]
+    )
     return Delta(ts, np.full(len(ts), FOREVER), sign.astype(np.int8), batch)
 
 
@@ -162,7 +196,9 @@ def changes(delta: Delta) -> list[tuple[int, int, str]]:
     return sorted(zip(delta.ts.tolist(), delta.sign.tolist(), rows, strict=True))
 
 
-def run(pipeline: Pipeline, inputs: dict[str, Delta], cuts: list[int]) -> list[tuple[int, int, str]]:
+def run(
+    pipeline: Pipeline, inputs: dict[str, Delta], cuts: list[int]
+) -> list[tuple[int, int, str]]:
     """All changes, with time cut at ``cuts``."""
     found, before = [], -1
     for cut in cuts:

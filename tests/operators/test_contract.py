@@ -12,11 +12,12 @@ import pkgutil
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.operators.samples import QUERIES, between, changes, plan_of, random_input, run
 
 import windrow.operators
+from tests.operators.samples import QUERIES, between, changes, plan_of, random_input, run
 from windrow.columns.types import arrow_schema
 from windrow.engine.pipeline import Pipeline
+from windrow.plan.strategy import Strategy
 
 HORIZON = 400
 
@@ -32,7 +33,12 @@ def discovered() -> set[type]:
 
 
 def test_every_operator_is_used_by_a_sample() -> None:
-    used = {type(o) for name in QUERIES for o in Pipeline(plan_of(name), changes=True)._operators()}
+    used = {
+        type(operator)
+        for name in QUERIES
+        for strategy in Strategy
+        for operator in Pipeline(plan_of(name), changes=True, strategy=strategy)._operators()
+    }
     assert discovered() - used == set()
 
 
@@ -40,6 +46,23 @@ def cuts(seed: int, every: int) -> list[int]:
     rng = np.random.default_rng(seed)
     points = rng.choice(HORIZON, HORIZON // every, replace=False)
     return [*sorted(int(p) for p in points), HORIZON]
+
+
+def saved_and_loaded(name: str, strategy: Strategy) -> None:
+    inputs, plan = random_input(3), plan_of(name)
+    steady, before = Pipeline(plan, changes=True, strategy=strategy), -1
+    carried = Pipeline(plan, changes=True, strategy=strategy)
+    segments: dict[str, pa.RecordBatch] = {}
+    for cut in cuts(4, 12):
+        part = between(inputs, before, cut)
+        assert changes(carried.process(part, cut)) == changes(steady.process(part, cut))
+        before = cut
+        saved = carried.save()
+        for gone in saved.drop:
+            segments.pop(gone, None)
+        segments.update(saved.put)
+        carried = Pipeline(plan, changes=True, strategy=strategy)
+        carried.load(segments, saved.meta)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -52,21 +75,23 @@ def test_cutting_time_differently_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", QUERIES)
+def test_the_strategies_give_the_same_answer(name: str) -> None:
+    inputs, plan = random_input(9), plan_of(name)
+    every = cuts(10, 7)
+    upa = run(Pipeline(plan, changes=True), inputs, every)
+    for strategy in (Strategy.NT, Strategy.DIRECT):
+        assert run(Pipeline(plan, changes=True, strategy=strategy), inputs, every) == upa
+
+
+@pytest.mark.parametrize("strategy", [Strategy.NT, Strategy.DIRECT])
+@pytest.mark.parametrize("name", ["distinct", "distinct_weak", "join", "not_exists", "group"])
+def test_rival_strategies_can_be_saved_and_loaded(name: str, strategy: Strategy) -> None:
+    saved_and_loaded(name, strategy)
+
+
+@pytest.mark.parametrize("name", QUERIES)
 def test_an_operator_that_was_saved_and_loaded_goes_on_as_if_nothing_happened(name: str) -> None:
-    inputs, plan = random_input(3), plan_of(name)
-    steady, before = Pipeline(plan, changes=True), -1
-    carried = Pipeline(plan, changes=True)
-    segments: dict[str, pa.RecordBatch] = {}
-    for cut in cuts(4, 12):
-        part = between(inputs, before, cut)
-        assert changes(carried.process(part, cut)) == changes(steady.process(part, cut))
-        before = cut
-        saved = carried.save()
-        for gone in saved.drop:
-            segments.pop(gone, None)
-        segments.update(saved.put)
-        carried = Pipeline(plan, changes=True)
-        carried.load(segments, saved.meta)
+    saved_and_loaded(name, Strategy.UPA)
 
 
 @pytest.mark.parametrize("name", QUERIES)

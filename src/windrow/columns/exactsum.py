@@ -72,50 +72,42 @@ def read_exact(sums, row):  # type: ignore[no-untyped-def]
         carry = total >> 32
     sums[row, LIMBS - 1] += carry
     negative = sums[row, LIMBS - 1] < 0
-
-    # The magnitude's limbs, from the top: 64 leading bits, and whether anything follows them.
-    top = LIMBS - 1
-    borrow = 1
-    magnitude = np.empty(LIMBS, np.int64)
+    digits, borrow = np.empty(LIMBS, np.int64), 1
     for i in range(LIMBS):
         digit = sums[row, i]
         if negative:  # two's complement, a limb at a time
             digit = ((~digit) & 0xFFFFFFFF) + borrow
             borrow = digit >> 32
             digit &= 0xFFFFFFFF
-        magnitude[i] = digit
-    while top >= 0 and magnitude[top] == 0:
+        digits[i] = digit
+    value = _rounded(digits)
+    return -value if negative else value
+
+
+@numba.njit(cache=True)
+def _rounded(digits):  # type: ignore[no-untyped-def]
+    """The double nearest to a magnitude in limbs of 32 bits, the first worth 2**-1074."""
+    top = LIMBS - 1
+    while top >= 0 and digits[top] == 0:
         top -= 1
     if top < 0:
         return 0.0
     width = 0
-    while magnitude[top] >> width:
+    while digits[top] >> width:
         width += 1
-    bits = top * 32 + width  # the highest set bit is 2 ** (bits - 1 - 1074)
-    if bits <= 53:
-        mantissa = magnitude[0] | (magnitude[1] << 32)
-        value = math.ldexp(np.float64(mantissa), -1074)
-        return -value if negative else value
-    drop = bits - 53
+    drop = top * 32 + width - 53  # bits below the 53 that a double holds
+    if drop <= 0:
+        return math.ldexp(np.float64(digits[0] | (digits[1] << 32)), -1074)
     limb, shift = drop >> 5, drop & 31
-    mantissa = magnitude[limb] >> shift
-    mantissa |= magnitude[limb + 1] << (32 - shift)
+    mantissa = (digits[limb] >> shift) | (digits[limb + 1] << (32 - shift))
     if limb + 2 < LIMBS:
-        mantissa |= (magnitude[limb + 2] << (63 - shift)) << 1
+        mantissa |= (digits[limb + 2] << (63 - shift)) << 1
     mantissa &= (1 << 53) - 1
-    half = (magnitude[(drop - 1) >> 5] >> ((drop - 1) & 31)) & 1
-    if half:
-        rest = False
-        for i in range((drop - 1) >> 5):
-            if magnitude[i]:
-                rest = True
-                break
-        below = magnitude[(drop - 1) >> 5] & ((1 << ((drop - 1) & 31)) - 1)
-        if rest or below or (mantissa & 1):
+    half, below = (drop - 1) >> 5, (drop - 1) & 31
+    if (digits[half] >> below) & 1:
+        rest = digits[half] & ((1 << below) - 1)
+        for i in range(half):
+            rest |= digits[i]
+        if rest or mantissa & 1:
             mantissa += 1
-    exponent = drop - 1074
-    if exponent > 971:  # ldexp itself goes to infinity where the sum is out of range
-        value = np.inf
-    else:
-        value = math.ldexp(np.float64(mantissa), exponent)
-    return -value if negative else value
+    return math.ldexp(np.float64(mantissa), drop - 1074)  # infinite where it is out of range

@@ -11,7 +11,7 @@ import pyarrow as pa
 from windrow.columns.arrays import fixed_array, numbers, string_array, string_parts, validity
 from windrow.columns.delta import batch_of
 from windrow.columns.growable import Growable
-from windrow.columns.kernels import bytes_in, bytes_out, ints, ints_out, kernel, void
+from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
 
 Int64s = npt.NDArray[np.int64]
 

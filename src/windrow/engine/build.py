@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pyarrow as pa
 
 from windrow.columns.types import ARROW, arrow_schema
@@ -19,9 +22,12 @@ from windrow.operators.canonical import InOrder
 from windrow.operators.changelog import Changelog
 from windrow.operators.difference import BagDifference
 from windrow.operators.distinct import DistinctAuxiliary
+from windrow.operators.distinct_direct import DistinctDirect
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
+from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
+from windrow.operators.negative_tuples import AnnounceExpiry
 from windrow.operators.nrr_join import NonRetroactiveJoin
 from windrow.operators.output_window import OutputWindow as OutputRows
 from windrow.operators.partition_window import PartitionWindow
@@ -39,8 +45,10 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MultiJoin,
     Negation,
     NegationForm,
+    NegativeTuples,
     Node,
     OutputWindow,
     Projection,
@@ -53,54 +61,24 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
+from windrow.plan.strategy import Strategy
 from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, WindowSpec
 
 SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
 
 
-def operator_for(node: Node) -> Operator:  # noqa: PLR0911 - one line per kind of node
+def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
     """A fresh operator that does what the node says."""
-    schema = arrow_schema(node.schema)
-    match node:
-        case Selection():
-            return Select(node.predicate)
-        case Projection():
-            return Project([c.expression for c in node.columns], schema)
-        case Union():
-            return Merge(schema)
-        case Window():
-            return _window(node.spec, node.input, schema)
-        case Join():
-            return _join(node, schema)
-        case Negation():
-            return _negation(node, schema)
-        case GroupBy():
-            return _group_by(node, schema)
-        case DuplicateElimination():
-            return _distinct(node, schema)
-        case Every():
-            return Snap(schema, node.period)
-        case AppendOnly():
-            return Append()
-        case TopK():
-            return FirstK(schema, node.input.pattern, node.keys, node.count)
-        case OutputWindow():
-            return OutputRows(_window(node.spec, node.input, schema))
-        case ToStream(kind=StreamKind.ISTREAM_RESTORE):
-            return RestoredInsertions(schema, node.input.pattern, node.every)
-        case ToStream(kind=StreamKind.RSTREAM_RESTORE):
-            return RestoredRelation(schema, node.input.pattern, node.every)
-        case ToStream(kind=StreamKind.RSTREAM):
-            return RelationStream(schema, node.input.pattern, node.every)
-        case ToStream(kind=kind) if kind in SIGNS:
-            return Changelog(schema, node.input.pattern, SIGNS[kind])
-        case _:
-            raise NotExecutableError(type(node).__name__, span=node.span)
+    build = BUILDERS.get(type(node))
+    if build is None:
+        raise NotExecutableError(type(node).__name__, span=node.span)
+    return build(node, arrow_schema(node.schema), strategy is Strategy.DIRECT)
 
 
-def changes_of(node: Node) -> Changelog:
+def changes_of(node: Node, strategy: Strategy = Strategy.UPA) -> Changelog:
     """What turns a query's result into the changes that are shown."""
-    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1))
+    scan = strategy is Strategy.DIRECT
+    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan)
 
 
 def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
@@ -118,7 +96,7 @@ def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
             return Append()
 
 
-def _join(node: Join, schema: pa.Schema) -> Operator:
+def _join(node: Join, schema: pa.Schema, scan: bool) -> Operator:
     kinds = [ARROW[k.type] for k in node.left_keys]
     for number, side in enumerate((node.left, node.right)):
         if is_nrr(side):
@@ -132,19 +110,34 @@ def _join(node: Join, schema: pa.Schema) -> Operator:
         kinds=kinds,
         residual=node.residual,
         schema=schema,
+        scan=scan,
     )
 
 
-def _negation(node: Negation, schema: pa.Schema) -> Operator:
+def _multi_join(node: MultiJoin, schema: pa.Schema, scan: bool) -> Operator:
+    return MultiwayJoin(
+        schemas=[arrow_schema(branch.schema) for branch in node.branches],
+        patterns=[branch.pattern for branch in node.branches],
+        keys=node.keys,
+        kinds=[ARROW[k.type] for k in node.keys[0]],
+        residual=node.residual,
+        order=node.order,
+        schema=schema,
+        scan=scan,
+    )
+
+
+def _negation(node: Negation, schema: pa.Schema, scan: bool) -> Operator:
     patterns = (node.left.pattern, node.right.pattern)
     if node.form is NegationForm.EXCEPT:
-        return BagDifference(schema, patterns)
+        return BagDifference(schema, patterns, scan)
     kinds = [ARROW[k.type] for k in node.left_keys]
     keys = (node.left_keys, node.right_keys)
-    return Unmatched(schema, patterns, keys, kinds, node.form is NegationForm.NOT_IN)
+    null_aware = node.form is NegationForm.NOT_IN
+    return Unmatched(schema, patterns, keys, kinds, null_aware, scan)
 
 
-def _group_by(node: GroupBy, schema: pa.Schema) -> Operator:
+def _group_by(node: GroupBy, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
     arguments: list[Expression] = []
     aggregates: list[tuple[Accumulator, int] | None] = []
@@ -158,7 +151,7 @@ def _group_by(node: GroupBy, schema: pa.Schema) -> Operator:
         aggregates.append((_accumulator(aggregate, aggregate.argument, pattern), place))
     keys = [k.expression for k in node.keys]
     return GroupedAggregation(
-        keys, arguments, aggregates, pattern, _stored([*keys, *arguments]), schema
+        keys, arguments, aggregates, pattern, _stored([*keys, *arguments]), schema, scan
     )
 
 
@@ -188,9 +181,49 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
             raise NotExecutableError(name, span=aggregate.span)
 
 
-def _distinct(node: DuplicateElimination, schema: pa.Schema) -> Operator:
+def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
+    if scan and pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK):
+        return DistinctDirect(schema, pattern)
     if pattern is not UpdatePattern.STRICT:
         return DistinctAuxiliary(schema)
     keys = [Column(i, f.name, f.type) for i, f in enumerate(node.schema)]
-    return GroupedAggregation(keys, [], [], pattern, _stored(list(keys)), schema)
+    return GroupedAggregation(keys, [], [], pattern, _stored(list(keys)), schema, scan)
+
+
+def _to_stream(node: ToStream, schema: pa.Schema, scan: bool) -> Operator:
+    pattern = node.input.pattern
+    match node.kind:
+        case StreamKind.RSTREAM:
+            return RelationStream(schema, pattern, node.every, scan)
+        case StreamKind.ISTREAM_RESTORE:
+            return RestoredInsertions(schema, pattern, node.every)
+        case StreamKind.RSTREAM_RESTORE:
+            return RestoredRelation(schema, pattern, node.every)
+        case kind:
+            return Changelog(schema, pattern, SIGNS[kind], scan)
+
+
+Build = Callable[[Any, pa.Schema, bool], Operator]
+
+BUILDERS: dict[type[Node], Build] = {
+    Selection: lambda node, _, __: Select(node.predicate),
+    Projection: lambda node, schema, _: Project([c.expression for c in node.columns], schema),
+    Union: lambda _, schema, __: Merge(schema),
+    Window: lambda node, schema, _: _window(node.spec, node.input, schema),
+    Join: _join,
+    MultiJoin: _multi_join,
+    Negation: _negation,
+    GroupBy: _group_by,
+    DuplicateElimination: _distinct,
+    TopK: lambda node, schema, scan: FirstK(
+        schema, node.input.pattern, node.keys, node.count, scan
+    ),
+    Every: lambda node, schema, _: Snap(schema, node.period),
+    AppendOnly: lambda _, __, ___: Append(),
+    NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),
+    OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
+    ToStream: _to_stream,
+}
+"""Which operator does what each kind of node says, given the node, its schema, and whether
+expired state is found by scanning."""

@@ -86,8 +86,9 @@ class Connection:
         """Give rows to a stream: an Arrow table or batch, a pandas or polars frame, or dicts.
 
         A relation takes updates (``instant``, ``change``, its columns), or rows without the
-        first two, which are inserted at the next open instant. Rows that do not fit the declared types, and rows that come too late, are set aside:
-        they are counted (``rejected``, ``late``) and kept in the quarantine if there is one.
+        first two, which are inserted at the next open instant. Rows that do not fit the declared
+        types, and rows that come too late, are set aside: they are counted (``rejected``,
+        ``late``) and kept in the quarantine if there is one.
         """
         monitor = self._monitor(stream)
         if isinstance(monitor, RelationMonitor):

@@ -15,16 +15,17 @@ from windrow.core.time import BEGINNING
 from windrow.engine.build import changes_of, operator_for
 from windrow.operators.base import Operator, Saved, below
 from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
+from windrow.plan.strategy import Strategy, applied
 
 
 class _Stage:
     """One node, its operator (a leaf has none) and the stages that feed it."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, strategy: Strategy) -> None:
         self.node, self.schema = node, arrow_schema(node.schema)
-        self.feeds = [_Stage(child) for child in node.inputs]
+        self.feeds = [_Stage(child, strategy) for child in node.inputs]
         leaf = isinstance(node, StreamScan | RelationScan | StageInput)
-        self.operator: Operator | None = None if leaf else operator_for(node)
+        self.operator: Operator | None = None if leaf else operator_for(node, strategy)
 
     def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
         if self.operator is None:
@@ -48,11 +49,14 @@ class Pipeline:
     is given the same Delta in both places.
     """
 
-    def __init__(self, plan: Node, *, changes: bool = False) -> None:
+    def __init__(
+        self, plan: Node, *, changes: bool = False, strategy: Strategy = Strategy.UPA
+    ) -> None:
+        plan = applied(plan, strategy)
         self.plan, self.schema = plan, arrow_schema(plan.schema)
         self.now = BEGINNING
-        self._top = _Stage(plan)
-        self._changes = changes_of(plan) if changes else None
+        self._top = _Stage(plan, strategy)
+        self._changes = changes_of(plan, strategy) if changes else None
 
     def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
         """The changes of the interval from the last call's ``now`` to this one's, inclusive."""
@@ -73,6 +77,10 @@ class Pipeline:
     def _operators(self) -> list[Operator]:
         changes = [self._changes] if self._changes is not None else []
         return [*self._top.operators(), *changes]
+
+    def size(self) -> int:
+        """How many tuples all operators hold together."""
+        return sum(operator.size() for operator in self._operators())
 
     def save(self) -> Saved:
         """What changed since the last save; see ``windrow.operators.base``."""

@@ -28,6 +28,9 @@ class InOrder:
         (delta,) = inputs
         return self.window.process([in_order(delta)], now)
 
+    def size(self) -> int:
+        return self.window.size()
+
     def save(self) -> Saved:
         return self.window.save()
 

@@ -30,9 +30,15 @@ class Changelog:
     insertions only.
     """
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern, signs: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        pattern: UpdatePattern,
+        signs: tuple[int, ...],
+        scan: bool = False,
+    ) -> None:
         self.schema, self.pattern, self.signs = schema, pattern, signs
-        self.buffer = StateBuffer(schema, pattern)
+        self.buffer = StateBuffer(schema, pattern, scan)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -79,6 +85,9 @@ class Changelog:
     def live_rows(self) -> pa.RecordBatch:
         """The relation as it stands."""
         return self.buffer.rows.take(self.buffer.living())
+
+    def size(self) -> int:
+        return len(self.buffer)
 
     def save(self) -> Saved:
         saved = Saved()

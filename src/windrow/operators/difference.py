@@ -1,4 +1,4 @@
-"""EXCEPT: for each row, as many copies as the left side has more than the right (Golab 2006, 2.2.2).
+"""EXCEPT: of each row as many copies as the left side has more (Golab 2006, 2.2.2).
 
 With v1 equal rows on the left and v2 on the right, max(v1 - v2, 0) are in the answer. Both sides
 are kept for their expiries; which of several equal rows are in the answer nobody can tell, so
@@ -31,9 +31,14 @@ NAMES = ("left", "right")
 class BagDifference:
     """See the module. State: both inputs' live rows, and two counts per distinct row."""
 
-    def __init__(self, schema: pa.Schema, patterns: tuple[UpdatePattern, UpdatePattern]) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        patterns: tuple[UpdatePattern, UpdatePattern],
+        scan: bool = False,
+    ) -> None:
         self.schema = schema
-        self.buffers = tuple(StateBuffer(schema, pattern) for pattern in patterns)
+        self.buffers = tuple(StateBuffer(schema, pattern, scan) for pattern in patterns)
         self._restart()
 
     def _restart(self) -> None:
@@ -109,6 +114,9 @@ class BagDifference:
         self.counts = [grown(c, len(self.rows), 0) for c in self.counts]
         for side, buffer in enumerate(self.buffers):
             np.add.at(self.counts[side], self.codes[side].take(buffer.living()), 1)
+
+    def size(self) -> int:
+        return sum(len(buffer) for buffer in self.buffers)
 
     def save(self) -> Saved:
         saved = Saved()

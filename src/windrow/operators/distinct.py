@@ -115,6 +115,10 @@ class DistinctAuxiliary:
         self.log.start_over()
         self.dirty = [np.empty(0, np.int64)]
 
+    def size(self) -> int:
+        """Standing and spare tuples that have not expired, as of the last look at them."""
+        return 2 * len(self.values)
+
     def save(self) -> Saved:
         dirty = np.unique(np.concatenate(self.dirty))
         self.dirty = [np.empty(0, np.int64)]

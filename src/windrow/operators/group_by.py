@@ -52,14 +52,15 @@ class GroupedAggregation:
         pattern: UpdatePattern,
         stored: pa.Schema,
         schema: pa.Schema,
+        scan: bool = False,
     ) -> None:
         self.inputs, self.schema = (*keys, *arguments), schema
         self.width, self.stored = len(keys), stored
         self.monotonic = pattern is UpdatePattern.MONOTONIC
-        self.buffer = StateBuffer(stored, pattern)
+        self.buffer = StateBuffer(stored, pattern, scan)
         self.codes = Growable(np.int64)
         self.groups = Interner(stored.types[: self.width])
-        self.size = Count()
+        self.members = Count()
         self.slots = tuple(aggregates)
         self.aggregates = tuple(slot for slot in self.slots if slot is not None)
         self.log = UpsertLog()
@@ -74,7 +75,7 @@ class GroupedAggregation:
         if events is None:
             self.buffer.reclaim()
             return Delta.empty(self.schema)
-        sizes = self.size.advance(events, None)
+        sizes = self.members.advance(events, None)
         counts = tuple(pa.array(size) for size in sizes)
         values = [self._update(*slot, events) if slot else counts for slot in self.slots]
         answer = self._emit(events, sizes, values)
@@ -96,7 +97,7 @@ class GroupedAggregation:
             return None
         sign = np.full(len(position), -1, np.int8)
         sign[: len(came)] = 1
-        for accumulator in (self.size, *(a for a, _ in self.aggregates)):
+        for accumulator in (self.members, *(a for a, _ in self.aggregates)):
             accumulator.grow(len(self.groups))
         time = np.concatenate([positive.ts, negative.ts, expiry])
         return Events.sort(self.codes.take(position), time, position, sign)
@@ -174,18 +175,21 @@ class GroupedAggregation:
         size = len(self.groups)
         if self.monotonic or size < self.crowded:
             return
-        live = np.flatnonzero(self.size.counts[:size] > 0)
+        live = np.flatnonzero(self.members.counts[:size] > 0)
         self.crowded = max(2 * size, 4096)
         if size <= 4 * len(live):
             return
         self.crowded = max(4 * len(live), 4096)
         remap = self.groups.compact(live)
-        for accumulator in (self.size, *(a for a, _ in self.aggregates)):
+        for accumulator in (self.members, *(a for a, _ in self.aggregates)):
             accumulator.regroup(live, remap)
         codes = remap[self.codes.view]
         base = self.codes.base
         self.codes.clear(base)
         self.codes.append(np.maximum(codes, 0))
+
+    def size(self) -> int:
+        return len(self.buffer) + len(self.groups)
 
     def save(self) -> Saved:
         saved = Saved()
@@ -197,7 +201,7 @@ class GroupedAggregation:
         return saved
 
     def _dump(self, codes: Int64s) -> pa.RecordBatch:
-        arrays = [*self.groups.rows(codes), *self.size.dump(codes)]
+        arrays = [*self.groups.rows(codes), *self.members.dump(codes)]
         for accumulator, _ in self.aggregates:
             arrays += accumulator.dump(codes)
         return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
@@ -209,7 +213,7 @@ class GroupedAggregation:
             for batch in self.log.load(below("groups", segments), meta["groups"]):
                 codes = self.groups.codes(batch.columns[: self.width], batch.num_rows)
                 columns = batch.columns[self.width :]
-                for accumulator in (self.size, *accumulators):
+                for accumulator in (self.members, *accumulators):
                     accumulator.grow(len(self.groups))
                     taken = len(accumulator.dump(codes[:0]))
                     accumulator.restore(codes, columns[:taken])
@@ -227,10 +231,10 @@ class GroupedAggregation:
         codes = self.codes.take(living)
         sign = np.ones(len(living), np.int8)
         events = Events.sort(codes, np.zeros(len(living), np.int64), living, sign)
-        for accumulator in (self.size, *(a for a, _ in self.aggregates)):
+        for accumulator in (self.members, *(a for a, _ in self.aggregates)):
             accumulator.grow(len(self.groups))
         if not self.monotonic:
-            self.size.advance(events, None)
+            self.members.advance(events, None)
         for accumulator, argument in self.aggregates:
             if not self.monotonic or not accumulator.dump(codes[:0]):
                 self._update(accumulator, argument, events)

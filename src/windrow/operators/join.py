@@ -73,15 +73,15 @@ def _probe(  # type: ignore[no-untyped-def]
         while p >= other_base:
             partner = p - other_base
             start, finish = max(ts, other_life[partner, TS]), min(end, other_life[partner, END])
-            if start < finish and finish > since:
-                if not whole or other_life[partner, END] == other_life[partner, EXP]:
-                    if count < room:
-                        mine[count] = at[i]
-                        theirs[count] = p
-                        starts[count] = start
-                        ends[count] = finish
-                        expiries[count] = min(exp, other_life[partner, EXP])
-                    count += 1
+            withdrawn = other_life[partner, END] < other_life[partner, EXP]
+            if start < finish and finish > since and not (whole and withdrawn):
+                if count < room:
+                    mine[count] = at[i]
+                    theirs[count] = p
+                    starts[count] = start
+                    ends[count] = finish
+                    expiries[count] = min(exp, other_life[partner, EXP])
+                count += 1
             p = other_life[partner, LINK]
     return count
 
@@ -90,9 +90,13 @@ class Side:
     """One input's live tuples, their key codes and the chains over them."""
 
     def __init__(
-        self, schema: pa.Schema, pattern: UpdatePattern, keys: Sequence[Expression]
+        self,
+        schema: pa.Schema,
+        pattern: UpdatePattern,
+        keys: Sequence[Expression],
+        scan: bool = False,
     ) -> None:
-        self.buffer, self.keys = StateBuffer(schema, pattern), tuple(keys)
+        self.buffer, self.keys = StateBuffer(schema, pattern, scan), tuple(keys)
         self.codes = Growable(np.int64)
         self.heads = np.full(64, -1, np.int64)
 
@@ -185,11 +189,12 @@ class WindowJoin:
         kinds: Sequence[pa.DataType],
         residual: Expression | None,
         schema: pa.Schema,
+        scan: bool = False,
     ) -> None:
         self.schema, self.residual, self.kinds = schema, residual, tuple(kinds)
         self.interner = Interner(self.kinds)
-        self.left = Side(schemas[0], patterns[0], keys[0])
-        self.right = Side(schemas[1], patterns[1], keys[1])
+        self.left = Side(schemas[0], patterns[0], keys[0], scan)
+        self.right = Side(schemas[1], patterns[1], keys[1], scan)
         self.now = BEGINNING
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -272,6 +277,9 @@ class WindowJoin:
         for side, restart in zip((self.left, self.right), moved, strict=True):
             if restart:
                 side.restart(self.interner)
+
+    def size(self) -> int:
+        return len(self.left.buffer) + len(self.right.buffer)
 
     def save(self) -> Saved:
         saved = Saved()

@@ -175,13 +175,14 @@ class Unmatched:
         keys: tuple[Sequence[Expression], Sequence[Expression]],
         kinds: Sequence[pa.DataType],
         null_aware: bool,
+        scan: bool = False,
     ) -> None:
         self.schema, self.kinds, self.null_aware = schema, tuple(kinds), null_aware
-        self.left = Side(schema, patterns[0], keys[0])
+        self.left = Side(schema, patterns[0], keys[0], scan)
         self.right_keys = tuple(keys[1])
         names = [str(i) for i in range(len(self.kinds))]
         self.right_schema = pa.schema(list(zip(names, self.kinds, strict=True)))
-        self.right = StateBuffer(self.right_schema, patterns[1])
+        self.right = StateBuffer(self.right_schema, patterns[1], scan)
         self.now = BEGINNING
         self._restart()
 
@@ -314,6 +315,9 @@ class Unmatched:
         ):
             counts.counts = grown(counts.counts, width, 0)
             np.add.at(counts.counts, codes, 1)
+
+    def size(self) -> int:
+        return len(self.left.buffer) + len(self.right)
 
     def save(self) -> Saved:
         saved = Saved()

@@ -99,6 +99,9 @@ class NonRetroactiveJoin:
         found = Delta(tuples.ts[mine], tuples.exp[mine], tuples.sign[mine], rows)
         return found if self.residual is None else found.filter(selected(self.residual, rows))
 
+    def size(self) -> int:
+        return len(self.side.buffer)
+
     def save(self) -> Saved:
         saved = Saved()
         saved.add("relation", self.side.buffer.save())

@@ -25,6 +25,9 @@ class OutputWindow:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         return self.window.process([self.stream.process(inputs, now)], now)
 
+    def size(self) -> int:
+        return self.window.size()
+
     def save(self) -> Saved:
         return self.window.save()
 

@@ -88,6 +88,9 @@ class PartitionWindow:
         living = self.buffer.living()
         self._queue(living, self.buffer.rows.take(living))
 
+    def size(self) -> int:
+        return len(self.buffer)
+
     def save(self) -> Saved:
         saved = Saved()
         saved.add("last", self.buffer.save())

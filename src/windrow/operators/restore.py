@@ -37,6 +37,9 @@ class RestoredInsertions:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         return self.delay.process([self.changes.process(inputs, now)], now)
 
+    def size(self) -> int:
+        return self.changes.size() + self.delay.size()
+
     def save(self) -> Saved:
         saved = Saved()
         saved.add("changes", self.changes.save())
@@ -70,6 +73,9 @@ class RestoredRelation:
     def _lengthened(self, end: Int64s) -> Int64s:
         """The instant after the first multiple that is not before the last instant of a life."""
         return np.where(end < FOREVER, round_up(end - 1, self.period) + 1, FOREVER)
+
+    def size(self) -> int:
+        return len(self.waiting) + self.relation.size()
 
     def save(self) -> Saved:
         saved = Saved()

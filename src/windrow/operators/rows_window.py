@@ -50,6 +50,9 @@ class RowsWindow:
         buffer.reclaim()
         return concat([negatives, delta.filter(shown)], self.schema)
 
+    def size(self) -> int:
+        return len(self.buffer)
+
     def save(self) -> Saved:
         saved = Saved()
         saved.add("last", self.buffer.save())

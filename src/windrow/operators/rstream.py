@@ -22,9 +22,11 @@ class RelationStream:
     Cost: what it emits, which is the size of the relation times the number of beats.
     """
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern, every: int) -> None:
+    def __init__(
+        self, schema: pa.Schema, pattern: UpdatePattern, every: int, scan: bool = False
+    ) -> None:
         self.schema, self.every = schema, every
-        self.buffer = StateBuffer(schema, pattern)
+        self.buffer = StateBuffer(schema, pattern, scan)
         self.now = BEGINNING
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -44,6 +46,9 @@ class RelationStream:
         self.buffer.reclaim()
         self.now = now
         return Delta.insertions(times[order], rows)
+
+    def size(self) -> int:
+        return len(self.buffer)
 
     def save(self) -> Saved:
         saved = Saved()

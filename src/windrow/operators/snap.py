@@ -59,6 +59,9 @@ class Snap:
             delta = delta.filter(surplus(codes, delta.sign))
         return delta.filter((delta.ts < delta.exp) | (delta.sign < 0))
 
+    def size(self) -> int:
+        return len(self.waiting)
+
     def save(self) -> Saved:
         return self.waiting.save()
 

@@ -22,6 +22,9 @@ from windrow.plan.expressions import Expression
 class Stateless:
     """The half of the contract that an operator without state need not spell out."""
 
+    def size(self) -> int:
+        return 0
+
     def save(self) -> Saved:
         return Saved()
 

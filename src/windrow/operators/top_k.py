@@ -111,10 +111,15 @@ class FirstK:
     """See the module. Announced rows live for ever until they are withdrawn."""
 
     def __init__(
-        self, schema: pa.Schema, pattern: UpdatePattern, keys: Sequence[OrderKey], count: int
+        self,
+        schema: pa.Schema,
+        pattern: UpdatePattern,
+        keys: Sequence[OrderKey],
+        count: int,
+        scan: bool = False,
     ) -> None:
         self.schema, self.keys, self.count = schema, tuple(keys), count
-        self.buffer = StateBuffer(schema, pattern)
+        self.buffer = StateBuffer(schema, pattern, scan)
         self.now = BEGINNING
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -183,6 +188,9 @@ class FirstK:
                 nulls = column.is_null().to_numpy(zero_copy_only=False)
                 columns[-1] = np.where(nulls, np.iinfo(np.int64).max, columns[-1])
         return np.lexsort(columns[::-1])
+
+    def size(self) -> int:
+        return len(self.buffer)
 
     def save(self) -> Saved:
         saved = Saved()

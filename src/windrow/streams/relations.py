@@ -36,7 +36,7 @@ INSTANT, CHANGE = "instant", "change"
 
 @kernel(void, ints, ints, signs, boolean, ints_out, flags_out, flags_out)
 def _apply(row, key, sign, once, held, retired, accepted):  # type: ignore[no-untyped-def]
-    """Carry out updates in order; ``held`` counts rows, ``retired`` marks keys that were deleted."""
+    """Carry out updates in order; ``held`` counts rows, ``retired`` marks deleted keys."""
     for i in range(len(row)):
         if sign[i] > 0:
             accepted[i] = not (once and retired[key[i]])

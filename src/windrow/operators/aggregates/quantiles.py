@@ -213,8 +213,8 @@ class Quantile:
         self._make_room(np.array([base + len(where) - 1]))
         old = self.nodes.take(alive + base)
         codes = np.full(len(where), -1, np.int64)
-        for code in np.flatnonzero(self.roots >= 0):
-            self._label(int(self.roots[code]), int(code), codes, base)
+        for group in np.flatnonzero(self.roots >= 0):
+            self._label(int(self.roots[group]), int(group), codes, base)
         self.nodes.clear(int(where[alive[0]]) if len(alive) else 0)
         self.roots[:] = -1
         if not len(alive):

@@ -69,7 +69,7 @@ class Sum:
         return pa.array(total, mask=count == 0)
 
     def _ints(self, events: Events, argument: pa.Array) -> tuple[Any, Any]:
-        """Sums as two words of 32 bits, so that only an answer can leave the range, never a part."""
+        """Sums as two words of 32 bits: only an answer can leave the range, never a part."""
         change = numbers(argument).astype(np.int64)
         sign = events.sign.astype(np.int64)
         before = self.sums[events.groups]

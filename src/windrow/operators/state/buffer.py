@@ -40,8 +40,8 @@ WORTH_MOVING = 4096
 class StateBuffer:
     """See the module."""
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
-        self.schema, self.pattern = schema, pattern
+    def __init__(self, schema: pa.Schema, pattern: UpdatePattern, scan: bool = False) -> None:
+        self.schema, self.pattern, self.scan = schema, pattern, scan
         self.rows = RowStore(schema)
         self.life = Growable(np.int64, width=4)
         self.now = BEGINNING
@@ -53,7 +53,7 @@ class StateBuffer:
         self._start_over()
 
     def _start_over(self) -> None:
-        self.schedule = schedule_for(self.pattern)
+        self.schedule = schedule_for(self.pattern, self.scan)
         self.index = TupleIndex(self.schema) if self.pattern is UpdatePattern.STRICT else None
 
     def __len__(self) -> int:

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 
@@ -122,6 +123,30 @@ class Calendar:
         return positions[order], exp[order]
 
 
+class Scan:
+    """For the DIRECT strategy: nothing is sorted, and looking for what has expired reads it all."""
+
+    def __init__(self) -> None:
+        self._positions, self._exp = Growable(np.int64), Growable(np.int64)
+
+    def insert(self, positions: Int64s, exp: Int64s) -> None:
+        self._positions.append(positions)
+        self._exp.append(exp)
+
+    def due(self, now: int) -> tuple[Int64s, Int64s]:
+        positions, exp = self._positions.view, self._exp.view
+        expired = exp <= now
+        if not expired.any():
+            return NONE, NONE
+        found = positions[expired], exp[expired]
+        kept = positions[~expired], exp[~expired]
+        for store, values in zip((self._positions, self._exp), kept, strict=True):
+            store.clear()
+            store.append(values)
+        order = np.lexsort(found)
+        return found[0][order], found[1][order]
+
+
 def _joined(parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
     if not parts:
         return NONE, NONE
@@ -130,8 +155,10 @@ def _joined(parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
     return np.concatenate([p for p, _ in parts]), np.concatenate([e for _, e in parts])
 
 
-def schedule_for(pattern: UpdatePattern) -> Schedule:
-    """The schedule that tuples with this update pattern need."""
+def schedule_for(pattern: UpdatePattern, scan: bool = False) -> Schedule:
+    """The schedule that tuples with this update pattern need; ``scan`` does without a calendar."""
+    if scan and pattern not in (UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST):
+        return Scan()
     match pattern:
         case UpdatePattern.MONOTONIC:
             return Never()

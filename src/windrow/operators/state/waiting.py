@@ -12,11 +12,14 @@ from windrow.operators.base import Saved
 
 
 class Waiting:
-    """Rows of a Delta, kept until time passes them; saved as one segment that each save replaces."""
+    """Rows of a Delta, kept until time passes them; saved as one segment, anew each time."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.rows = self._saved = Delta.empty(schema)
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def pass_on(self, delta: Delta, now: int) -> Delta:
         """All rows, old and new, whose instant has come by ``now``; the others wait."""

@@ -1,0 +1,210 @@
+"""Join of n windows on a common key (Golab 2006, ch. 5): one operator, any probing order.
+
+Every branch keeps its live tuples, chained by key from new to old as in the two-way join. A new
+tuple of one branch probes the others in the global join order: the first branch's chain, for
+each partner the second's, and so on; a combination lives where all its tuples do, and is given
+up as soon as its life is empty. Within an interval each combination is found once: the new
+tuples of branch i meet the old and new tuples of earlier branches and the old ones of later
+branches.
+
+So this is Algorithm 2 when an interval is an instant, with expired tuples dropped at its end;
+Algorithm 3 if they are dropped later, since lives are compared anyway; and for a longer interval
+Algorithm 5, because a combination that came and went inside it is found as well. Algorithm 4 is
+the same over windows that slide, where short lives are empty. STRICT inputs need nothing more:
+a negative tuple sets the END of its counterpart, as 5.2.2 suggests for restore semantics.
+
+Changing the order costs nothing: the state is the branches' windows, whatever the order.
+
+Cost: per new tuple, the partial combinations that the order makes it form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, batch_of
+from windrow.columns.evaluate import selected
+from windrow.columns.interner import Interner
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import BEGINNING
+from windrow.operators.base import Saved, below
+from windrow.operators.join import Side
+from windrow.operators.state.index import END, EXP, LINK, TS, grown
+from windrow.plan.expressions import Expression
+
+Int64s = npt.NDArray[np.int64]
+
+
+@numba.njit(cache=True)
+def _combine(  # type: ignore[no-untyped-def]
+    at, me, codes, order, heads, lives, bases, whole, since, out, lifetimes
+):
+    """All combinations of the tuples ``at`` of branch ``me`` with one of each other branch.
+
+    ``order`` are the other branches in probing order. ``whole[b]`` leaves out partners of branch
+    b that were withdrawn; only combinations that end after ``since`` count. Compiled once for
+    each number of branches. The answer is how many there are, also beyond the room in ``out``.
+    """
+    depth, count = len(order), 0
+    place = np.empty(depth, np.int64)
+    start, end = np.empty(depth + 1, np.int64), np.empty(depth + 1, np.int64)
+    exp = np.empty(depth + 1, np.int64)
+    for i in range(len(at)):
+        mine = at[i] - bases[me]
+        code = codes[mine]
+        start[0], end[0], exp[0] = (
+            lives[me][mine, TS],
+            lives[me][mine, END],
+            lives[me][mine, EXP],
+        )
+        level = 0
+        place[0] = heads[order[0]][code]
+        while level >= 0:
+            b = order[level]
+            p = place[level]
+            if p < bases[b]:
+                level -= 1
+                continue
+            row = p - bases[b]
+            place[level] = lives[b][row, LINK]
+            s = max(start[level], lives[b][row, TS])
+            e = min(end[level], lives[b][row, END])
+            if s >= e or e <= since:
+                continue
+            if whole[b] and lives[b][row, END] != lives[b][row, EXP]:
+                continue
+            x = min(exp[level], lives[b][row, EXP])
+            if level + 1 < depth:
+                start[level + 1], end[level + 1], exp[level + 1] = s, e, x
+                if count < len(out):
+                    out[count, b] = p
+                level += 1
+                place[level] = heads[order[level]][code]
+                continue
+            if count < len(out):
+                out[count, b] = p
+                out[count, me] = at[i]
+                lifetimes[count, TS], lifetimes[count, END], lifetimes[count, EXP] = s, e, x
+                if count + 1 < len(out):
+                    for c in range(out.shape[1]):
+                        out[count + 1, c] = out[count, c]
+            count += 1
+    return count
+
+
+class MultiwayJoin:
+    """See the module."""
+
+    def __init__(
+        self,
+        schemas: Sequence[pa.Schema],
+        patterns: Sequence[UpdatePattern],
+        keys: Sequence[Sequence[Expression]],
+        kinds: Sequence[pa.DataType],
+        residual: Expression | None,
+        order: Sequence[int],
+        schema: pa.Schema,
+        scan: bool = False,
+    ) -> None:
+        self.schema, self.residual, self.kinds = schema, residual, tuple(kinds)
+        self.order = tuple(order)
+        self.interner = Interner(self.kinds)
+        self.sides = [Side(*parts, scan) for parts in zip(schemas, patterns, keys, strict=True)]
+        self.now = BEGINNING
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        added = [s.add(d, self.interner) for s, d in zip(self.sides, inputs, strict=True)]
+        for side in self.sides:
+            side.heads = grown(side.heads, len(self.interner), -1)
+        # Until the new ones are linked, chains lead to old tuples only.
+        cut = [
+            self._probe(number, gone, whole_before=number) for number, (_, gone) in enumerate(added)
+        ]
+        fresh = []
+        for number, (new, _) in enumerate(added):
+            fresh.append(self._probe(number, new, whole_before=0))
+            self.sides[number].link(new, len(self.interner))
+        answer = self._emit(fresh, cut)
+        self._forget(now)
+        return answer
+
+    def _probe(self, me: int, at: Int64s, whole_before: int) -> tuple[Int64s, Int64s]:
+        """Combinations as positions per branch, and their lives; all withdrawn partners count
+        but those of branches before ``whole_before``."""
+        width = len(self.sides)
+        if not len(at):
+            return np.empty((0, width), np.int64), np.empty((0, 4), np.int64)
+        order = np.array([b for b in self.order if b != me], np.int64)
+        whole = np.arange(width) < whole_before
+        heads = tuple(side.heads for side in self.sides)
+        lives = tuple(side.buffer.life.view for side in self.sides)
+        bases = np.array([side.buffer.base for side in self.sides], np.int64)
+        room = 2 * len(at) + 64
+        while True:
+            out, lifetimes = np.empty((room, width), np.int64), np.empty((room, 4), np.int64)
+            codes = self.sides[me].codes.view
+            count = _combine(
+                at, me, codes, order, heads, lives, bases, whole, self.now, out, lifetimes
+            )
+            if count <= room:
+                return self._matching(out[:count], lifetimes[:count])
+            room = count
+
+    def _matching(self, found: Int64s, lifetimes: Int64s) -> tuple[Int64s, Int64s]:
+        if self.residual is None or not len(found):
+            return found, lifetimes
+        kept = selected(self.residual, self._rows(found))
+        return found[kept], lifetimes[kept]
+
+    def _rows(self, found: Int64s) -> pa.RecordBatch:
+        columns: list[pa.Array] = []
+        for number, side in enumerate(self.sides):
+            columns += side.buffer.rows.take(np.ascontiguousarray(found[:, number])).columns
+        return batch_of(columns, self.schema, len(found))
+
+    def _emit(
+        self, fresh: Sequence[tuple[Int64s, Int64s]], cut: Sequence[tuple[Int64s, Int64s]]
+    ) -> Delta:
+        found = np.concatenate([f for f, _ in [*fresh, *cut]])
+        lives = np.concatenate([n for _, n in [*fresh, *cut]])
+        coming = sum(len(f) for f, _ in fresh)
+        short = np.flatnonzero(lives[:, END] < lives[:, EXP])
+        at = np.concatenate([np.arange(coming), short])
+        times = np.concatenate([lives[:coming, TS], lives[short, END]])
+        order = np.argsort(times, kind="stable")
+        at = at[order]
+        sign = np.where(order < coming, 1, -1).astype(np.int8)
+        exp = np.ascontiguousarray(lives[at, EXP])
+        return Delta(times[order], exp, sign, self._rows(found[at]))
+
+    def _forget(self, now: int) -> None:
+        self.now = now
+        moved = [side.forget(now) for side in self.sides]
+        held = sum(len(side.codes) for side in self.sides)
+        if len(self.interner) > 4 * held + 4096:
+            self.interner = Interner(self.kinds)
+            moved = [True] * len(self.sides)
+        for side, restart in zip(self.sides, moved, strict=True):
+            if restart:
+                side.restart(self.interner)
+
+    def size(self) -> int:
+        return sum(len(side.buffer) for side in self.sides)
+
+    def save(self) -> Saved:
+        saved = Saved(meta={"now": self.now})
+        for number, side in enumerate(self.sides):
+            saved.add(str(number), side.buffer.save())
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.now = int(meta["now"])
+        for number, side in enumerate(self.sides):
+            side.buffer.load(below(str(number), segments), meta[str(number)])
+            side.restart(self.interner)
