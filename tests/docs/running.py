@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class Page:
 
     def run(self, found: Sequence[Block], *, spark: bool = False) -> Iterator[Shown]:
         """Each block with an output, next to what it should show."""
-        for block, following in zip(found, [*found[1:], None], strict=True):
+        for block, following in zip_longest(found, found[1:]):
             if block.file is not None:
                 path = Path(block.file)
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +130,10 @@ def as_table(changes: pa.Table) -> str:
     """Changes in columns; what happens at one instant has no order, so it is sorted here."""
     rows = [[_shown(v) for v in row.values()] for row in changes.to_pylist()]
     order = {"-": 0, "+": 1}
-    keys = [(i, order[row[1]], row[2:]) for i, row in zip(changes["instant"].to_pylist(), rows, strict=True)]
+    keys = [
+        (i, order[row[1]], row[2:])
+        for i, row in zip(changes["instant"].to_pylist(), rows, strict=True)
+    ]
     rows = [row for _, row in sorted(zip(keys, rows, strict=True))]
     numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) for t in changes.schema.types]
     lines = [changes.column_names, *rows]
