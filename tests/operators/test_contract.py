@@ -15,6 +15,7 @@ import pytest
 
 import windrow.operators
 from tests.operators.samples import QUERIES, between, changes, plan_of, random_input, run
+from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.strategy import Strategy
@@ -135,3 +136,14 @@ def test_state_does_not_grow_with_the_stream(name: str) -> None:
         segments.update(saved.put)
     assert sum(b.num_rows for b in segments.values()) < 30_000
     assert len(segments) < 600
+
+
+def test_the_index_of_withdrawn_tuples_forgets_them() -> None:
+    """A group-by replaces its rows for ever; the result's index must not remember them all."""
+    pipeline = Pipeline(plan_of("group_all"), changes=True)
+    rows = random_input(1, 1)["s"].rows
+    for now in range(12_000):
+        row = rows.set_column(2, "a", pa.array([now], pa.int64()))
+        pipeline.process({"s": Delta.insertions(np.array([now]), row)}, now)
+    index = pipeline._operators()[-1].buffer.index
+    assert len(index) < 6_000

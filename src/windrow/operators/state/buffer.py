@@ -143,9 +143,18 @@ class StateBuffer:
             step *= 2
         self._drop_before(self.base + min(start, len(end)))
         holes = len(self.life) - self._live
-        if holes <= max(self._live, WORTH_MOVING):
-            return None
-        return self._move()
+        if holes > max(self._live, WORTH_MOVING):
+            return self._move()
+        if self.index is not None and len(self.index) > 4 * len(self.life) + WORTH_MOVING:
+            self._index_anew()
+        return None
+
+    def _index_anew(self) -> None:
+        """An index that knows only the tuples that are here."""
+        self.index = TupleIndex(self.schema)
+        everything = np.arange(self.base, self.next, dtype=np.int64)
+        exp = np.ascontiguousarray(self.life.view[:, EXP])
+        self.index.insert(self.base, exp, self.rows.take(everything))
 
     def _drop_before(self, position: int) -> None:
         self.rows.drop_before(position)

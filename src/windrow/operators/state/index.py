@@ -1,7 +1,8 @@
 """Finds the stored tuple that a negative tuple withdraws: a hash on the whole tuple.
 
-Tuples with the same values and the same expiry are chained, newest first. Any of them that is
-live may go, since nobody can tell them apart.
+Tuples with the same values and the same expiry stand in a queue, oldest first. Any of them that
+is live may go, since nobody can tell them apart; taking the oldest makes it O(1). They also
+expire together, so a queue whose front has been forgotten is dead altogether.
 """
 
 from __future__ import annotations
@@ -19,32 +20,31 @@ TS, EXP, END, LINK = 0, 1, 2, 3
 """Columns of a buffer's ``life``: arrival, own expiry, actual end, and a link for its owner."""
 
 
-@kernel(void, ints, int64, ints_out, ints_out)
-def chain(codes, first, heads, links):  # type: ignore[no-untyped-def]
-    """Make each position the head of its code's chain; ``links`` belong to these positions."""
+@kernel(void, ints, int64, int64, ints_out, ints_out, ints_out)
+def _enqueue(codes, first, base, oldest, newest, links):  # type: ignore[no-untyped-def]
+    """Put the positions from ``first`` on behind the newest of their codes."""
     for i in range(len(codes)):
-        links[i] = heads[codes[i]]
-        heads[codes[i]] = first + i
+        c, p = codes[i], first + i
+        if oldest[c] < base:
+            oldest[c] = p
+        else:
+            links[newest[c] - base] = p
+        newest[c] = p
+        links[p - base] = -1
 
 
-@kernel(int64, ints, ints, ints, ints, int64, grid_out, ints_out)
-def _withdraw(codes, at, heads, links, base, life, found):  # type: ignore[no-untyped-def]
+@kernel(int64, ints, ints, ints_out, ints, int64, grid_out, ints_out)
+def _withdraw(codes, at, oldest, links, base, life, found):  # type: ignore[no-untyped-def]
     """End one live counterpart of each negative tuple at its instant; how many were found."""
     for i in range(len(codes)):
-        p = heads[codes[i]]
-        while p >= base:
-            row = p - base
-            if (
-                life[row, TS] < at[i]
-                and life[row, END] == life[row, EXP]
-                and at[i] < life[row, EXP]
-            ):
-                break
-            p = links[row]
-        if p < base:
+        p = oldest[codes[i]]
+        while p >= base and life[p - base, END] < life[p - base, EXP]:
+            p = links[p - base]
+        if p < base or life[p - base, TS] >= at[i] or at[i] >= life[p - base, EXP]:
             return i
         life[p - base, END] = at[i]
         found[i] = p
+        oldest[codes[i]] = links[p - base]
     return len(codes)
 
 
@@ -58,20 +58,24 @@ def grown(values: Int64s, size: int, fill: int) -> Int64s:
 
 
 class TupleIndex:
-    """Chains of equal tuples over the positions of a buffer."""
+    """Queues of equal tuples over the positions of a buffer."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._interner = Interner([pa.int64(), *schema.types])
-        self._heads = np.full(64, -1, np.int64)
+        self._oldest, self._newest = np.full(64, -1, np.int64), np.full(64, -1, np.int64)
         self._links = Growable(np.int64)
+
+    def __len__(self) -> int:
+        """How many different tuples it knows, dead ones included."""
+        return len(self._interner)
 
     def insert(self, first: int, exp: Int64s, rows: pa.RecordBatch) -> None:
         codes = self._codes(exp, rows)
         if not len(self._links):
             self._links.clear(first)
-        links = np.empty(len(codes), np.int64)
-        chain(codes, first, self._heads, links)
-        self._links.append(links)
+        self._links.extend(len(codes), -1)
+        base, links = self._links.base, self._links.view
+        _enqueue(codes, first, base, self._oldest, self._newest, links)
 
     def withdraw(
         self, at: Int64s, exp: Int64s, rows: pa.RecordBatch, life: Growable
@@ -79,8 +83,8 @@ class TupleIndex:
         """End the counterparts; their positions, and how many of the negatives had one."""
         codes = self._codes(exp, rows)
         found = np.empty(len(codes), np.int64)
-        links = self._links.view
-        count = _withdraw(codes, at, self._heads, links, self._links.base, life.view, found)
+        base, links = self._links.base, self._links.view
+        count = _withdraw(codes, at, self._oldest, links, base, life.view, found)
         return found, count
 
     def drop_before(self, position: int) -> None:
@@ -88,5 +92,6 @@ class TupleIndex:
 
     def _codes(self, exp: Int64s, rows: pa.RecordBatch) -> Int64s:
         codes = self._interner.codes([pa.array(exp), *rows.columns], len(exp))
-        self._heads = grown(self._heads, len(self._interner), -1)
+        self._oldest = grown(self._oldest, len(self._interner), -1)
+        self._newest = grown(self._newest, len(self._interner), -1)
         return codes
