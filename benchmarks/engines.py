@@ -1,0 +1,285 @@
+"""Four windowed queries on Windrow and on what people use, over the same trace.
+
+    join      Query 1 of Golab 2006, 3.6: telnet connections of two links with the same source
+    distinct  Query 2: the distinct sources of a link, a new answer every slide
+    negation  connections of one link whose source was not seen on the other within the window
+    group     connections and bytes per protocol, a new answer every slide
+
+Each engine is asked for the form that all of them can express: pairs are added and never
+withdrawn, sliding windows are reported whole at each slide. Each runs alone; the clock stands
+still while it starts. All answers are compared on a shorter trace first.
+
+Rivals other than Spark live in environments of their own, made by ``make bench-setup``; one that
+is not there is left out, and named.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from benchmarks.feeding import Feed, lap
+from benchmarks.report import finish, median, quick_asked, save, say, table
+from benchmarks.spark_rival import rival_session, run_to_the_end, stream_of_files
+from benchmarks.trace import links
+from windrow.engine.pipeline import Pipeline
+from windrow.plan.program import compile_script
+
+COLUMNS = "ts TIMESTAMP, protocol STRING, bytes BIGINT, src STRING, dst STRING"
+BEGINNING = 1_000_000_000
+"""Seconds; a multiple of every slide, so that engines agree where windows begin."""
+APART = 2_000
+"""Microseconds between two tuples of a link. The first is half of that after the beginning, so
+that no tuple falls on the edge of a window."""
+ENVIRONMENTS = Path(__file__).parent / ".envs"
+RIVALS = {"Flink": "flink", "Bytewax": "bytewax", "Pathway": "pathway"}
+PATIENCE = 900
+Answer = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rows are per link; a file is a micro-batch of the engines that have them."""
+
+    rows: int = 500_000
+    seconds: int = 200
+    slide: int = 50
+    file: int = 50_000
+    rounds: int = 3
+    queries: tuple[str, ...] = ("join", "distinct", "negation", "group")
+
+
+QUICK = Sizes(rows=250_000, rounds=1, queries=("join",))
+
+
+def checked(sizes: Sizes) -> Sizes:
+    """A twentieth of it, for the comparison of answers."""
+    return Sizes(sizes.rows // 20, sizes.seconds // 20, max(sizes.slide // 20, 1), sizes.file // 20)
+
+
+def windrow_script(query: str, sizes: Sizes) -> str:
+    window = f"RANGE {sizes.seconds} SECONDS"
+    sliding = f"{window} SLIDE {sizes.slide} SECONDS"
+    return {
+        "join": f"""
+            SELECT l.src, l.dst, l.bytes, r.dst, r.bytes
+            FROM link1 [{window} INTERNAL] AS l, link2 [{window} INTERNAL] AS r
+            WHERE l.src = r.src AND l.protocol = 'telnet' AND r.protocol = 'telnet'""",
+        "distinct": f"RSTREAM(SELECT DISTINCT src FROM link1 [{sliding}])",
+        "negation": f"""
+            ISTREAM(SELECT l.ts, l.src, l.dst, l.bytes FROM link1 [NOW] AS l
+            WHERE NOT EXISTS (SELECT * FROM link2 [{window}] AS r WHERE r.src = l.src))""",
+        "group": f"""
+            RSTREAM(SELECT protocol, COUNT(*), SUM(bytes) FROM link1 [{sliding}]
+            GROUP BY protocol)""",
+    }[query]
+
+
+def streams_of(query: str) -> tuple[str, ...]:
+    return ("link1", "link2") if query in ("join", "negation") else ("link1",)
+
+
+def pipeline(query: str, sizes: Sizes) -> Pipeline:
+    declared = "".join(f"CREATE STREAM link{n} ({COLUMNS}) TIMESTAMP BY ts;" for n in (1, 2))
+    script = f"{declared} {windrow_script(query, sizes)};"
+    return Pipeline(compile_script(script).queries[0].plan)
+
+
+def windrow_rate(query: str, data: dict[str, pa.RecordBatch], sizes: Sizes) -> float:
+    """The whole run, as for the others, from empty windows on."""
+    feed = Feed({name: data[name] for name in streams_of(query)})
+    return lap(pipeline(query, sizes), feed, sys.maxsize, sizes.file).rate
+
+
+def windrow_answer(query: str, data: dict[str, pa.RecordBatch], sizes: Sizes) -> Answer:
+    feed = Feed({name: data[name] for name in streams_of(query)})
+    running, found = pipeline(query, sizes), []
+    while (interval := feed.take(sizes.file)) is not None:
+        delta = running.process(*interval)
+        columns = [c.to_pylist() for c in delta.rows.columns]
+        if query in ("distinct", "group"):
+            columns.insert(0, (delta.ts // 1_000_000).tolist())
+        if query == "negation":
+            columns[0] = delta.rows.column(0).cast(pa.int64()).to_pylist()
+        found += zip(*columns, strict=True)
+    return found
+
+
+def spark_frame(session: Any, query: str, place: Path, sizes: Sizes) -> Any:
+    for name in streams_of(query):
+        frame = stream_of_files(session, place / name, COLUMNS)
+        frame.withWatermark("ts", "0 seconds").createOrReplaceTempView(name)
+    far = f"INTERVAL {sizes.seconds} SECONDS"
+    hops = f"window(ts, '{sizes.seconds} seconds', '{sizes.slide} seconds')"
+    return session.sql(
+        {
+            "join": f"""
+                SELECT l.src, l.dst, l.bytes, r.dst, r.bytes FROM link1 l JOIN link2 r
+                ON l.src = r.src AND l.protocol = 'telnet' AND r.protocol = 'telnet'
+                AND r.ts > l.ts - {far} AND r.ts < l.ts + {far}""",
+            "distinct": f"""
+                SELECT unix_seconds(w.end), src FROM
+                (SELECT {hops} AS w, src FROM link1 GROUP BY {hops}, src)""",
+            "negation": f"""
+                SELECT unix_micros(l.ts), l.src, l.dst, l.bytes FROM link1 l LEFT JOIN link2 r
+                ON l.src = r.src AND r.ts > l.ts - {far} AND r.ts <= l.ts
+                WHERE r.src IS NULL""",
+            "group": f"""
+                SELECT unix_seconds(w.end), protocol, n, s FROM (SELECT {hops} AS w, protocol,
+                COUNT(*) AS n, SUM(bytes) AS s FROM link1 GROUP BY {hops}, protocol)""",
+        }[query]
+    )
+
+
+def spark_rate(session: Any, query: str, place: Path, sizes: Sizes) -> float:
+    with tempfile.TemporaryDirectory() as checkpoint:
+        batches = run_to_the_end(spark_frame(session, query, place, sizes), Path(checkpoint))
+    return sum(b.rows for b in batches) / sum(b.seconds for b in batches)
+
+
+def spark_answer(session: Any, query: str, place: Path, sizes: Sizes) -> Answer:
+    found: Answer = []
+
+    def keep(frame: Any, _number: int) -> None:
+        found.extend(tuple(row) for row in frame.collect())
+
+    with tempfile.TemporaryDirectory() as checkpoint:
+        run_to_the_end(spark_frame(session, query, place, sizes), Path(checkpoint), keep)
+    return found
+
+
+def run_rival(name: str, query: str, place: Path, sizes: Sizes, *more: str) -> dict[str, Any]:
+    """What the script says in its last line; its own complaints are shown if it fails."""
+    python = ENVIRONMENTS / name / "bin" / "python"
+    script = Path(__file__).parent / "rivals" / f"{name}_rival.py"
+    asked = [query, str(place), str(sizes.seconds), str(sizes.slide), *more]
+    done = subprocess.run(
+        [python, script, *asked], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{name} failed on {query}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def rival_rate(name: str, query: str, place: Path, sizes: Sizes) -> float:
+    rows = sizes.rows * len(streams_of(query))
+    return rows / float(run_rival(name, query, place, sizes)["seconds"])
+
+
+def rival_answer(name: str, query: str, place: Path, sizes: Sizes) -> Answer:
+    with tempfile.NamedTemporaryFile() as results:
+        run_rival(name, query, place, sizes, results.name)
+        lines = Path(results.name).read_text().splitlines()
+    found = [tuple(json.loads(line)) for line in lines]
+    if name == "flink" and query == "negation":
+        return [(at * 1000, *rest) for at, *rest in found]
+    return found
+
+
+def settled(answer: Answer, query: str, sizes: Sizes) -> Answer:
+    """Sorted, without what some engines keep back until time goes on: the last of the trace."""
+    if query != "join":
+        end = BEGINNING + sizes.rows * APART // 1_000_000 // 2
+        if query == "negation":
+            end *= 1_000_000
+        answer = [row for row in answer if row[0] <= end]
+    return sorted(answer, key=repr)
+
+
+def prepare(place: Path, sizes: Sizes) -> dict[str, pa.RecordBatch]:
+    """The trace in memory, as Parquet and as CSV."""
+    data = {}
+    for name, link in links(sizes.rows).items():
+        times = BEGINNING * 1_000_000 + APART // 2 + np.arange(sizes.rows) * APART
+        data[name] = link.set_column(0, "ts", pa.array(times, pa.timestamp("us")))
+        plain = pa.Table.from_batches([link.set_column(0, "at", pa.array(times // 1000))])
+        (place / name).mkdir(parents=True)
+        texts = place / name.replace("link", "csv")
+        texts.mkdir()
+        for number, start in enumerate(range(0, sizes.rows, sizes.file)):
+            part = pa.Table.from_batches([data[name].slice(start, sizes.file)])
+            pq.write_table(part, place / name / f"{number:03}.parquet")
+        # In one file: Flink reads several in any order.
+        as_text = pa_csv.WriteOptions(include_header=False, quoting_style="none")
+        pa_csv.write_csv(plain, texts / "all.csv", as_text)
+    return data
+
+
+def available() -> list[str]:
+    present = [n for n, folder in RIVALS.items() if (ENVIRONMENTS / folder / "bin/python").exists()]
+    for name in RIVALS.keys() - set(present):
+        say(f"{name} is left out: it is not installed; `make bench-setup` does that")
+    return present
+
+
+def run(sizes: Sizes, short: Sizes | None = None) -> dict[str, Any]:
+    short = short or checked(sizes)
+    present = available()
+    with tempfile.TemporaryDirectory() as root, rival_session() as session:
+        small, large = Path(root) / "small", Path(root) / "large"
+        few, data = prepare(small, short), prepare(large, sizes)
+        measured: dict[str, dict[str, Any]] = {}
+        for query in sizes.queries:
+            answers: dict[str, Callable[[], Answer]] = {
+                "Spark": lambda q=query: spark_answer(session, q, small, short)
+            }
+            rates: dict[str, Callable[[], float]] = {
+                "Windrow": lambda q=query: windrow_rate(q, data, sizes),
+                "Spark": lambda q=query: spark_rate(session, q, large, sizes),
+            }
+            for name in present:
+                folder = RIVALS[name]
+                answers[name] = lambda f=folder, q=query: rival_answer(f, q, small, short)
+                rates[name] = lambda f=folder, q=query: rival_rate(f, q, large, sizes)
+            measured[query] = measure(
+                query, windrow_answer(query, few, short), answers, rates, sizes, short
+            )
+    return {"sizes": asdict(sizes), "queries": measured, "ratio": measured["join"]["ratio"]}
+
+
+def measure(
+    query: str,
+    ours: Answer,
+    answers: dict[str, Callable[[], Answer]],
+    rates: dict[str, Callable[[], float]],
+    sizes: Sizes,
+    short: Sizes,
+) -> dict[str, Any]:
+    expected = settled(ours, query, short)
+    for name, ask in answers.items():
+        found = settled(ask(), query, short)
+        if found != expected:
+            odd = list(set(found) ^ set(expected))[:3]
+            raise AssertionError(
+                f"{query}: {name} has {len(found)} results, Windrow {len(expected)}; e.g. {odd}"
+            )
+    say(f"{query}: {len(expected):,} results on the short trace, the same from all")
+    rounds = [{name: rate() for name, rate in rates.items()} for _ in range(sizes.rounds)]
+    medians = {name: median(r[name] for r in rounds) for name in rates}
+    table([query, "rows/s"], medians.items())
+    best = max(rate for name, rate in medians.items() if name != "Windrow")
+    return {"rows_per_second": medians, "rounds": rounds, "ratio": medians["Windrow"] / best}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    quick = quick_asked("engines", __doc__ or "", argv)
+    results = run(QUICK if quick else Sizes())
+    if not quick:
+        save("engines", results)
+    finish(results["ratio"])
+
+
+if __name__ == "__main__":
+    main()
