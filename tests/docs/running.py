@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import shlex
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,7 +54,7 @@ class Page:
                 continue
             output = following if following and following.kind in OUTPUTS else None
             if block.kind == "console":
-                yield Shown(block, said(block.text))
+                yield Shown(block, said(block))
                 continue
             if block.kind == "python":
                 happened = self._python(block)
@@ -100,12 +102,12 @@ class Page:
         return read_changes(directory, "parquet", changes_schema(query.plan.schema, query.clock))
 
 
-def said(block: str) -> str:
+def said(block: Block) -> str:
     """The commands of a console block, each with what it prints (progress left out)."""
     lines = []
-    for command in (line for line in block.splitlines() if line.startswith("$ ")):
+    for command in (line for line in block.text.splitlines() if line.startswith("$ ")):
         words = shlex.split(command.removeprefix("$ "))
-        lines += [command, _said(words).strip("\n")]
+        lines += [command, (_said_apart if block.on_spark else _said)(words).strip("\n")]
     return "\n".join(line for line in lines if line) + "\n"
 
 
@@ -124,6 +126,13 @@ def _said(words: list[str]) -> str:
                 raise found.exception
             return found.stdout or found.stderr
     raise AssertionError(f"the tests do not know the command {words[0]}")
+
+
+def _said_apart(words: list[str]) -> str:
+    """In a process of its own: Spark's workers stay in the directory in which Java was started."""
+    code = "from windrow.cli.main import main; main()"
+    command = [sys.executable, "-c", code, *words[1:]]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def as_table(changes: pa.Table) -> str:

@@ -32,16 +32,7 @@ def test_every_example_of_a_page_shows_what_happens(page, tmp_path, monkeypatch)
     assert differences(page, spark=False) == []
 
 
-@pytest.fixture(scope="module")
-def spark():
-    """One session for all commands of all pages, which would each start one."""
-    from windrow.spark.session import spark_session  # noqa: PLC0415 - starts Java
-
-    return spark_session("local[2]", app="windrow-tests")
-
-
 @pytest.mark.spark
-@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("page", ON_SPARK, ids=lambda p: p.stem)
 def test_examples_on_spark_show_what_happens(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
