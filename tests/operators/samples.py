@@ -71,6 +71,8 @@ QUERIES = {
     "WHERE NOT EXISTS (SELECT * FROM r [RANGE 4 SECONDS] WHERE r.k = s.k)",
     "not_in": "SELECT k, a FROM s [ROWS 8] "
     "WHERE k NOT IN (SELECT k FROM r [RANGE 4 SECONDS] WHERE k IS NOT NULL)",
+    "extremes": "SELECT k, MIN(a), MAX(x), MAX(n) FROM s [RANGE 9 SECONDS] GROUP BY k",
+    "extreme": "SELECT MAX(a) FROM s [RANGE 12 SECONDS]",
     "having": "SELECT n, SUM(a) FROM s [RANGE 9 SECONDS] GROUP BY n HAVING COUNT(*) > 2",
     "group_of_groups": "SELECT c, COUNT(*) FROM counts GROUP BY c",
     "top": "SELECT TOP 3 k, c FROM counts ORDER BY c DESC",

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 import windrow.operators
-from tests.operators.samples import QUERIES, between, changes, plan_of, random_input, run
+from tests.operators.samples import QUERIES, STREAMS, between, changes, plan_of, random_input, run
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.engine.pipeline import Pipeline
+from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
 
 HORIZON = 400
@@ -147,3 +148,16 @@ def test_the_index_of_withdrawn_tuples_forgets_them() -> None:
         pipeline.process({"s": Delta.insertions(np.array([now]), row)}, now)
     index = pipeline._operators()[-1].buffer.index
     assert len(index) < 6_000
+
+
+def test_min_and_max_over_a_window_keep_only_what_can_still_matter() -> None:
+    plan = compile_script(STREAMS + "SELECT MAX(a) FROM s [RANGE 5000 SECONDS];").queries[-1].plan
+    pipeline = Pipeline(plan)
+    rng = np.random.default_rng(0)
+    rows = random_input(1, 1)["s"].rows
+    for now in range(0, 20_000, 100):
+        ts = np.arange(now, now + 100)
+        values = pa.array(rng.integers(0, 10**6, 100))
+        batch = pa.concat_batches([rows] * 100).set_column(2, "a", values)
+        pipeline.process({"s": Delta.insertions(ts, batch)}, now + 99)
+    assert pipeline.size() < 100

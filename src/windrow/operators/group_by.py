@@ -8,7 +8,8 @@ withdrawn where the new one differs. A group without tuples has no row.
 
 With no aggregates this is duplicate elimination by counting, for STRICT input (3.2.2).
 
-Cost: sorting the interval's events; state: the live input, or the groups if it is MONOTONIC.
+Cost: sorting the interval's events; state: the live input, the groups if it is MONOTONIC, or,
+if it is WEAKEST and only MIN and MAX are asked for, the tuples that can still become extreme.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Accumulator, Events, Values
+from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.upserts import UpsertLog
@@ -58,6 +60,8 @@ class GroupedAggregation:
         self.width, self.stored = len(keys), stored
         self.monotonic = pattern is UpdatePattern.MONOTONIC
         self.buffer = StateBuffer(stored, pattern, scan)
+        extremes = [isinstance(slot[0], Extreme) if slot else False for slot in aggregates]
+        self.staircase = pattern is UpdatePattern.WEAKEST and bool(extremes) and all(extremes)
         self.codes = Growable(np.int64)
         self.groups = Interner(stored.types[: self.width])
         self.members = Count()
@@ -149,6 +153,8 @@ class GroupedAggregation:
         if self.monotonic:
             self.dirty.append(events.groups)
             self._keep_what_matters(events, now)
+        elif self.staircase:
+            self._keep_staircase(events, now)
         base = self.buffer.base
         where = self.buffer.reclaim()
         if where is not None:
@@ -169,6 +175,21 @@ class GroupedAggregation:
         for accumulator, argument in self.aggregates:
             kept |= accumulator.keeps(positions, self.codes.take(positions), self._values(argument))
         self.buffer.kill(positions[~kept], now)
+
+    def _keep_staircase(self, events: Events, now: int) -> None:
+        """Over WEAKEST input MIN and MAX need only tuples that no younger one outdoes."""
+        useless: Int64s | None = None
+        extremes = [(a, i) for a, i in self.aggregates if isinstance(a, Extreme)]
+        for extreme, argument in extremes:
+            found = extreme.dominated(events.groups, self._values(argument))
+            useless = found if useless is None else np.intersect1d(useless, found)
+        if useless is None or not len(useless):
+            return
+        codes = self.codes.take(useless)
+        for extreme, _ in extremes:
+            extreme.leave_out(useless, codes)
+        np.subtract.at(self.members.counts, codes, 1)
+        self.buffer.kill(useless, now)
 
     def _forget_groups(self) -> None:
         """Give the living groups new codes, once most groups are dead."""

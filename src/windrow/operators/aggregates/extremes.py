@@ -3,7 +3,10 @@
 The tuples of each group are a doubly linked list over the positions of the buffer, and the group
 remembers which of them is the extreme one. An arrival is compared with it; a departure unlinks,
 and only the departure of the extreme itself makes the group look through its list again.
-Over MONOTONIC input nothing departs, so nothing but each group's extreme is kept.
+
+Over MONOTONIC input nothing departs, so nothing but each group's extreme is kept. Over WEAKEST
+input a tuple is useless as soon as a younger one is no worse, since that one outlives it (Golab
+2006, 2.2.2); ``dominated`` finds such tuples, and lists stay as short as a staircase.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from windrow.columns.growable import Growable
 from windrow.columns.kernels import (
     boolean,
     bytes_in,
+    grid,
     grid_out,
     int64,
     ints,
@@ -51,6 +55,14 @@ def _precedes(p, q, base, nodes, textual, largest, strings):  # type: ignore[no-
     return m > n if largest else m < n
 
 
+@njit(cache=True)
+def _takes_over(p, best, base, nodes, departs, textual, largest, strings):  # type: ignore[no-untyped-def]
+    """Whether a new tuple is the extreme now. Of equal ones, where tuples depart, the youngest is."""
+    if departs:
+        return not _precedes(best, p, base, nodes, textual, largest, strings)
+    return _precedes(p, best, base, nodes, textual, largest, strings)
+
+
 strings_type = types.Tuple((ints, ints, bytes_in, int64, int64))
 
 
@@ -81,7 +93,9 @@ def _extremes(  # type: ignore[no-untyped-def]
                     if heads[c] >= 0:
                         nodes[heads[c] - base, BEFORE] = p
                     heads[c] = p
-                if best[c] < 0 or _precedes(p, best[c], base, nodes, textual, largest, strings):
+                if best[c] < 0 or _takes_over(
+                    p, best[c], base, nodes, linked, textual, largest, strings
+                ):
                     best[c] = p
             elif sign[i] < 0:
                 left, right = nodes[n, BEFORE], nodes[n, AFTER]
@@ -105,6 +119,41 @@ def _extremes(  # type: ignore[no-untyped-def]
         after[j] = best[c]
 
 
+@kernel(
+    int64, ints, int64, boolean, boolean, strings_type, ints, grid, ints_out,
+)  # fmt: skip
+def _dominated(groups, base, textual, largest, strings, heads, nodes, out):  # type: ignore[no-untyped-def]
+    """Positions of tuples that a younger and no worse one of their group makes useless."""
+    count = 0
+    for g in range(len(groups)):
+        best = heads[groups[g]]
+        if best < 0:
+            continue
+        p = nodes[best - base, AFTER]
+        while p >= 0:
+            if _precedes(p, best, base, nodes, textual, largest, strings):
+                best = p
+            else:
+                if count < len(out):
+                    out[count] = p
+                count += 1
+            p = nodes[p - base, AFTER]
+    return count
+
+
+@kernel(void, ints, ints, int64, ints_out, grid_out)
+def _unlink(position, code, base, heads, nodes):  # type: ignore[no-untyped-def]
+    for i in range(len(position)):
+        n = position[i] - base
+        left, right = nodes[n, BEFORE], nodes[n, AFTER]
+        if left >= 0:
+            nodes[left - base, AFTER] = right
+        else:
+            heads[code[i]] = right
+        if right >= 0:
+            nodes[right - base, BEFORE] = left
+
+
 class Extreme:
     """MIN, or MAX with ``largest``; ``departs`` is False for MONOTONIC input."""
 
@@ -126,11 +175,10 @@ class Extreme:
         self._was = self.best[events.groups]
         before = self._fetch(self._was, values)
         self._make_room(events.position)
-        store, strings = values.store, NO_STRINGS
-        if isinstance(store, StringColumn):
+        strings = _strings(values)
+        textual = strings is not NO_STRINGS
+        if textual:
             keys = np.zeros(len(argument), np.int64)
-            views = (store.starts.view, store.lengths.view, store.data.view)
-            strings = (*views, store.starts.base, store.data.base)
         else:
             keys = order_keys(argument)
             keys = ~keys if self.largest else keys
@@ -138,10 +186,27 @@ class Extreme:
         nodes = self.nodes
         _extremes(
             events.code, events.position, keys, sign, events.last, nodes.base, self.departs,
-            isinstance(store, StringColumn), self.largest, strings,
-            self.heads, self.best, nodes.view, after,
+            textual, self.largest, strings, self.heads, self.best, nodes.view, after,
         )  # fmt: skip
         return before, self._fetch(after, values)
+
+    def dominated(self, groups: Int64s, values: Values) -> Int64s:
+        """Tuples of these groups that cannot matter any more, if tuples leave in order of age."""
+        nodes, room = self.nodes, 1024
+        strings = _strings(values)
+        while True:
+            out = np.empty(room, np.int64)
+            count = _dominated(
+                groups, nodes.base, strings is not NO_STRINGS, self.largest, strings,
+                self.heads, nodes.view, out,
+            )  # fmt: skip
+            if count <= room:
+                return out[:count]
+            room = count
+
+    def leave_out(self, positions: Int64s, codes: Int64s) -> None:
+        """Forget tuples that are dominated; none of them is an extreme."""
+        _unlink(positions, codes, self.nodes.base, self.heads, self.nodes.view)
 
     def _fetch(self, positions: Int64s, values: Values) -> pa.Array:
         none = positions < 0
@@ -189,3 +254,12 @@ class Extreme:
 
     def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
         pass
+
+
+def _strings(values: Values) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8], int, int]:
+    """Where a string argument's bytes are; NO_STRINGS for numbers."""
+    store = values.store
+    if not isinstance(store, StringColumn):
+        return NO_STRINGS
+    views = (store.starts.view, store.lengths.view, store.data.view)
+    return (*views, store.starts.base, store.data.base)

@@ -46,6 +46,7 @@ class StateBuffer:
         self.life = Growable(np.int64, width=4)
         self.now = BEGINNING
         self._live = 0
+        self._early = False  # whether any tuple ever ended before its expiry
         self._segments: dict[str, int] = {}  # name -> the last position that it speaks of
         self._saved = 0
         self._gone: list[Int64s] = []
@@ -98,6 +99,7 @@ class StateBuffer:
                 found=str(take(delta.rows, np.array([count])).to_pylist()),
             )
         self._live -= len(found)
+        self._early = True
         self._note_gone(found)
         return found
 
@@ -105,6 +107,7 @@ class StateBuffer:
         """End tuples that their owner no longer needs."""
         self.life.view[positions - self.base, END] = at
         self._live -= len(positions)
+        self._early = True
         self._note_gone(positions)
 
     def _note_gone(self, positions: Int64s) -> None:
@@ -116,7 +119,7 @@ class StateBuffer:
         """Positions of tuples that expired by themselves up to ``now``, and when, in that order."""
         self.now = now
         positions, exp = self.schedule.due(now)
-        if self.index is not None and len(positions):
+        if self._early and len(positions):
             here = positions >= self.base  # others were withdrawn, and are forgotten already
             positions, exp = positions[here], exp[here]
             kept = self.life.take(positions)[:, END] == exp if len(positions) else here[:0]
