@@ -61,6 +61,17 @@ def test_links_lead_somewhere(page, link):
     assert (page.parent / link).exists()
 
 
+def test_architecture_md_names_files_that_exist():
+    root = DOCS.parent
+    named = re.findall(
+        r"`((?:tests/|engine/|plan/)?[\w/*]+(?:\.py|/))`", (DOCS / "architecture.md").read_text()
+    )
+    assert len(named) > 30
+    rooms = [root / "src/windrow" / r for r in (".", "plan", "operators", "engine", "spark")]
+    places = [root, *rooms]
+    assert [n for n in named if not any(list(p.glob(n)) for p in places)] == []
+
+
 def test_operators_md_names_every_operator():
     text = (DOCS / "operators.md").read_text()
     assert [kind.__name__ for kind in discovered() if f"`{kind.__name__}`" not in text] == []
