@@ -60,7 +60,7 @@ class Sizes:
     queries: tuple[str, ...] = ("join", "distinct", "negation", "group")
 
 
-QUICK = Sizes(rows=250_000, rounds=1, queries=("join",))
+QUICK = Sizes(rows=200_000, rounds=1, queries=("join",))
 
 
 def checked(sizes: Sizes) -> Sizes:
