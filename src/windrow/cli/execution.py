@@ -21,6 +21,7 @@ from windrow.cli.words import err
 from windrow.core.errors import InputError
 from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog
+from windrow.plan.strategy import Strategy
 
 LOCAL = "local[*]"
 
@@ -42,6 +43,7 @@ class Settings:
     checkpoint: Path | None = None
     once: bool = False
     verbose: bool = False
+    strategy: Strategy = Strategy.UPA
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def _run(
             quarantine=settings.quarantine,
             on_progress=on_progress,
             stop=stop,
+            strategy=settings.strategy,
         )
     from windrow.spark import runner as spark  # noqa: PLC0415
 

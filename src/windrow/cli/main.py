@@ -18,6 +18,7 @@ from windrow.core.errors import InputError
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
 from windrow.plan.program import Compiled, compile_script
+from windrow.plan.strategy import Strategy
 
 INTERRUPTED = 130
 QUARANTINE = Path("quarantine")
@@ -35,6 +36,12 @@ Runner = Annotated[RunnerName, typer.Option(help="Where the queries run.")]
 Master = Annotated[
     str | None,
     typer.Option(help="Spark's master; local\\[*] if not given.", show_default=False),
+]
+StrategyOption = Annotated[
+    Strategy,
+    typer.Option(
+        help="How expiries are handled; upa is the one to use, the others are its rivals."
+    ),
 ]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show Spark's log, and tracebacks of errors.")
@@ -74,6 +81,7 @@ def run(
     quarantine: Annotated[
         Path, typer.Option(help="Put rows that cannot be used here.")
     ] = QUARANTINE,
+    strategy: StrategyOption = Strategy.UPA,
     verbose: Verbose = False,
 ) -> None:
     """Run the queries of SCRIPT until Ctrl-C, or once over the files that are there.
@@ -89,7 +97,7 @@ def run(
       windrow run traffic.cql --checkpoint state/ --quarantine bad/
       windrow run traffic.cql --master spark://host:7077
     """
-    settings = Settings(quarantine, runner, master, checkpoint, once, verbose)
+    settings = Settings(quarantine, runner, master, checkpoint, once, verbose, strategy)
     with errors_in_words(script, verbose=verbose):
         compiled = _compiled(script)
         _print_plans([request.query for request in compiled.explains])

@@ -151,8 +151,9 @@ def _group_by(node: GroupBy, schema: pa.Schema, scan: bool) -> Operator:
         aggregates.append((_accumulator(aggregate, aggregate.argument, pattern), place))
     keys = [k.expression for k in node.keys]
     return GroupedAggregation(
-        keys, arguments, aggregates, pattern, _stored([*keys, *arguments]), schema, scan
-    )
+        keys, arguments, aggregates, pattern, _stored([*keys, *arguments]), schema, scan,
+        node.every_time,
+    )  # fmt: skip
 
 
 def _stored(expressions: list[Expression]) -> pa.Schema:

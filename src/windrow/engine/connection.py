@@ -16,6 +16,7 @@ from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
 from windrow.plan.explain import explain
 from windrow.plan.physical import not_executable
 from windrow.plan.program import compile_script
+from windrow.plan.strategy import Strategy
 from windrow.streams.coerce import coerce
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.parsed import Rejected
@@ -38,7 +39,10 @@ class Connection:
     [{'page': 'a', 'n': 2}, {'page': 'b', 'n': 1}]
     """
 
-    def __init__(self, quarantine: str | Path | None = None) -> None:
+    def __init__(
+        self, quarantine: str | Path | None = None, strategy: str | Strategy = Strategy.UPA
+    ) -> None:
+        self.strategy = Strategy(strategy)
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery] = {}
         self._monitors: dict[str, InputMonitor] = {}
@@ -62,7 +66,7 @@ class Connection:
         return added
 
     def _add(self, declaration: QueryDeclaration) -> EmbeddedQuery:
-        query = EmbeddedQuery(declaration)
+        query = EmbeddedQuery(declaration, self.strategy)
         for name in query.streams:
             monitor = self._monitor(name)
             if monitor.declaration.clock is not declaration.clock:

@@ -12,6 +12,7 @@ from windrow.engine.pipeline import Pipeline
 from windrow.engine.results import answer_of, changes_batch, changes_schema
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import RelationScan, StreamScan, walk
+from windrow.plan.strategy import Strategy
 
 
 class EmbeddedQuery:
@@ -20,9 +21,9 @@ class EmbeddedQuery:
     Rows come from each stream in order of time and wait until all streams have come that far.
     """
 
-    def __init__(self, declaration: QueryDeclaration) -> None:
+    def __init__(self, declaration: QueryDeclaration, strategy: Strategy = Strategy.UPA) -> None:
         self.declaration = declaration
-        self.pipeline = Pipeline(declaration.plan, changes=True)
+        self.pipeline = Pipeline(declaration.plan, changes=True, strategy=strategy)
         scans = [n for n in walk(declaration.plan) if isinstance(n, StreamScan | RelationScan)]
         self._schemas = {n.name.lower(): arrow_schema(n.columns) for n in scans}
         self._leaves = {n.name: n.name.lower() for n in scans}

@@ -16,6 +16,7 @@ from windrow.engine.query import EmbeddedQuery
 from windrow.engine.sinks import FileSink
 from windrow.plan.catalog import Catalog
 from windrow.plan.physical import not_executable
+from windrow.plan.strategy import Strategy
 from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.parsed import Parsed
@@ -109,6 +110,7 @@ def run(
     quarantine: Path | None,
     on_progress: Callable[[Progress], None],
     stop: threading.Event | None = None,
+    strategy: Strategy = Strategy.UPA,
 ) -> Report:
     """Run all queries of the catalog until their files end (``once``) or ``stop`` is set."""
     if checkpoint is not None:
@@ -117,20 +119,25 @@ def run(
             where="--checkpoint",
             remedy="run on Spark (--runner spark), or without --checkpoint",
         )
-    return _Run(catalog, quarantine, on_progress).go(once, stop or threading.Event())
+    work = _Run(catalog, quarantine, on_progress, strategy)
+    return work.go(once, stop or threading.Event())
 
 
 class _Run:
     """The queries, the feeds that they read, and where their changes go."""
 
     def __init__(
-        self, catalog: Catalog, quarantine: Path | None, on_progress: Callable[[Progress], None]
+        self,
+        catalog: Catalog,
+        quarantine: Path | None,
+        on_progress: Callable[[Progress], None],
+        strategy: Strategy,
     ) -> None:
         for declared in catalog.queries:
             problem = not_executable(declared.plan)
             if problem is not None:
                 raise problem
-        self.queries = [EmbeddedQuery(declared) for declared in catalog.queries]
+        self.queries = [EmbeddedQuery(declared, strategy) for declared in catalog.queries]
         used = {name for query in self.queries for name in query.streams}
         pages = Quarantine(quarantine) if quarantine is not None else None
         clocks = {n: q.declaration.clock for q in self.queries for n in q.streams}

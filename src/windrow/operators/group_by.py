@@ -6,6 +6,8 @@ interval the arrivals, withdrawals and expiries are sorted by group and time; ea
 turns them into its values after each instant at which the group changed, and the old row is
 withdrawn where the new one differs. A group without tuples has no row.
 
+With ``every_time`` the row is replaced even where the new one is equal.
+
 With no aggregates this is duplicate elimination by counting, for STRICT input (3.2.2).
 
 Cost: sorting the interval's events; state: the live input, the groups if it is MONOTONIC, or,
@@ -55,7 +57,9 @@ class GroupedAggregation:
         stored: pa.Schema,
         schema: pa.Schema,
         scan: bool = False,
+        every_time: bool = False,
     ) -> None:
+        self.every_time = every_time
         self.inputs, self.schema = (*keys, *arguments), schema
         self.width, self.stored = len(keys), stored
         self.monotonic = pattern is UpdatePattern.MONOTONIC
@@ -131,7 +135,9 @@ class GroupedAggregation:
         held = np.concatenate(sizes) > 0
         changed = held[old] != held[new]
         both = np.flatnonzero(held[old] & held[new])
-        if len(both) and len(self.schema) > self.width:
+        if self.every_time:
+            changed[both] = True
+        elif len(both) and len(self.schema) > self.width:
             aggregates = rows.columns[self.width :]
             changed[both] = differ(aggregates, old[both], new[both])
         leaving, coming = np.flatnonzero(changed & held[old]), np.flatnonzero(changed & held[new])

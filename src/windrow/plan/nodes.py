@@ -257,12 +257,15 @@ class Aggregate:
 class GroupBy(Node):
     """One tuple per group: the keys, then the aggregates.
 
-    Without keys there is one group, absent while it is empty.
+    Without keys there is one group, absent while it is empty. ``every_time`` replaces a group's
+    tuple whenever its input changes, also by an equal one: an append-only result counts how
+    often a value was produced (3.3.2, 3.4).
     """
 
     input: Node
     keys: tuple[Named, ...]
     aggregates: tuple[Aggregate, ...]
+    every_time: bool = False
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -57,7 +57,7 @@ def _precedes(p, q, base, nodes, textual, largest, strings):  # type: ignore[no-
 
 @njit(cache=True)
 def _takes_over(p, best, base, nodes, departs, textual, largest, strings):  # type: ignore[no-untyped-def]
-    """Whether a new tuple is the extreme now. Of equal ones, where tuples depart, the youngest is."""
+    """Whether a new tuple is the extreme now; of equal ones, where tuples depart, it is."""
     if departs:
         return not _precedes(best, p, base, nodes, textual, largest, strings)
     return _precedes(p, best, base, nodes, textual, largest, strings)
