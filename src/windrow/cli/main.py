@@ -17,6 +17,7 @@ from windrow.cli.words import err, errors_in_words, out, read_script
 from windrow.core.errors import InputError
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
+from windrow.plan.physical import declaration_not_executable
 from windrow.plan.program import Compiled, compile_script
 from windrow.plan.strategy import Strategy
 
@@ -100,6 +101,10 @@ def run(
     settings = Settings(quarantine, runner, master, checkpoint, once, verbose, strategy)
     with errors_in_words(script, verbose=verbose):
         compiled = _compiled(script)
+        for declaration in compiled.catalog.declarations.values():
+            problem = declaration_not_executable(declaration)
+            if problem is not None:
+                raise problem
         _print_plans([request.query for request in compiled.explains])
         if compiled.queries:
             _finish(execute(compiled.catalog, settings), settings)

@@ -14,12 +14,11 @@ from windrow.core.time import Clock
 from windrow.engine.query import EmbeddedQuery
 from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
 from windrow.plan.explain import explain
-from windrow.plan.physical import not_executable
+from windrow.plan.physical import declaration_not_executable
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
 from windrow.streams.coerce import coerce
 from windrow.streams.monitor import InputMonitor, time_of
-from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import RelationMonitor
 
@@ -54,8 +53,9 @@ class Connection:
         Nothing is declared if any statement is wrong. A query sees what is pushed after it.
         """
         compiled = compile_script(cql, self.catalog)
-        for query in compiled.queries:
-            problem = not_executable(query.plan)
+        known = self.catalog.declarations
+        for name, declaration in compiled.catalog.declarations.items():
+            problem = None if name in known else declaration_not_executable(declaration)
             if problem is not None:
                 raise problem.with_source(cql)
         self.catalog = compiled.catalog
@@ -100,16 +100,15 @@ class Connection:
         else:
             parsed = coerce(data, monitor.declaration)
         accepted = monitor.accept(parsed)
-        late = accepted.rejections(parsed, monitor.declaration) if self._quarantine else []
-        self._set_aside(monitor, [*parsed.rejected, *late])
-        self._step()
-
-    def _set_aside(self, monitor: InputMonitor, rejected: list[Rejected]) -> None:
+        aside = list(parsed.rejected)
         if isinstance(monitor, RelationMonitor):
-            rejected += monitor.refused
+            aside += monitor.refused
             monitor.refused = []
-        if rejected and self._quarantine is not None:
-            self._quarantine.push(monitor.declaration.name, rejected)
+        if self._quarantine is not None:
+            aside += accepted.rejections(parsed, monitor.declaration)
+            if aside:
+                self._quarantine.push(monitor.declaration.name, aside)
+        self._step()
 
     def advance(self, to: int | datetime | np.datetime64 | str) -> None:
         """Close every instant up to ``to``, on all streams whose clock understands it."""
@@ -158,7 +157,6 @@ class Connection:
     def _step(self) -> None:
         for name, monitor in self._monitors.items():
             released = monitor.release(monitor.closed)
-            self._set_aside(monitor, [])
             for query in self.queries.values():
                 if name in query.streams:
                     query.offer(name, released)

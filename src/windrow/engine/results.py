@@ -24,7 +24,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
 from windrow.core.schema import Schema
-from windrow.core.time import Clock
+from windrow.core.time import BEGINNING, Clock
 
 COMMIT = "_commit-"
 SIGNS = pa.array(["-", "+"])
@@ -80,7 +80,8 @@ def changes_schema(schema: Schema, clock: Clock) -> pa.Schema:
 def changes_batch(delta: Delta, schema: Schema, clock: Clock) -> pa.RecordBatch:
     """A Delta of explicit changes in the form in which results are shown."""
     form = changes_schema(schema, clock)
-    instant = pa.array(delta.ts).cast(form.field(0).type)
+    from_the_beginning = delta.ts <= BEGINNING + 1  # a relation's first contents have no instant
+    instant = pa.array(delta.ts, mask=from_the_beginning).cast(form.field(0).type)
     change = SIGNS.take(pa.array((delta.sign > 0).astype(np.int8)))
     return pa.RecordBatch.from_arrays([instant, change, *delta.rows.columns], schema=form)
 

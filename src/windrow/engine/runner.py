@@ -11,6 +11,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, StateError
 from windrow.core.patterns import UpdatePattern
+from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.sinks import FileSink
@@ -19,7 +20,7 @@ from windrow.plan.physical import not_executable
 from windrow.plan.strategy import Strategy
 from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor, time_of
-from windrow.streams.parsed import Parsed
+from windrow.streams.parsed import Parsed, Rejected
 from windrow.streams.quarantine import Page, Quarantine
 from windrow.streams.readers import columns_in, read_file
 from windrow.streams.relations import CHANGE, INSTANT, RelationMonitor, contents_of
@@ -67,8 +68,10 @@ class _Feed:
         while True:
             for parsed, page in self._batches:
                 accepted = self.monitor.accept(parsed)
+                late = accepted.rejections(parsed, self.declaration) if page is not None else []
+                aside = [*parsed.rejected, *late, *self._refused()]
                 if page is not None:
-                    page.add([*parsed.rejected, *accepted.rejections(parsed, self.declaration)])
+                    page.add(aside)
                 return True
             if not self._files:
                 if self._contents is not None:
@@ -76,14 +79,16 @@ class _Feed:
                 return False
             self._batches = self._read(self._files.pop(0))
 
+    def _refused(self) -> list[Rejected]:
+        """Updates that broke the rules of a relation."""
+        if not isinstance(self.monitor, RelationMonitor):
+            return []
+        refused, self.monitor.refused = self.monitor.refused, []
+        return refused
+
     def release(self) -> Delta:
-        """What the queries may see now; updates that a relation refused are set aside."""
-        released = self.monitor.release(time_of([self.monitor]))
-        if isinstance(self.monitor, RelationMonitor) and self.monitor.refused:
-            if self._quarantine is not None:
-                self._quarantine.push(self.declaration.name, self.monitor.refused)
-            self.monitor.refused = []
-        return released
+        """What the queries may see now."""
+        return self.monitor.release(time_of([self.monitor]))
 
     def _read(self, path: Path) -> Iterator[tuple[Parsed, Page | None]]:
         if self._quarantine is None:
@@ -196,7 +201,12 @@ class _Run:
             self.on_progress(self._progress(query))
 
     def _put(self, query: EmbeddedQuery, changes: pa.RecordBatch) -> None:
-        self.tails[query.name] = changes.slice(max(changes.num_rows - LAST_ROWS, 0))
+        earlier = self.tails.get(query.name)
+        last = [changes] if earlier is None else [earlier, changes]
+        tail = pa.concat_batches(last)
+        self.tails[query.name] = tail.slice(max(tail.num_rows - LAST_ROWS, 0))
+        if query.declaration.into is not None and query.declaration.into.format == "console":
+            print_changes(query.name, pa.Table.from_batches([changes]))
         sink = self.sinks.get(query.name)
         if sink is not None:
             sink.write(changes, query.rows_in, query.now)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from windrow.core.errors import InputError
 from windrow.engine.files import publish
 from windrow.engine.results import Commit, commits
 
@@ -22,7 +23,15 @@ def prepare(directory: Path, run: str) -> None:
 
     Only files that a commit of ours names are removed.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise InputError(
+            where=f"INTO '{directory}'",
+            expected="a directory, there or to be made",
+            found="a file",
+            remedy="name another place for the results",
+        ) from error
     for commit in commits(directory):
         if commit.run != run:
             for name in commit.files:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
-from windrow.plan.catalog import ArchiveDeclaration, Declaration, SubscriptionsDeclaration
+from windrow.plan.catalog import (
+    ArchiveDeclaration,
+    Declaration,
+    QueryDeclaration,
+    SubscriptionsDeclaration,
+)
 from windrow.plan.nodes import (
     DuplicateElimination,
     Every,
@@ -47,8 +52,10 @@ def not_executable(node: Node) -> NotExecutableError | None:
 
 
 def declaration_not_executable(declaration: Declaration) -> NotExecutableError | None:
-    """Why this version cannot do what a declaration other than a query asks for."""
+    """Why this version cannot do what a declaration asks for, as an error to raise."""
     match declaration:
+        case QueryDeclaration():
+            return not_executable(declaration.plan)
         case ArchiveDeclaration():
             return NotExecutableError("CREATE ARCHIVE", span=declaration.span)
         case SubscriptionsDeclaration():

@@ -14,10 +14,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.errors import InputError
 from windrow.core.patterns import UpdatePattern
+from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.results import Commit, answer_of, commits, read_changes
 from windrow.plan.catalog import Catalog, QueryDeclaration
-from windrow.spark.console import print_changes
 from windrow.spark.failures import translated
 from windrow.spark.query import Feed, SparkQuery, streams_of
 from windrow.spark.session import spark_session

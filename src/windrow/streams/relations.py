@@ -19,17 +19,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.delta import Delta, batch_of
+from windrow.columns.delta import Delta, batch_of, take
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, flags_out, ints, ints_out, kernel, signs, void
 from windrow.columns.netting import surplus
 from windrow.columns.types import arrow_schema
 from windrow.core.schema import Field, Schema, Type
-from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.core.time import BEGINNING, Clock
 from windrow.plan.catalog import NO_TIMESTAMP, RelationDeclaration, StreamDeclaration
 from windrow.streams.coerce import coerce, column_names
-from windrow.streams.monitor import Accepted, InputMonitor
-from windrow.streams.parsed import Parsed, Rejected
+from windrow.streams.monitor import Accepted, InputMonitor, timestamps
+from windrow.streams.parsed import Int64s, Parsed, Rejected
 
 INSTANT, CHANGE = "instant", "change"
 
@@ -79,49 +79,53 @@ class RelationMonitor(InputMonitor):
         self._retired = np.zeros(64, np.bool_)
 
     def accept(self, parsed: Parsed | pa.RecordBatch) -> Accepted:
-        """Take updates in; those with an unknown ``change`` are refused."""
+        """Take updates in, in order; those that break the relation's rules are refused."""
         if isinstance(parsed, pa.RecordBatch):
             parsed = Parsed.clean(parsed)
-        known = pc.is_in(parsed.rows.column(1), pa.array(["+", "-"]))
-        wrong = np.flatnonzero(~known.to_numpy(zero_copy_only=False))
-        for position, text in zip(wrong, parsed.texts(wrong), strict=True):
-            found = parsed.rows.column(1)[int(position)].as_py()
-            reason = f"{CHANGE}: expected '+' or '-', found {found!r}"
-            self._refuse(int(parsed.numbers[position]), reason, text)
-        return super().accept(parsed.without(wrong))
+        change = parsed.rows.column(1)
+        known = pc.is_in(change, pa.array(["+", "-"])).to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(~known)
+        self._refuse(parsed, wrong, [_unknown(change[int(p)].as_py()) for p in wrong])
+        parsed = parsed.without(wrong)
+        rows, sign = self._split(parsed.rows)
+        # An update that is too late is not carried out, so it cannot make another one wrong.
+        ts = timestamps(parsed.rows, self.declaration)
+        in_time = np.flatnonzero(ts >= self._limits(ts, parsed))
+        broken = in_time[~self._carry_out(take(rows, in_time), sign[in_time])]
+        self._refuse(parsed, broken, [self._reason(int(sign[p])) for p in broken])
+        return super().accept(parsed.without(broken))
 
-    def _refuse(self, row: int, reason: str, text: str) -> None:
-        self.refused.append(Rejected(row, reason, text))
-        self.rejected += 1
+    def _refuse(self, parsed: Parsed, positions: Int64s, reasons: list[str]) -> None:
+        texts = parsed.texts(positions)
+        for position, reason, text in zip(positions, reasons, texts, strict=True):
+            self.refused.append(Rejected(int(parsed.numbers[position]), reason, text))
+        self.rejected += len(positions)
 
     def release(self, now: int) -> Delta:
         """The updates up to ``now``, net of what came and went within one instant."""
         delta = super().release(now)
-        if not len(delta):
-            return Delta.empty(self.contents)
-        rows = batch_of(delta.rows.columns[2:], self.contents, len(delta))
-        plus = pc.equal(delta.rows.column(1), "+").to_numpy(zero_copy_only=False)
-        sign = np.where(plus, 1, -1).astype(np.int8)
-        accepted = self._check(rows, sign)
-        for position in np.flatnonzero(~accepted):
-            self._refuse(
-                0, self._reason(sign[position]), str(rows.slice(position, 1).to_pylist()[0])
-            )
-        exp = np.full(len(delta), FOREVER, np.int64)
-        update = Delta(delta.ts, exp, sign, rows).filter(accepted)
+        rows, sign = self._split(delta.rows)
+        update = Delta(delta.ts, delta.exp, sign, rows)
         codes = Interner([pa.int64(), *self.contents.types]).codes(
-            [pa.array(update.ts), *update.rows.columns], len(update)
+            [pa.array(update.ts), *rows.columns], len(update)
         )
-        return update.filter(surplus(codes, update.sign))
+        return update.filter(surplus(codes, sign))
 
-    def _check(self, rows: pa.RecordBatch, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    def _split(self, updates: pa.RecordBatch) -> tuple[pa.RecordBatch, npt.NDArray[np.int8]]:
+        """Updates as rows of the relation and signs."""
+        plus = pc.equal(updates.column(1), "+").to_numpy(zero_copy_only=False)
+        rows = batch_of(updates.columns[2:], self.contents, updates.num_rows)
+        return rows, np.where(plus, 1, -1).astype(np.int8)
+
+    def _carry_out(self, rows: pa.RecordBatch, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+        """Whether each update keeps the rules; those that do are counted."""
         row = self._rows.codes(rows.columns, rows.num_rows)
         key = self._keys.codes([rows.column(k) for k in self.relation.key], rows.num_rows)
         self._held = _larger(self._held, len(self._rows))
         self._retired = _larger(self._retired, len(self._keys))
-        accepted = np.empty(len(row), np.bool_)
-        _apply(row, key, sign, not self.relation.retroactive, self._held, self._retired, accepted)
-        return accepted
+        kept = np.empty(len(row), np.bool_)
+        _apply(row, key, sign, not self.relation.retroactive, self._held, self._retired, kept)
+        return kept
 
     def _reason(self, sign: int) -> str:
         name = self.relation.name
@@ -146,10 +150,16 @@ class RelationMonitor(InputMonitor):
 
     def present(self) -> Delta:
         """What the relation holds at the last closed instant, for a query that starts now."""
-        codes = np.arange(len(self._rows), dtype=np.int64)
-        codes = np.repeat(codes, self._held[: len(codes)])
+        held = self._held[: len(self._rows)].copy()
+        rows, sign = self._split(self.waiting.rows)  # accepted, but not part of it yet
+        np.subtract.at(held, self._rows.codes(rows.columns, rows.num_rows), sign)
+        codes = np.repeat(np.arange(len(held)), held)
         rows = batch_of(self._rows.rows(codes), self.contents, len(codes))
         return Delta.insertions(np.full(len(codes), max(self.closed, BEGINNING + 1)), rows)
+
+
+def _unknown(found: object) -> str:
+    return f"{CHANGE}: expected '+' or '-', found {found!r}"
 
 
 def _larger(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:

@@ -151,7 +151,18 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
     if statement.into is not None:
         kind = format_of(statement.into, {**FORMATS, "console": "console"}, "parquet")
         into = Destination(statement.into.path, kind)
+        _refuse_shared(into, catalog, statement.into.span)
     return QueryDeclaration(name, plan, clock, into, statement.span, statement.text)
+
+
+def _refuse_shared(into: Destination, catalog: Catalog, span: Span) -> None:
+    """Two queries that write to one place would remove each other's results."""
+    for other in catalog.queries:
+        if into.format != "console" and other.into and other.into.path == into.path:
+            raise BindError(
+                f"{other.name} writes its results into '{into.path}' already", span=span,
+                remedy="give each query a directory of its own",
+            )  # fmt: skip
 
 
 def _explain(statement: Explain, context: Context) -> ExplainRequest:

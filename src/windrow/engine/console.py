@@ -1,4 +1,4 @@
-"""Results on the console: a plain table per micro-batch, on the driver's standard output."""
+"""Results on the console: a plain table per batch, on standard output."""
 
 from __future__ import annotations
 
