@@ -1,8 +1,9 @@
 """What a plan means at an instant, computed from scratch and slowly.
 
-Rows are tuples of integers or NULLs; the first column of each stream is its time. Only what the
-tests of the rules need is here. Tuples of one instant come in the order of their values, so a
-query that counts rows should use the first columns of its stream.
+Rows are tuples of integers or NULLs; the first column of each stream is its time. A relation holds
+its rows at all times. Only what the tests of the rules need is here. Tuples of one instant come
+as the stream brings them or, if they do not come straight from a stream, in the order of their
+values.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import product
+from math import prod
 
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.nodes import (
@@ -17,10 +19,12 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MultiJoin,
     Negation,
     NegationForm,
     Node,
     Projection,
+    RelationScan,
     Selection,
     StreamKind,
     StreamScan,
@@ -65,6 +69,16 @@ def value(expression: Expression, row: Row) -> int | None:
 
 def timed(plan: Node, streams: Streams, now: int) -> list[tuple[int, Row]]:
     """The tuples of a monotonic plan with their instants, up to ``now``, in order."""
+    match plan:
+        case StreamScan():
+            return [(r[0], r) for r in streams[plan.name] if r[0] is not None and r[0] <= now]
+        case Selection():
+            below = timed(plan.input, streams, now)
+            return [(ts, row) for ts, row in below if value(plan.predicate, row)]
+        case Projection():
+            columns = [c.expression for c in plan.columns]
+            below = timed(plan.input, streams, now)
+            return [(ts, tuple(value(c, row) for c in columns)) for ts, row in below]
     seen: Counter[Row] = Counter()
     found = []
     for instant in range(now + 1):
@@ -83,7 +97,10 @@ def answer(plan: Node, streams: Streams, now: int) -> Counter[Row]:
     match plan:
         case StreamScan():
             return Counter(r for r in streams[plan.name] if r[0] is not None and r[0] <= now)
-        case Window(spec=RangeWindow(length=length)):
+        case RelationScan():
+            return Counter(streams[plan.name])
+        case Window(spec=RangeWindow(length=length, slide=slide)):
+            now = now // slide * slide if slide else now
             return Counter(r for ts, r in timed(plan.input, streams, now) if ts > now - length)
         case Window(spec=NowWindow()):
             return Counter(r for ts, r in timed(plan.input, streams, now) if ts == now)
@@ -112,6 +129,8 @@ def answer(plan: Node, streams: Streams, now: int) -> Counter[Row]:
             return _stream(plan, streams, now)
         case Join():
             return _joined(plan, streams, now)
+        case MultiJoin():
+            return _joined_at_once(plan, streams, now)
         case Negation():
             return _negated(plan, streams, now)
         case GroupBy():
@@ -149,10 +168,32 @@ def _joined(plan: Join, streams: Streams, now: int) -> Counter[Row]:
     return held
 
 
+def _joined_at_once(plan: MultiJoin, streams: Streams, now: int) -> Counter[Row]:
+    held: Counter[Row] = Counter()
+    bags = [answer(branch, streams, now) for branch in plan.branches]
+    for chosen in product(*(bag.items() for bag in bags)):
+        keys = {
+            tuple(value(key, row) for key in keys)
+            for (row, _), keys in zip(chosen, plan.keys, strict=True)
+        }
+        joined = tuple(v for row, _ in chosen for v in row)
+        if len(keys) > 1 or None in next(iter(keys)):
+            continue
+        if plan.residual is None or value(plan.residual, joined):
+            held[joined] += prod(count for _, count in chosen)
+    return held
+
+
 def _negated(plan: Negation, streams: Streams, now: int) -> Counter[Row]:
     lefts, rights = (answer(side, streams, now) for side in plan.inputs)
     if plan.form is NegationForm.EXCEPT:
         return lefts - rights
+    if plan.form is NegationForm.NOT_IN and rights:  # a comparison with NULL is never true
+        if any(value(key, right) is None for right in rights for key in plan.right_keys):
+            return Counter()
+        lefts = Counter(
+            {r: n for r, n in lefts.items() if all(value(k, r) is not None for k in plan.left_keys)}
+        )
     return Counter(
         {row: n for row, n in lefts.items() if not any(_matches(plan, row, r) for r in rights)}
     )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.plan import random_queries
 from tests.plan.definition import Row, Streams, answer
 from windrow.cql import parse
 from windrow.plan.binder import bind
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.nodes import Node
-from windrow.plan.optimiser import optimise
+from windrow.plan.costs.statistics import Statistics
+from windrow.plan.nodes import Node, walk
+from windrow.plan.optimiser import CHOICES, alternatives, optimise
 from windrow.plan.program import compile_script
+from windrow.plan.strategy import Strategy
 
 DECLARATIONS = """
 CREATE STREAM s (ts BIGINT, k INT, a INT, b INT);
@@ -65,12 +68,17 @@ def rows(columns: int) -> st.SearchStrategy[list[Row]]:
     return st.lists(row, max_size=7).map(lambda found: sorted(found, key=lambda r: r[0]))
 
 
-def plans(query: str) -> tuple[Node, Node]:
-    catalog = compile_script(DECLARATIONS).catalog
+def bound(query: str, declarations: str = DECLARATIONS) -> Node:
+    catalog = compile_script(declarations).catalog
     (statement,) = parse(query).statements
     declared = bind(statement, catalog, query)
     assert isinstance(declared, QueryDeclaration)
-    return declared.plan, optimise(declared.plan)
+    return declared.plan
+
+
+def plans(query: str) -> tuple[Node, Node]:
+    before = bound(query)
+    return before, optimise(before)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -89,3 +97,44 @@ def test_the_optimised_plan_holds_the_same_at_every_instant(
 def test_each_of_these_queries_is_rewritten(query: str) -> None:
     before, after = plans(query)
     assert before != after
+
+
+def static(columns: int) -> st.SearchStrategy[list[Row]]:
+    return st.lists(st.tuples(*[VALUES] * columns), max_size=4)
+
+
+@given(
+    query=random_queries.queries(),
+    statistics=random_queries.statistics(),
+    strategy=st.sampled_from(Strategy),
+    s=rows(3),
+    t=rows(2),
+    r=static(2),
+)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+def test_every_plan_that_is_considered_for_a_random_query_holds_the_same(
+    query: str, statistics: Statistics, strategy: Strategy, s: list[Row], t: list[Row], r: list[Row]
+) -> None:
+    before = bound(query, random_queries.DECLARATIONS)
+    streams: Streams = {"s": s, "t": t, "r": r}
+    instants = range(0, 10, 3)
+    expected = [answer(before, streams, instant) for instant in instants]
+    for found in alternatives(before, statistics, strategy)[:12]:
+        assert found.plan.schema == before.schema
+        held = [answer(found.plan, streams, instant) for instant in instants]
+        assert held == expected, found.rewriting
+
+
+def test_random_queries_meet_every_rewriting() -> None:
+    """Or else the property above would say little."""
+    met: set[str] = set()
+
+    @given(query=random_queries.queries(), statistics=random_queries.statistics())
+    @settings(max_examples=150, derandomize=True, database=None)
+    def meet(query: str, statistics: Statistics) -> None:
+        for found in alternatives(bound(query, random_queries.DECLARATIONS), statistics):
+            met.update(name for name in CHOICES if name in found.rewriting)
+            met.update(type(n).__name__ for n in walk(found.plan))
+
+    meet()
+    assert met >= {*CHOICES, "MultiJoin"}

@@ -96,7 +96,7 @@ def test_joins_of_three_windows_on_one_key_are_one_stage():
 
 def test_joins_of_three_windows_on_two_keys_are_two_stages():
     first, second = cut(
-        "SELECT a.dst FROM l [RANGE 9] AS a, r [RANGE 9] AS b, l [RANGE 5] AS c "
+        "SELECT a.dst FROM l [RANGE 9] AS a, r [RANGE 9] AS b, l [RANGE 9] AS c "
         "WHERE a.src = b.src AND b.dst = c.dst"
     )
     assert all(key == ["src"] for _, key in names(first))

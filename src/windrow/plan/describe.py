@@ -12,6 +12,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MultiJoin,
     Negation,
     NegationForm,
     Node,
@@ -76,6 +77,8 @@ def node_text(node: Node, clock: Clock) -> str:
             return f"Union of {len(node.branches)}"
         case Join():
             return _join(node)
+        case MultiJoin():
+            return _multi_join(node)
         case GroupBy():
             return _group_by(node)
         case Negation():
@@ -100,6 +103,8 @@ def key_text(consumer: Node, position: int) -> str | None:
     match consumer:
         case Join() | Negation():
             keys = consumer.right_keys if position else consumer.left_keys
+        case MultiJoin():
+            keys = consumer.keys[position]
         case GroupBy():
             keys = tuple(k.expression for k in consumer.keys)
         case Window(spec=RowsWindow(partition_by=columns)):
@@ -147,6 +152,18 @@ def _join(node: Join) -> str:
         return "Join of all pairs"
     text = " AND ".join(render(c, node.schema) for c in conditions)
     return f"Join {text}"
+
+
+def _multi_join(node: MultiJoin) -> str:
+    """Keys in the order of the inputs, and then the order in which these are probed."""
+    equalities = []
+    for number in range(len(node.keys[0])):
+        same = zip(node.branches, node.keys, strict=True)
+        equalities.append(" = ".join(render(keys[number], b.schema) for b, keys in same))
+    if node.residual is not None:
+        equalities.append(render(node.residual, node.schema))
+    order = ", ".join(str(branch + 1) for branch in node.order)
+    return f"MultiJoin {' AND '.join(equalities)}, in the order {order}"
 
 
 def _negation(node: Negation) -> str:

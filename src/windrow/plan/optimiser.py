@@ -1,20 +1,58 @@
-"""Rewrite rules, applied until none of them changes the plan."""
+"""From a plan as it is bound to the cheapest equivalent that is found.
+
+Some rewritings always pay: selections and projections go down, columns that nobody needs
+disappear. The others pay or not, depending on the data (Golab 2006, 3.5.3): where a negation
+stands, where duplicates are eliminated, in which order joins are done, and whether several of
+them are one. Those are tried one at a time, each result is estimated, and the search goes on
+from the cheapest while that is worth it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
-from windrow.plan.nodes import Node
+from windrow.plan.costs.joins import best_order
+from windrow.plan.costs.matching import windows_of
+from windrow.plan.costs.model import cost, model_for
+from windrow.plan.costs.statistics import Statistics
+from windrow.plan.nodes import MultiJoin, Node
+from windrow.plan.rules.flatten_joins import flatten_joins
+from windrow.plan.rules.inputs import over
 from windrow.plan.rules.merge_projections import merge_projections
+from windrow.plan.rules.move_negations import pull_up_negations, push_down_negations
 from windrow.plan.rules.prune_columns import prune_columns
+from windrow.plan.rules.push_down_distinct import push_down_distinct
 from windrow.plan.rules.push_down_selections import push_down_selections
+from windrow.plan.rules.reorder_joins import reorder_joins
+from windrow.plan.rules.somewhere import Local, somewhere
+from windrow.plan.strategy import Strategy
 
 Rule = Callable[[Node], Node]
 RULES: tuple[Rule, ...] = (push_down_selections, prune_columns, merge_projections)
+CHOICES: dict[str, Local] = {
+    "negation pulled up": pull_up_negations,
+    "negation pushed down": push_down_negations,
+    "DISTINCT pushed down": push_down_distinct,
+    "joins reordered": reorder_joins,
+}
+WORTH = 0.99
+"""A rewriting that saves less than one per cent is not worth a plan unlike the query."""
+MOST = 200
+"""No more plans than this are estimated for one query."""
 
 
-def optimise(plan: Node) -> Node:
-    """An equivalent plan that keeps less state and moves fewer bytes.
+@dataclass(frozen=True)
+class Alternative:
+    """A plan for a query, its cost in steps per second, and how it came about."""
+
+    plan: Node
+    cost: float
+    rewriting: str
+
+
+def simplified(plan: Node) -> Node:
+    """The plan after the rules that always pay, applied until none of them changes it.
 
     It ends because predicates only move down, and columns and projections only disappear.
     """
@@ -25,3 +63,69 @@ def optimise(plan: Node) -> Node:
         if rewritten == plan:
             return plan
         plan = rewritten
+
+
+def optimise(
+    plan: Node, statistics: Statistics | None = None, strategy: Strategy = Strategy.UPA
+) -> Node:
+    """The cheapest equivalent of a bound plan."""
+    return alternatives(plan, statistics, strategy)[0].plan
+
+
+def alternatives(
+    plan: Node, statistics: Statistics | None = None, strategy: Strategy = Strategy.UPA
+) -> tuple[Alternative, ...]:
+    """The plans that were considered: the one that was chosen first, the others by cost."""
+    search = _Search(statistics, strategy)
+    here, chosen = simplified(plan), search.estimated(simplified(plan), "as written")
+    found = {chosen.plan: chosen}
+    seen = {here}
+    while len(found) < MOST:
+        best = None
+        for changed, name in _neighbours(here):
+            if changed in seen or len(found) >= MOST:
+                continue
+            seen.add(changed)
+            trail = name if chosen.rewriting == "as written" else f"{chosen.rewriting}, {name}"
+            other = search.estimated(changed, trail)
+            found.setdefault(other.plan, other)
+            if best is None or other.cost < best[1].cost:
+                best = changed, other
+        if best is None or best[1].cost > WORTH * chosen.cost:
+            break
+        here, chosen = best
+    others = sorted((a for a in found.values() if a != chosen), key=lambda a: a.cost)
+    return (chosen, *others)
+
+
+def _neighbours(plan: Node) -> Iterator[tuple[Node, str]]:
+    for name, choice in CHOICES.items():
+        for changed in somewhere(plan, choice):
+            yield simplified(changed), name
+
+
+@dataclass(frozen=True)
+class _Search:
+    statistics: Statistics | None
+    strategy: Strategy
+
+    def estimated(self, plan: Node, rewriting: str) -> Alternative:
+        """The plan with its joins made n-way where that is cheaper."""
+        spent = self._cost(plan)
+        for flat in somewhere(plan, flatten_joins):
+            changed = simplified(self._ordered(flat))
+            cheaper = self._cost(changed)
+            if cheaper <= spent:
+                return self.estimated(changed, rewriting)
+        return Alternative(plan, spent, rewriting)
+
+    def _cost(self, plan: Node) -> float:
+        return cost(plan, self.statistics, self.strategy)
+
+    def _ordered(self, plan: Node) -> Node:
+        """N-way joins in the order of 5.3.2; as written if nothing is known of their streams."""
+        node = over(plan, self._ordered)
+        if not isinstance(node, MultiJoin) or self.statistics is None:
+            return node
+        streams = windows_of(node, model_for(plan, self.statistics, self.strategy))
+        return replace(node, order=best_order(streams))

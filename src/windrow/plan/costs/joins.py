@@ -78,7 +78,7 @@ def selectivity_order(streams: Sequence[WindowedStream]) -> Order:
     if len(streams) == 1:
         return (0,)
     pairs = [(i, j) for i in every for j in every if i < j]
-    order = list(min(pairs, key=lambda pair: joined_size(streams, pair)))
+    order = [*min(pairs, key=lambda pair: joined_size(streams, pair))]
     while len(order) < len(streams):
         rest = [i for i in every if i not in order]
         order.append(min(rest, key=lambda i: joined_size(streams, [*order, i])))

@@ -16,6 +16,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MultiJoin,
     Negation,
     NegationForm,
     Node,
@@ -26,6 +27,7 @@ from windrow.plan.nodes import (
     StreamScan,
     Union,
     Window,
+    arrives_in_order,
 )
 from windrow.plan.rules.inputs import over
 from windrow.plan.windows import RowsWindow
@@ -79,6 +81,8 @@ def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
             return _Pruned(plan, branches[0].places)
         case Join():
             return _prune_join(node, needed)
+        case MultiJoin():
+            return _prune_multi_join(node, needed)
         case Negation():
             return _prune_negation(node, needed)
         case GroupBy():
@@ -135,7 +139,10 @@ def _prune_projection(node: Projection, needed: frozenset[int]) -> _Pruned:
 def _prune_window(node: Window, needed: frozenset[int]) -> _Pruned:
     spec = node.spec
     if isinstance(spec, RowsWindow):
-        below = _trim(node.input, needed | frozenset(spec.partition_by))
+        wanted = needed | frozenset(spec.partition_by)
+        if not arrives_in_order(node.input):  # then all columns decide which tuple came last
+            wanted = _all(node.input)
+        below = _trim(node.input, wanted)
         keys = tuple(below.places[i] for i in spec.partition_by)
         plan = replace(node, input=below.plan, spec=replace(spec, partition_by=keys))
         return _Pruned(plan, below.places)
@@ -159,6 +166,30 @@ def _prune_join(node: Join, needed: frozenset[int]) -> _Pruned:
         right=right.plan,
         left_keys=tuple(left.moved(k) for k in node.left_keys),
         right_keys=tuple(right.moved(k) for k in node.right_keys),
+        residual=both.moved(node.residual) if node.residual is not None else None,
+    )
+    return _Pruned(plan, places)
+
+
+def _prune_multi_join(node: MultiJoin, needed: frozenset[int]) -> _Pruned:
+    wanted = needed | (_used([node.residual]) if node.residual is not None else frozenset())
+    places: dict[int, int] = {}
+    branches: list[_Pruned] = []
+    before = after = 0
+    for branch, keys in zip(node.branches, node.keys, strict=True):
+        width = len(branch.schema)
+        own = frozenset(i - before for i in wanted if before <= i < before + width)
+        pruned = _trim(branch, own | _used(keys))
+        places.update({before + i: after + place for i, place in pruned.places.items()})
+        branches.append(pruned)
+        before, after = before + width, after + len(pruned.plan.schema)
+    both = _Pruned(node, places)
+    plan = replace(
+        node,
+        branches=tuple(b.plan for b in branches),
+        keys=tuple(
+            tuple(b.moved(k) for k in keys) for b, keys in zip(branches, node.keys, strict=True)
+        ),
         residual=both.moved(node.residual) if node.residual is not None else None,
     )
     return _Pruned(plan, places)

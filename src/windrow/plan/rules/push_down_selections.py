@@ -26,6 +26,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MultiJoin,
     Negation,
     NegationForm,
     Node,
@@ -61,6 +62,8 @@ def _push(node: Node, parts: Parts) -> Node:
             return replace(node, branches=tuple(_push(b, parts) for b in node.branches))
         case Join():
             return _push_into_join(node, parts)
+        case MultiJoin():
+            return _push_into_multi_join(node, parts)
         case Negation():
             return _push_into_negation(node, parts)
         case Window(spec=RowsWindow(partition_by=keys)):
@@ -110,6 +113,24 @@ def _push_into_join(node: Join, parts: Parts) -> Node:
             above.append(part)
     join = joined(_push(node.left, tuple(left)), _push(node.right, tuple(right)), both, node.span)
     return _filtered(join, tuple(above))
+
+
+def _push_into_multi_join(node: MultiJoin, parts: Parts) -> Node:
+    starts = [0]
+    for branch in node.branches:
+        starts.append(starts[-1] + len(branch.schema))
+    own: list[list[Expression]] = [[] for _ in node.branches]
+    rest: list[Expression] = []
+    for part in (*(conjuncts(node.residual) if node.residual is not None else ()), *parts):
+        used = [c.index for c in columns_of(part)]
+        homes = {max(b for b in range(len(own)) if starts[b] <= index) for index in used}
+        if len(homes) == 1:
+            home = homes.pop()
+            own[home].append(shifted(part, -starts[home]))
+        else:
+            rest.append(part)
+    branches = tuple(_push(b, tuple(p)) for b, p in zip(node.branches, own, strict=True))
+    return replace(node, branches=branches, residual=conjunction(tuple(dict.fromkeys(rest))))
 
 
 def _is_nrr(node: Node) -> bool:

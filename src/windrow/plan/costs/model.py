@@ -1,0 +1,87 @@
+"""The cost of a whole plan per second (Golab 2006, 3.5.3).
+
+Each operator pays for processing what comes, negative tuples as well as positive ones, and for
+keeping what it must remember in the buffer that its strategy gives it. ``Flow`` estimates what
+an edge carries. The figures are meant for comparing plans of one query: only what differs
+between such plans has to be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import Clock
+from windrow.plan.costs import inputs, matching, unary
+from windrow.plan.costs.context import Cost, Model
+from windrow.plan.costs.flows import upkeep
+from windrow.plan.costs.statistics import Statistics
+from windrow.plan.nodes import (
+    AppendOnly,
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    MultiJoin,
+    Negation,
+    NegativeTuples,
+    Node,
+    OutputWindow,
+    Projection,
+    RelationScan,
+    Selection,
+    StageInput,
+    StreamScan,
+    TopK,
+    ToStream,
+    Union,
+    Window,
+    walk,
+)
+from windrow.plan.strategy import Strategy, applied
+
+COSTS: dict[type[Node], Callable[[Any, Model], Cost]] = {
+    StreamScan: inputs.stream,
+    RelationScan: inputs.relation,
+    StageInput: inputs.stage_input,
+    Window: inputs.window,
+    Selection: unary.selection,
+    Projection: unary.projection,
+    GroupBy: unary.groups,
+    DuplicateElimination: unary.distinct,
+    TopK: unary.top,
+    Every: unary.every,
+    AppendOnly: unary.append_only,
+    NegativeTuples: unary.negative_tuples,
+    ToStream: unary.to_stream,
+    OutputWindow: unary.output_window,
+    Union: matching.union,
+    Join: matching.join,
+    MultiJoin: matching.multi_join,
+    Negation: matching.negation,
+}
+
+
+def cost(
+    plan: Node, statistics: Statistics | None = None, strategy: Strategy = Strategy.UPA
+) -> float:
+    """Steps per second of the plan under the strategy, keeping its result included."""
+    running = applied(plan, strategy)
+    top = model_for(running, statistics, strategy).of(running)
+    kept = running.pattern is not UpdatePattern.MONOTONIC
+    return top.total + (upkeep(top.flow, running.pattern, strategy) if kept else 0.0)
+
+
+def model_for(plan: Node, statistics: Statistics | None, strategy: Strategy) -> Model:
+    """What estimates the sub-plans of ``plan``, each of them once."""
+    clocks = {n.clock for n in walk(plan) if isinstance(n, StreamScan)}
+    ticks = (clocks.pop() if clocks else Clock.INTEGER).ticks_per_second
+
+    @cache
+    def of(node: Node) -> Cost:
+        return COSTS[type(node)](node, model)
+
+    model = Model(statistics or Statistics(), strategy, ticks, of)
+    return model

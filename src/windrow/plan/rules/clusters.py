@@ -1,0 +1,111 @@
+"""Neighbouring joins as one: what is joined, under which conditions, and which columns come out.
+
+Joins with an NRR are never part of a cluster. Each tuple meets an NRR as it was when the tuple
+came, so what is joined before and what after it makes a difference (Golab 2006, 3.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from windrow.core.errors import Span
+from windrow.core.schema import Schema
+from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns, shifted
+from windrow.plan.joining import conditions_of, joined
+from windrow.plan.nodes import Join, Node, Projection, RelationScan, Selection, is_nrr
+from windrow.plan.projecting import projected
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """``conditions`` are over the rows of all branches side by side; so are ``outputs``."""
+
+    branches: tuple[Node, ...]
+    conditions: tuple[Expression, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where the columns of each branch begin, and where the last one's end."""
+        starts = [0]
+        for branch in self.branches:
+            starts.append(starts[-1] + len(branch.schema))
+        return tuple(starts)
+
+    def branches_of(self, expression: Expression) -> frozenset[int]:
+        """The branches whose columns the expression uses."""
+        starts = self.starts
+        return frozenset(
+            max(b for b, start in enumerate(starts[:-1]) if start <= column.index)
+            for column in columns_of(expression)
+        )
+
+
+def cluster(node: Node) -> Cluster:
+    """The joins at the top of the plan; a plan that is no join is a cluster of itself."""
+    found = _cluster(node)
+    names = [field.name for branch in found.branches for field in branch.schema]
+    conditions = tuple(
+        replace_columns(c, lambda column: replace(column, name=names[column.index]))
+        for c in found.conditions
+    )
+    return replace(found, conditions=tuple(dict.fromkeys(conditions)))
+
+
+def _cluster(node: Node) -> Cluster:
+    if isinstance(node, Projection) and passes_columns_on(node):
+        inner = _cluster(node.input)
+        places = [c.expression.index for c in node.columns if isinstance(c.expression, Column)]
+        return Cluster(inner.branches, inner.conditions, tuple(inner.outputs[i] for i in places))
+    if not isinstance(node, Join) or is_nrr(node.left) or is_nrr(node.right):
+        return Cluster((node,), (), tuple(range(len(node.schema))))
+    left, right = _cluster(node.left), _cluster(node.right)
+    width = left.starts[-1]
+    outputs = left.outputs + tuple(width + i for i in right.outputs)
+    own = tuple(moved(c, outputs) for c in conditions_of(node))
+    lifted = tuple(shifted(c, width) for c in right.conditions)
+    return Cluster(left.branches + right.branches, left.conditions + lifted + own, outputs)
+
+
+def passes_columns_on(node: Projection) -> bool:
+    return all(isinstance(c.expression, Column) for c in node.columns)
+
+
+def moved(expression: Expression, places: Sequence[int]) -> Expression:
+    """The expression with each column i at ``places[i]``."""
+    return replace_columns(expression, lambda c: Column(places[c.index], c.name, c.type))
+
+
+def rebuilt(found: Cluster, order: Sequence[int], schema: Schema, span: Span | None) -> Node:
+    """A left-deep join of the branches in ``order`` that puts out the columns of ``schema``."""
+    starts, places = found.starts, [0] * found.starts[-1]
+    width = 0
+    for branch in order:
+        for column in range(starts[branch], starts[branch + 1]):
+            places[column] = width + column - starts[branch]
+        width += starts[branch + 1] - starts[branch]
+    rest = [(found.branches_of(c), moved(c, places)) for c in found.conditions]
+    plan, taken = found.branches[order[0]], {order[0]}
+    for branch in order[1:]:
+        taken.add(branch)
+        usable = [c for needed, c in rest if needed <= taken]
+        rest = [(needed, c) for needed, c in rest if not needed <= taken]
+        plan = joined(plan, found.branches[branch], usable, span)
+    return put_out(plan, [places[i] for i in found.outputs], schema, span)
+
+
+def put_out(plan: Node, places: Sequence[int], schema: Schema, span: Span | None) -> Node:
+    """The columns at ``places`` under the names of ``schema``."""
+    columns = tuple(
+        Named(f.name, Column(place, f.name, f.type), f.qualifier)
+        for place, f in zip(places, schema, strict=True)
+    )
+    return projected(plan, columns, span)
+
+
+def is_relation(node: Node) -> bool:
+    """Whether the node is a relation or an NRR, perhaps filtered or with columns left out."""
+    while isinstance(node, Selection | Projection):
+        node = node.input
+    return isinstance(node, RelationScan)
