@@ -20,9 +20,12 @@ from benchmarks.feeding import Feed, lap
 from benchmarks.report import finish, median, quick_asked, save, say, table
 from benchmarks.trace import COLUMNS, links
 from benchmarks.update_patterns_figures import Series, draw
+from windrow.cql import parse
 from windrow.engine.pipeline import Pipeline
+from windrow.plan.binder import bind
+from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.nodes import Join, Negation, Node, walk
-from windrow.plan.program import compile_script
+from windrow.plan.optimiser import simplified
 from windrow.plan.strategy import Strategy
 
 NT, DIRECT, UPA = Strategy.NT, Strategy.DIRECT, Strategy.UPA
@@ -106,11 +109,21 @@ class Measured:
 
 
 def plan_of(query: Query, window: int) -> Node:
+    """The plan as it is written, so that the optimiser does not choose between the plans."""
     declared = "".join(
         f"CREATE STREAM link{n} ({COLUMNS}) TIMESTAMP BY ts;" for n in range(1, query.links + 1)
     )
     script = f"{declared} {query.text.format(w=f'[RANGE {window} SECONDS]')};"
-    plan = compile_script(script).queries[0].plan
+    catalog = Catalog()
+    for statement in parse(script).statements:
+        bound = bind(statement, catalog, script)
+        if isinstance(bound, QueryDeclaration):
+            return _checked(query, simplified(bound.plan))
+        catalog = catalog.adding(bound)
+    raise AssertionError(f"query {query.name} is no query")
+
+
+def _checked(query: Query, plan: Node) -> Node:
     upper = next((n for n in walk(plan) if isinstance(n, Join | Negation)), None)
     if query.topmost is not None and not isinstance(upper, query.topmost):
         raise AssertionError(f"query {query.name} was to have {query.topmost.__name__} on top")

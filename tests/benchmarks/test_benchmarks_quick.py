@@ -1,0 +1,141 @@
+"""Each benchmark runs at tiny sizes: its answers are compared, and it ends with its ratio."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from benchmarks import engines, join_embedded, multi_join, update_patterns
+from benchmarks.feeding import Feed, lap
+from benchmarks.report import finish
+from benchmarks.trace import links
+from windrow.plan.strategy import Strategy
+
+pytestmark = pytest.mark.slow
+
+
+def test_links_have_one_tuple_per_time_unit_and_disjoint_destinations():
+    trace = links(20_000, 3)
+    assert [rows.column("ts").to_pylist() for rows in trace.values()] == [list(range(20_000))] * 3
+    first, second, third = (set(rows.column("dst").to_pylist()) for rows in trace.values())
+    assert not first & second
+    assert not (first | second) & third
+
+
+def test_telnet_joins_about_ten_times_as_many_pairs_as_ftp():
+    trace = links(100_000)
+    pairs = {}
+    for protocol in ("ftp", "telnet"):
+        counts = [
+            rows.filter(pc.equal(rows.column("protocol"), protocol))
+            .column("src")
+            .value_counts()
+            .flatten()
+            for rows in trace.values()
+        ]
+        left, right = (dict(zip(v.to_pylist(), c.to_pylist(), strict=True)) for v, c in counts)
+        pairs[protocol] = sum(n * right.get(source, 0) for source, n in left.items())
+    assert 5 < pairs["telnet"] / pairs["ftp"] < 20
+
+
+def test_a_feed_gives_all_streams_up_to_the_same_instant():
+    rows = {
+        "a": pa.RecordBatch.from_pydict({"ts": [1, 3, 5, 7]}),
+        "b": pa.RecordBatch.from_pydict({"ts": [2, 3, 3, 8]}),
+    }
+    feed = Feed(rows)
+    inputs, now = feed.take(2)
+    assert now == 3
+    assert inputs["b"].ts.tolist() == [2, 3, 3]
+    inputs, now = feed.take(2)
+    assert now == 7
+    assert inputs["b"].ts.tolist() == []
+    assert feed.take(1) is None
+
+
+@pytest.mark.parametrize("query", update_patterns.QUERIES, ids=lambda q: q.name)
+def test_the_strategies_agree_on_every_query_and_windows_are_full(query):
+    sizes = update_patterns.Sizes((2_000,), 500, 2, 2, (query,))
+    measured = update_patterns.run(sizes)["measured"]
+    assert {m["strategy"] for m in measured} == {s.name for s in Strategy}
+    assert len({m["answer"] for m in measured}) == 1
+    assert measured[0]["answer"] > 0
+    assert all(m["milliseconds"] > 0 for m in measured)
+
+
+def test_answers_that_differ_in_one_row_are_told_apart():
+    one = pa.RecordBatch.from_pydict({"a": [1, 2, 2], "b": ["x", "y", "y"]})
+    other = pa.RecordBatch.from_pydict({"a": [1, 1, 2], "b": ["x", "y", "y"]})
+    query = update_patterns.QUERIES[0]
+    shuffled = one.take(pa.array([2, 0, 1]))
+    update_patterns.compare(query, 1, {Strategy.NT: one, Strategy.UPA: shuffled})
+    with pytest.raises(AssertionError, match="answers differ"):
+        update_patterns.compare(query, 1, {Strategy.NT: one, Strategy.UPA: other})
+
+
+def test_update_patterns_are_drawn(tmp_path):
+    measured = update_patterns.run(update_patterns.Sizes((2_000,), 500, 1, 1))["measured"]
+    lines = update_patterns.series(measured)
+    assert [s.figure for s in lines][::3] == [
+        "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "3.15",
+    ]  # fmt: skip
+    update_patterns.draw(lines, tmp_path / "figures.png")
+    assert (tmp_path / "figures.png").stat().st_size > 10_000
+
+
+def test_orders_and_algorithms_of_the_multi_join_agree_and_are_drawn(tmp_path):
+    results = multi_join.run(multi_join.Sizes(measured=20, repeats=1, intervals=(1, 10)))
+    predicted = results["figure_5_2"]["bars"][0]["relative"]
+    assert list(predicted) == ["S2S1S3S4", "S2S3S4S1", "S1S2S3S4", "S3S4S1S2"]
+    assert [round(x, 2) for x in predicted.values()] == [1.0, 2.63, 1.3, 8.34]
+    assert results["ratio"] > 1.5
+    multi_join.draw(results, tmp_path / "figures.png")
+    assert (tmp_path / "figures.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("buckets", [1, 3, 10])
+@pytest.mark.parametrize("algorithm", multi_join.ALGORITHMS)
+def test_buckets_change_the_cost_and_not_the_results(buckets, algorithm):
+    sizes = multi_join.Sizes(measured=20)
+    order = (1, 0, 2, 3)
+    found = [
+        multi_join.run_once(multi_join.Setting(algorithm, b, order, 10), sizes, 5)
+        for b in (buckets, multi_join.BY_VALUE)
+    ]
+    assert (found[0].results, found[0].check) == (found[1].results, found[1].check)
+    assert found[0].results > 0
+
+
+@pytest.mark.parametrize("query", ["join", "distinct", "negation", "group"])
+def test_windrow_answers_what_the_engines_are_asked(query):
+    sizes = engines.checked(engines.Sizes())
+    data = {
+        name: rows.set_column(
+            0, "ts", pc.cast(pc.multiply(rows.column("ts"), engines.APART), pa.timestamp("us"))
+        )
+        for name, rows in links(sizes.rows).items()
+    }
+    assert engines.windrow_answer(query, data, sizes)
+    assert engines.windrow_rate(query, data, sizes) > 0
+
+
+@pytest.mark.spark
+def test_the_join_gives_what_sparks_own_join_gives(capsys):
+    sizes = join_embedded.Sizes(
+        window=500, batch=500, batches=3, warm_up=1, rounds=1, small=200, large=2_000, laps=2,
+        interval=200,
+    )  # fmt: skip
+    results = join_embedded.run(sizes)
+    assert 0.5 < results["join"]["results_per_tuple"] < 1.5
+    assert results["scale"]["growth"] > 0
+    finish(results["ratio"])
+    assert capsys.readouterr().out.splitlines()[-1] == f"ratio: {results['ratio']:.2f}"
+
+
+def test_a_lap_counts_tuples_of_all_streams_and_results():
+    streams = {name: join_embedded.stream(1_000, 100, seed) for seed, name in enumerate("lr")}
+    whole = lap(join_embedded.join(100), Feed(streams), 2_000, 100)
+    assert whole.tuples == 2_000
+    assert whole.results > 1_000
+    assert whole.rate == pytest.approx(whole.tuples / whole.seconds)
