@@ -13,7 +13,9 @@ Algorithm 5, because a combination that came and went inside it is found as well
 the same over windows that slide, where short lives are empty. STRICT inputs need nothing more:
 a negative tuple sets the END of its counterpart, as 5.2.2 suggests for restore semantics.
 
-Changing the order costs nothing: the state is the branches' windows, whatever the order.
+Changing the order costs nothing: the state is the branches' windows, whatever the order. So the
+rates and numbers of values that are observed are looked at again whenever about a window's worth
+of tuples has come, and the ordering heuristic (5.3.2) is applied to them.
 
 Cost: per new tuple, the partial combinations that the order makes it form.
 """
@@ -36,9 +38,14 @@ from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.join import Side
 from windrow.operators.state.index import END, EXP, LINK, TS, grown
+from windrow.plan.costs.joins import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
 
 Int64s = npt.NDArray[np.int64]
+REVIEW_AFTER = 1024
+"""The join order is not looked at again before so many tuples have come."""
+WORTH = 0.9
+"""An order that is expected to save less than a tenth is not worth a change."""
 
 
 @numba.njit(cache=True)
@@ -117,6 +124,7 @@ class MultiwayJoin:
         self.interner = Interner(self.kinds)
         self.sides = [Side(*parts, scan) for parts in zip(schemas, patterns, keys, strict=True)]
         self.now = BEGINNING
+        self._since, self._came = BEGINNING, np.zeros(len(self.sides), np.int64)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         added = [s.add(d, self.interner) for s, d in zip(self.sides, inputs, strict=True)]
@@ -132,7 +140,28 @@ class MultiwayJoin:
             self.sides[number].link(new, len(self.interner))
         answer = self._emit(fresh, cut)
         self._forget(now)
+        self._review(np.array([len(new) for new, _ in added]), now)
         return answer
+
+    def _review(self, came: Int64s, now: int) -> None:
+        """Choose the join order anew, once enough tuples have come since it was last chosen."""
+        if self._since == BEGINNING:
+            self._since = now
+            return
+        self._came += came
+        held = sum(len(side.buffer) for side in self.sides)
+        if int(self._came.sum()) < max(held, REVIEW_AFTER) or now == self._since:
+            return
+        rates = np.maximum(self._came / (now - self._since), 1e-9)
+        observed = []
+        for side, rate in zip(self.sides, rates, strict=True):
+            size = max(len(side.buffer), 1)
+            values = max(len(np.unique(side.codes.view)), 1)
+            observed.append(WindowedStream(float(rate), size / rate, values, values))
+        best = best_order(observed)
+        if order_cost(observed, best) < WORTH * order_cost(observed, self.order):
+            self.order = best
+        self._since, self._came = now, np.zeros(len(self.sides), np.int64)
 
     def _probe(self, me: int, at: Int64s, whole_before: int) -> tuple[Int64s, Int64s]:
         """Combinations as positions per branch, and their lives; all withdrawn partners count
