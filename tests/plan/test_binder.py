@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.plan.scripts import bound, catalog, optimised
@@ -450,7 +452,20 @@ def test_an_aggregate_over_wstream_is_one_over_a_window_on_a_sub_query() -> None
     short = bound("SELECT SUM(WSTREAM(SUM(a))[ROWS 10]) AS total FROM s [RANGE 6 SLIDE 6]")
     assert shape(short) == ["GroupBy", "OutputWindow", "GroupBy", "Window", "StreamScan"]
     assert short.schema.unique_names() == ("total",)
-    assert short.inputs[0].inputs[0] == bound("SELECT SUM(a) AS result1 FROM s [RANGE 6 SLIDE 6]")
+    chunks = bound("SELECT SUM(a) AS result1 FROM s [RANGE 6 SLIDE 6]")
+    assert isinstance(chunks, GroupBy)
+    assert short.inputs[0].inputs[0] == replace(chunks, every_time=True)
+
+
+def test_results_that_stay_are_produced_every_time_their_input_changes() -> None:
+    for query in (
+        "SELECT SUM(a) FROM s [RANGE 6 INTERNAL]",
+        "SELECT WSTREAM(SUM(a))[ROWS 2] FROM s [RANGE 6]",
+    ):
+        (group,) = (n for n in walk(bound(query)) if isinstance(n, GroupBy))
+        assert group.every_time
+    (group,) = (n for n in walk(bound("SELECT SUM(a) FROM s [RANGE 6]")) if isinstance(n, GroupBy))
+    assert not group.every_time
 
 
 def test_a_relation_keeps_its_primary_key_and_without_one_the_row_is_the_key() -> None:

@@ -12,6 +12,7 @@ from windrow.core.schema import Schema, Type
 from windrow.core.time import Clock
 from windrow.cql.tree import EveryOf, Query, Select, SetOperation, StreamOf
 from windrow.plan.binder.context import Context, clock_of
+from windrow.plan.binder.produced import produced
 from windrow.plan.binder.restoring import restored
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.select import bind_select
@@ -147,7 +148,8 @@ def _output_window(plan: Node, query: StreamOf, clock: Clock) -> Node:
             remedy="write WSTREAM(...)[ROWS 10], say",
         )  # fmt: skip
     refuse_frozen_results(plan, "WSTREAM", "3.3.3", query.span)
-    return OutputWindow(plan, window_spec(query.window, clock, plan.schema), span=query.span)
+    spec = window_spec(query.window, clock, plan.schema)
+    return OutputWindow(produced(plan), spec, span=query.span)
 
 
 def _rhythm(plan: Node, clock: Clock, span: Span) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from windrow.core.errors import BindError, NotExecutableError, ScriptError, Span
+from windrow.core.errors import BindError, ScriptError, Span
 from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.cql.tree import (
@@ -39,14 +39,17 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, Projection, ToStream
+from windrow.plan.optimiser import Alternative
 from windrow.plan.projecting import projected
 
 
 @dataclass(frozen=True)
 class ExplainRequest:
-    """EXPLAIN: the query to describe."""
+    """EXPLAIN: the query to describe; with COST, the plans ``considered`` for it too."""
 
     query: QueryDeclaration
+    cost: bool = False
+    considered: tuple[Alternative, ...] = ()
 
 
 def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | ExplainRequest:
@@ -166,13 +169,9 @@ def _refuse_shared(into: Destination, catalog: Catalog, span: Span) -> None:
 
 
 def _explain(statement: Explain, context: Context) -> ExplainRequest:
-    if statement.cost:
-        raise NotExecutableError(
-            "EXPLAIN COST", span=statement.span, remedy="EXPLAIN alone shows the plan"
-        )
     subject = statement.subject
     if isinstance(subject, CreateQuery):
-        return ExplainRequest(_query(subject, context))
+        return ExplainRequest(_query(subject, context), statement.cost)
     found = context.catalog.find(subject.text)
     if isinstance(found, ViewDeclaration):
         clock = found.clock or Clock.INTEGER
@@ -184,4 +183,4 @@ def _explain(statement: Explain, context: Context) -> ExplainRequest:
             f"there is no query or view called {subject.text}", span=subject.span,
             remedy=did_you_mean(subject.text, known),
         )  # fmt: skip
-    return ExplainRequest(found)
+    return ExplainRequest(found, statement.cost)

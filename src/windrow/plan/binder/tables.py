@@ -11,6 +11,7 @@ from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.cql.tree import Name, Table, WindowClause
 from windrow.plan.binder.context import Context, called, clock_of
+from windrow.plan.binder.produced import produced
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.windows import window_spec
@@ -153,7 +154,7 @@ def append_only(plan: Node, tables: Sequence[BoundTable], span: Span) -> Node:
     if flags != {True}:
         return plan
     refuse_frozen_results(plan, "INTERNAL", "3.3.2", span)
-    return AppendOnly(plan, span=span)
+    return AppendOnly(produced(plan), span=span)
 
 
 def refuse_internal(tables: Sequence[BoundTable], construct: str, span: Span) -> None:
