@@ -150,11 +150,6 @@ def test_a_mix_of_internal_and_other_windows_is_not_executable() -> None:
     assert "a mix of INTERNAL and other windows is not executable yet" in str(error)
 
 
-def test_explain_cost_says_that_it_is_not_executable() -> None:
-    error, _ = located("EXPLAIN COST SELECT k FROM s", NotExecutableError)
-    assert "EXPLAIN COST" in str(error)
-
-
 def test_reading_a_query_names_the_remedy() -> None:
     with pytest.raises(BindError, match="declare q with CREATE VIEW to read it"):
         compile_script(DECLARATIONS + "CREATE QUERY q AS SELECT k FROM s; SELECT k FROM q")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.plan.scripts import catalog, optimised
@@ -9,12 +11,13 @@ from windrow.core.time import Clock
 from windrow.plan.describe import duration
 from windrow.plan.explain import explain
 from windrow.plan.program import compile_script
+from windrow.plan.strategy import Strategy
 
 JOIN = """\
-pairs (src, dst, dst_2), timestamp clock, into 'out/pairs' as parquet
-↑ WEAK
+pairs (src, dst, dst_2), timestamp clock, strategy UPA, into 'out/pairs' as parquet
+↑ STRICT, state hash on the tuple
 Projection l.src, l.dst, r.dst
-│  ↑ WEAK
+│  ↑ STRICT
 └─ Join l.src = r.src AND l.bytes > r.bytes
    │  ↑ WEAKEST, key l.src, window [RANGE 1 MINUTE], state FIFO of basic windows
    ├─ Window [RANGE 1 MINUTE]
@@ -42,12 +45,12 @@ def test_a_join_is_drawn_with_pattern_key_window_and_buffer_per_edge() -> None:
         catalog(),
     )
     # A window of rows makes its edge, and with it the result, STRICT.
-    assert explain(made.queries[0]) == JOIN.replace("↑ WEAK\n", "↑ STRICT\n")
+    assert explain(made.queries[0]) == JOIN
 
 
 GROUP = """\
-query1 (k, mean), integer clock
-↑ STRICT
+query1 (k, mean), integer clock, strategy UPA
+↑ STRICT, state hash on the tuple
 Projection s.k, sum_a / count AS mean
 │  ↑ STRICT
 └─ Selection max_b > 2
@@ -126,3 +129,46 @@ def test_durations_are_in_the_largest_unit_that_divides_them(
     ticks: int, clock: Clock, text: str
 ) -> None:
     assert duration(ticks, clock) == text
+
+
+NEGATION = (
+    "SELECT s.a, t.c FROM s [RANGE 60], t [RANGE 60] WHERE s.k = t.k "
+    "AND NOT EXISTS (SELECT * FROM picked [RANGE 60] AS p WHERE p.k = s.k)"
+)
+
+
+def test_explain_cost_lists_the_plans_considered_and_marks_the_one_shown() -> None:
+    (request,) = compile_script("EXPLAIN COST " + NEGATION, catalog()).explains
+    text = explain(request)
+    assert "plans considered: 2 (cost in steps per second; → is the one above)" in text
+    assert [a.rewriting for a in request.considered] == ["negation pushed down", "as written"]
+    (chosen,) = [line for line in text.splitlines() if line.startswith("→")]
+    assert chosen == f"→ {request.considered[0].cost:>6,.0f}  negation pushed down"
+    assert f"{request.considered[1].cost:,.0f}  as written\n    Projection s.a, t.c\n" in text
+    assert "plans considered" not in explain(replace(request, cost=False))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "lines"),
+    [
+        (Strategy.NT, ["strategy NT", "NegativeTuples", "↑ STRICT, key s.k, state hash on the"]),
+        (Strategy.DIRECT, ["strategy DIRECT", "state list, scanned for what expired"]),
+        (Strategy.UPA, ["strategy UPA", "↑ WEAK, state calendar queue by expiry"]),
+    ],
+)
+def test_the_strategy_is_named_and_drawn(strategy: Strategy, lines: list[str]) -> None:
+    text = "SELECT s.k FROM s [RANGE 5], t [RANGE 5] WHERE s.k = t.k"
+    (query,) = compile_script(text, catalog(), strategy=strategy).queries
+    drawn = explain(query, strategy)
+    assert all(line in drawn for line in lines)
+    assert ("NegativeTuples" in drawn) is (strategy is Strategy.NT)
+
+
+def test_an_n_way_join_is_drawn_with_its_keys_and_its_order() -> None:
+    text = (
+        "SELECT x.a FROM s [RANGE 9] AS x, t [RANGE 9], picked [RANGE 9] AS p "
+        "WHERE x.k = t.k AND t.k = p.k AND x.a + t.c > p.a"
+    )
+    drawn = explain(optimised(text))
+    assert "MultiJoin x.k = t.k = p.k AND (x.a + t.c) > p.a, in the order 1, 2, 3" in drawn
+    assert "↑ WEAKEST, key t.k, window [RANGE 9 SECONDS], state FIFO of basic windows" in drawn

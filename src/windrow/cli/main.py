@@ -15,6 +15,7 @@ from windrow.cli.answers import print_report
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
 from windrow.cli.words import err, errors_in_words, out, read_script
 from windrow.core.errors import InputError
+from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
 from windrow.plan.physical import declaration_not_executable
@@ -100,18 +101,20 @@ def run(
     """
     settings = Settings(quarantine, runner, master, checkpoint, once, verbose, strategy)
     with errors_in_words(script, verbose=verbose):
-        compiled = _compiled(script)
+        compiled = _compiled(script, strategy)
         for declaration in compiled.catalog.declarations.values():
             problem = declaration_not_executable(declaration)
             if problem is not None:
                 raise problem
-        _print_plans([request.query for request in compiled.explains])
+        _print_plans(compiled.explains, strategy)
         if compiled.queries:
             _finish(execute(compiled.catalog, settings), settings)
 
 
 @app.command()
-def explain(script: Script, verbose: Verbose = False) -> None:
+def explain(
+    script: Script, strategy: StrategyOption = Strategy.UPA, verbose: Verbose = False
+) -> None:
     """Show the plan of each query of SCRIPT, with the update pattern of every edge.
 
     \b
@@ -119,8 +122,8 @@ def explain(script: Script, verbose: Verbose = False) -> None:
       windrow explain traffic.cql
     """
     with errors_in_words(script, verbose=verbose):
-        compiled = _compiled(script)
-        _print_plans([*compiled.queries, *(request.query for request in compiled.explains)])
+        compiled = _compiled(script, strategy)
+        _print_plans([*compiled.queries, *compiled.explains], strategy)
 
 
 @app.command()
@@ -147,8 +150,8 @@ def demo(
         _finish(execute(catalog, settings), settings)
 
 
-def _compiled(script: Path) -> Compiled:
-    compiled = compile_script(read_script(script))
+def _compiled(script: Path, strategy: Strategy) -> Compiled:
+    compiled = compile_script(read_script(script), strategy=strategy)
     if not compiled.queries and not compiled.explains:
         raise InputError(
             where=str(script), expected="a CREATE QUERY or a SELECT", found="no query to run"
@@ -156,9 +159,9 @@ def _compiled(script: Path) -> Compiled:
     return compiled
 
 
-def _print_plans(queries: Sequence[QueryDeclaration]) -> None:
-    if queries:
-        out().print("\n\n".join(explained(query).rstrip() for query in queries))
+def _print_plans(subjects: Sequence[QueryDeclaration | ExplainRequest], strategy: Strategy) -> None:
+    if subjects:
+        out().print("\n\n".join(explained(s, strategy).rstrip() for s in subjects))
 
 
 def _finish(outcome: Outcome, settings: Settings) -> None:

@@ -83,8 +83,8 @@ class Connection:
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
         compiled = compile_script(cql, self.catalog)
-        wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
-        return "\n\n".join(explain(query) for query in wanted)
+        queries = [explain(query) for query in compiled.queries]
+        return "\n\n".join([*queries, *(explain(request) for request in compiled.explains)])
 
     def push(self, stream: str, data: Any) -> None:
         """Give rows to a stream: an Arrow table or batch, a pandas or polars frame, or dicts.

@@ -7,24 +7,53 @@ that decides when its tuples expire, and the buffer that they are kept in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from windrow.core.time import Clock
+from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.describe import key_text, node_text, window
 from windrow.plan.nodes import Node, Window
-from windrow.plan.physical import buffer_for, not_executable
+from windrow.plan.optimiser import Alternative
+from windrow.plan.physical import buffer_for, changes_buffer, not_executable
+from windrow.plan.strategy import Strategy, applied
 from windrow.plan.windows import RowsWindow
 
+SHOWN = 8
+"""How many of the plans considered EXPLAIN COST prints."""
 
-def explain(query: QueryDeclaration) -> str:
-    """A text of one line per operator and one per edge, the result first."""
-    lines = [_headline(query), f"↑ {query.plan.pattern.name}"]
-    lines += _tree(query.plan, query.clock, "")
+
+def explain(subject: QueryDeclaration | ExplainRequest, strategy: Strategy = Strategy.UPA) -> str:
+    """A text of one line per operator and one per edge, the result first.
+
+    The plan is drawn as the strategy runs it. EXPLAIN COST adds the plans that were considered.
+    """
+    query = subject.query if isinstance(subject, ExplainRequest) else subject
+    plan = applied(query.plan, strategy)
+    kept = changes_buffer(plan, strategy)
+    lines = [
+        _headline(query, strategy),
+        f"↑ {plan.pattern.name}{f', state {kept}' if kept else ''}",
+    ]
+    lines += _tree(plan, query.clock, "", strategy)
     missing = not_executable(query.plan)
     if missing is not None:
         lines += ["", str(missing)]
+    if isinstance(subject, ExplainRequest) and subject.cost:
+        lines += ["", *_considered(subject.considered, query.clock)]
     return "\n".join(lines)
+
+
+def _considered(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:
+    yield f"plans considered: {len(found)} (cost in steps per second; → is the one above)"
+    width = max(len(f"{a.cost:,.0f}") for a in found[:SHOWN])
+    for number, alternative in enumerate(found[:SHOWN]):
+        mark = " " if number else "→"
+        yield f"{mark} {alternative.cost:>{width},.0f}  {alternative.rewriting}"
+        if number:
+            yield from (f"    {line}" for line in compact(alternative.plan, clock).splitlines())
+    if len(found) > SHOWN:
+        yield f"  and {len(found) - SHOWN} dearer ones"
 
 
 def compact(plan: Node, clock: Clock, depth: int = 0) -> str:
@@ -34,24 +63,24 @@ def compact(plan: Node, clock: Clock, depth: int = 0) -> str:
     return "\n".join(lines)
 
 
-def _headline(query: QueryDeclaration) -> str:
+def _headline(query: QueryDeclaration, strategy: Strategy) -> str:
     columns = ", ".join(query.plan.schema.unique_names())
     into = f", into '{query.into.path}' as {query.into.format}" if query.into else ""
-    return f"{query.name} ({columns}), {query.clock.value} clock{into}"
+    return f"{query.name} ({columns}), {query.clock.value} clock, strategy {strategy.name}{into}"
 
 
-def _tree(node: Node, clock: Clock, margin: str) -> Iterator[str]:
+def _tree(node: Node, clock: Clock, margin: str, strategy: Strategy) -> Iterator[str]:
     yield node_text(node, clock)
     for position, child in enumerate(node.inputs):
         last = position == len(node.inputs) - 1
-        yield f"{margin}│  ↑ {_edge(node, position, clock)}"
+        yield f"{margin}│  ↑ {_edge(node, position, clock, strategy)}"
         deeper = margin + ("   " if last else "│  ")
-        branch = _tree(child, clock, deeper)
+        branch = _tree(child, clock, deeper, strategy)
         yield f"{margin}{'└─ ' if last else '├─ '}{next(branch)}"
         yield from branch
 
 
-def _edge(node: Node, position: int, clock: Clock) -> str:
+def _edge(node: Node, position: int, clock: Clock, strategy: Strategy) -> str:
     child = node.inputs[position]
     parts = [child.pattern.name]
     key = key_text(node, position)
@@ -61,7 +90,7 @@ def _edge(node: Node, position: int, clock: Clock) -> str:
         parts.append(f"window {window(child.lifetime, clock)}")
     elif isinstance(child, Window) and isinstance(child.spec, RowsWindow):
         parts.append(f"window {window(child.spec, clock, child.schema)}")
-    buffer = buffer_for(node, position)
+    buffer = buffer_for(node, position, strategy)
     if buffer is not None:
         parts.append(f"state {buffer}")
     return ", ".join(parts)

@@ -432,6 +432,8 @@ def is_nrr(node: Node) -> bool:
     """Whether the node is an NRR, perhaps filtered or with columns left out."""
     while isinstance(node, Selection | Projection):
         node = node.input
+    if isinstance(node, StageInput):
+        return node.nrr
     return isinstance(node, RelationScan) and not node.retroactive
 
 
@@ -463,6 +465,8 @@ class StageInput(Node):
     promised_lifetime: WindowSpec | None = None
     ordered: bool = False
     """Whether tuples of one instant come in the order in which a base stream brought them."""
+    nrr: bool = False
+    """Whether it stands for an NRR."""
 
     @property
     def schema(self) -> Schema:

@@ -28,6 +28,7 @@ from windrow.plan.nodes import (
     is_nrr,
     walk,
 )
+from windrow.plan.strategy import Strategy
 from windrow.plan.windows import RangeWindow, RowsWindow
 
 BUFFERS = {
@@ -39,6 +40,7 @@ BUFFERS = {
 """The state buffer of an input by its update pattern (Golab 2006, 3.5.2)."""
 GROUPS = "array by group"
 LAST_ROWS = "ring of the last rows"
+SCANNED = "list, scanned for what expired"
 WAITING = "what came since the last report"
 
 
@@ -86,10 +88,10 @@ def _missing_aggregate(node: GroupBy) -> NotExecutableError | None:
     return None
 
 
-def buffer_for(consumer: Node, position: int) -> str | None:
+def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA) -> str | None:
     """How ``consumer`` keeps its input number ``position``; None if it keeps nothing of it."""
     source = consumer.inputs[position]
-    by_pattern = BUFFERS[source.pattern]
+    by_pattern = _by_pattern(source.pattern, strategy)
     monotonic = source.pattern is UpdatePattern.MONOTONIC
     match consumer:
         case Join():
@@ -99,7 +101,7 @@ def buffer_for(consumer: Node, position: int) -> str | None:
             keys_only = position == 1 and consumer.form is not NegationForm.EXCEPT
             return f"{by_pattern} of keys, counts by key" if keys_only else by_pattern
         case DuplicateElimination():
-            return _distinct(source.pattern)
+            return _distinct(source.pattern, strategy)
         case GroupBy():
             return GROUPS if monotonic else f"{by_pattern}, {GROUPS}"
         case Window(spec=RowsWindow()) | OutputWindow(spec=RowsWindow()):
@@ -117,9 +119,23 @@ def buffer_for(consumer: Node, position: int) -> str | None:
     return None
 
 
-def _distinct(pattern: UpdatePattern) -> str:
+def changes_buffer(plan: Node, strategy: Strategy = Strategy.UPA) -> str | None:
+    """How a query's live result is kept, so that what expires can be shown as a change."""
+    if plan.pattern is UpdatePattern.MONOTONIC:
+        return None
+    return _by_pattern(plan.pattern, strategy)
+
+
+def _by_pattern(pattern: UpdatePattern, strategy: Strategy) -> str:
+    foreseeable = pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK)
+    return SCANNED if strategy is Strategy.DIRECT and foreseeable else BUFFERS[pattern]
+
+
+def _distinct(pattern: UpdatePattern, strategy: Strategy) -> str:
     """The two implementations of 3.5.2, by whether tuples may expire before their time."""
     match pattern:
+        case UpdatePattern.WEAKEST | UpdatePattern.WEAK if strategy is Strategy.DIRECT:
+            return f"{SCANNED}, output by value"
         case UpdatePattern.MONOTONIC:
             return "output by value"
         case UpdatePattern.STRICT:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from windrow.cql import parse
 from windrow.plan.binder import ExplainRequest, bind
 from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, ViewDeclaration
-from windrow.plan.optimiser import optimise
+from windrow.plan.costs.statistics import Statistics
+from windrow.plan.optimiser import alternatives, optimise
 from windrow.plan.rules.inputs import without_places
+from windrow.plan.strategy import Strategy
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,17 @@ class Compiled:
     explains: tuple[ExplainRequest, ...] = field(default=())
 
 
-def compile_script(text: str, catalog: Catalog | None = None) -> Compiled:
+def compile_script(
+    text: str,
+    catalog: Catalog | None = None,
+    strategy: Strategy = Strategy.UPA,
+    statistics: Statistics | None = None,
+) -> Compiled:
     """Add the declarations of ``text`` to ``catalog``; nothing is kept if a statement is wrong.
 
-    Plans of views stay as they were bound, plans of queries are optimised. A query may be in the
-    result although this version cannot run it: ``windrow.plan.physical.not_executable`` tells.
+    Plans of views stay as they were bound; plans of queries are the cheapest found for the
+    strategy and what is known of the streams. A query may be in the result although this version
+    cannot run it: ``windrow.plan.physical.not_executable`` tells.
     """
     catalog = _without_places(catalog) if catalog is not None else Catalog()
     queries: list[QueryDeclaration] = []
@@ -32,10 +40,12 @@ def compile_script(text: str, catalog: Catalog | None = None) -> Compiled:
     for statement in parse(text).statements:
         bound = bind(statement, catalog, text)
         if isinstance(bound, ExplainRequest):
-            explains.append(replace(bound, query=_optimised(bound.query)))
+            considered = alternatives(bound.query.plan, statistics, strategy)
+            query = replace(bound.query, plan=considered[0].plan)
+            explains.append(replace(bound, query=query, considered=considered))
             continue
         if isinstance(bound, QueryDeclaration):
-            bound = _optimised(bound)
+            bound = replace(bound, plan=optimise(bound.plan, statistics, strategy))
             queries.append(bound)
         catalog = catalog.adding(bound)
     return Compiled(catalog, tuple(queries), tuple(explains))
@@ -50,7 +60,3 @@ def _without_places(catalog: Catalog) -> Catalog:
             plain = replace(plain, plan=without_places(plain.plan))
         declarations[name] = plain
     return Catalog(declarations)
-
-
-def _optimised(query: QueryDeclaration) -> QueryDeclaration:
-    return replace(query, plan=optimise(query.plan))

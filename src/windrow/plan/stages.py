@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
 from windrow.plan.expressions import Call, Column, Expression, replace_columns, shifted
@@ -47,6 +46,7 @@ from windrow.plan.nodes import (
     Union,
     Window,
     arrives_in_order,
+    is_nrr,
 )
 from windrow.plan.windows import RowsWindow, WindowSpec
 
@@ -58,8 +58,8 @@ Key = tuple[Expression, ...] | None
 class StageEdge:
     """An input of a stage, and the leaf of the stage's plan with the same ``name``.
 
-    ``source`` is the name of a stream, or the number of the stage whose output this is. ``pre``
-    is evaluated by the sender; ``key`` is over its result.
+    ``source`` is the name of a stream or relation, or the number of the stage whose output this
+    is. ``pre`` is evaluated by the sender; ``key`` is over its result.
     """
 
     name: str
@@ -136,10 +136,8 @@ class _Cutter:
 
     def _fragment(self, node: Node) -> _Fragment:
         match node:
-            case StreamScan():
+            case StreamScan() | RelationScan():
                 return _Fragment(_Open(node.name, node), _Where.FREE)
-            case RelationScan():
-                raise NotExecutableError("a relation", span=node.span)
             case Selection() | Projection():
                 return self._stateless(node)
             case Window(spec=RowsWindow(partition_by=by)):
@@ -265,8 +263,8 @@ class _Cutter:
             if key == ():
                 key = tuple(_column(node.schema, i) for i in range(len(node.schema))) or None
             edge = self._edge(node, key)
-            ordered = arrives_in_order(edge.pre)
-            return StageInput(edge.name, node.schema, node.pattern, node.lifetime, ordered)
+            ordered, nrr = arrives_in_order(edge.pre), is_nrr(edge.pre)
+            return StageInput(edge.name, node.schema, node.pattern, node.lifetime, ordered, nrr)
         if isinstance(node, Projection) and key:
             columns = node.columns
             key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)
@@ -307,7 +305,7 @@ def _with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
 def _unqualified(pre: Node) -> Node:
     """What a sender does, whatever the query calls the sender."""
     match pre:
-        case StreamScan():
+        case StreamScan() | RelationScan():
             return replace(pre, columns=pre.columns.requalified(None))
         case Projection():
             columns = tuple(replace(c, qualifier=None) for c in pre.columns)
