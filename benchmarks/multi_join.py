@@ -28,7 +28,7 @@ import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.bucketed_join import INPUT, BucketedJoin, arguments
+from benchmarks.bucketed_join import INPUT, BucketedJoin, FixedOrderJoin, arguments
 from benchmarks.report import finish, median, quick_asked, save, say, table
 from windrow.columns.delta import Delta
 from windrow.operators.multi_join import MultiwayJoin
@@ -76,7 +76,7 @@ class Setting:
 
     def operator(self) -> MultiwayJoin:
         if self.buckets == BY_VALUE:
-            return MultiwayJoin(**arguments(len(STREAMS), self.order))
+            return FixedOrderJoin(**arguments(len(STREAMS), self.order))
         expiry = PER_UNIT * self.interval if self.algorithm == "eager, late" else 0
         return BucketedJoin(len(STREAMS), self.order, self.buckets, expiry)
 

@@ -28,7 +28,7 @@ Int64s = npt.NDArray[np.int64]
 def links(rows: int, count: int = 2, seed: int = 7) -> dict[str, pa.RecordBatch]:
     """``link1``, ``link2``, ...: the first ``rows`` tuples of each, with ts = 0, 1, 2, ..."""
     # Some more than asked for: the destinations are not spread evenly.
-    trace, _ = generate(TraceParameters(rows=int(rows * count * 1.15) + 1000, seed=seed))
+    trace, _ = generate(TraceParameters(rows=int(rows * count * 1.3) + 1000, seed=seed))
     trace = trace.combine_chunks()
     destination = _codes(trace["dst"])
     source = _hosts(trace["src"], destination // count)

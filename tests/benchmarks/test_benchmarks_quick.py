@@ -107,6 +107,16 @@ def test_buckets_change_the_cost_and_not_the_results(buckets, algorithm):
     assert found[0].results > 0
 
 
+@pytest.mark.parametrize("buckets", [multi_join.NESTED, 10, multi_join.BY_VALUE])
+def test_the_order_that_is_measured_stays_as_it_was_asked_for(buckets):
+    worst = list(multi_join.orders().values())[-1]
+    setting = multi_join.Setting("lazy, all", buckets, worst, 10)
+    operator = setting.operator()
+    for deltas, now in multi_join.intervals(setting, 4 * multi_join.WINDOW, 1):
+        operator.process(deltas, now)
+    assert operator.order == worst
+
+
 @pytest.mark.parametrize("query", ["join", "distinct", "negation", "group"])
 def test_windrow_answers_what_the_engines_are_asked(query):
     sizes = engines.checked(engines.Sizes())
