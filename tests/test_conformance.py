@@ -18,8 +18,6 @@ from tests.conformance.running import Connect, answer, compare, runner
 DIRECTORY = Path(__file__).parent / "conformance" / "cql"
 CASES = {path.stem: path for path in sorted(DIRECTORY.glob("*.json"))}
 
-# On Spark a relation cannot be read yet.
-EMBEDDED_ONLY = {"except_relations", "join_now_rel", "join_range_rel", "rel_star", "rstr_now_rel"}
 ON_SPARK = [
     "sel_arith",
     "win_rows3",
@@ -28,6 +26,7 @@ ON_SPARK = [
     "join2_range",
     "union_streams",
     "dstr_group",
+    "join_range_rel",
     "view_istream_window",
 ]
 
@@ -67,7 +66,7 @@ def test_spark_answers_as_the_prototype_did(name: str, on_spark: Connect) -> Non
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({*CASES} - {*ON_SPARK} - EMBEDDED_ONLY))
+@pytest.mark.parametrize("name", sorted({*CASES} - {*ON_SPARK}))
 def test_spark_answers_the_other_cases_as_the_prototype_did(name: str, on_spark: Connect) -> None:
     assert compare(case(name), answer(case(name), on_spark)) is None
 

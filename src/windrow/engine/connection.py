@@ -68,17 +68,22 @@ class Connection:
     def _add(self, declaration: QueryDeclaration) -> EmbeddedQuery:
         query = EmbeddedQuery(declaration, self.strategy)
         for name in query.streams:
-            monitor = self._monitor(name)
-            if monitor.declaration.clock is not declaration.clock:
-                raise InputError(
-                    where=f"query {declaration.name}",
-                    expected=f"{name} on the {declaration.clock.value} clock of the query",
-                    found=f"updates on the {monitor.declaration.clock.value} clock",
-                    remedy="give a relation its updates after the streams that it is joined with",
-                )
+            monitor = self._input_of(declaration, name)
             if isinstance(monitor, RelationMonitor):
                 query.offer(name, monitor.present())
         return query
+
+    def _input_of(self, query: QueryDeclaration, name: str) -> InputMonitor:
+        """The monitor of a stream or relation that the query reads."""
+        monitor = self._monitor(name)
+        if monitor.declaration.clock is not query.clock:
+            raise InputError(
+                where=f"query {query.name}",
+                expected=f"{name} on the {query.clock.value} clock of the query",
+                found=f"updates on the {monitor.declaration.clock.value} clock",
+                remedy="give a relation its updates after the streams that it is joined with",
+            )
+        return monitor
 
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""

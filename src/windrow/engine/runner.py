@@ -22,8 +22,8 @@ from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.parsed import Parsed, Rejected
 from windrow.streams.quarantine import Page, Quarantine
-from windrow.streams.readers import columns_in, read_file
-from windrow.streams.relations import CHANGE, INSTANT, RelationMonitor, contents_of
+from windrow.streams.readers import read_file
+from windrow.streams.relations import RelationMonitor, contents_in
 
 POLL_SECONDS = 0.5
 LAST_ROWS = 10
@@ -49,10 +49,7 @@ class _Feed:
         self.look()
         relation = monitor.relation if isinstance(monitor, RelationMonitor) else None
         self._contents = (
-            contents_of(relation, declaration.clock)
-            if relation is not None
-            and not any({INSTANT, CHANGE} <= columns_in(f, declaration) for f in self._files)
-            else None
+            contents_in(self._files, relation, declaration.clock) if relation is not None else None
         )
 
     def look(self) -> None:

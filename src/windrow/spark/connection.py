@@ -30,11 +30,13 @@ from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.physical import not_executable
 from windrow.plan.program import compile_script
 from windrow.spark.failures import translated
-from windrow.spark.inbox import Inbox
+from windrow.spark.inbox import Inbox, deliveries
 from windrow.spark.query import Delivery, Feed, SparkQuery
+from windrow.spark.relations import read_updates
 from windrow.spark.session import configure
 from windrow.spark.times import StreamTime
 from windrow.streams.monitor import InputMonitor
+from windrow.streams.relations import RelationMonitor
 
 
 class QueryHandle:
@@ -128,11 +130,8 @@ class SparkConnection(Connection):
                 raise problem.with_source(cql)
         self.catalog = compiled.catalog
         for stream in self.catalog.streams:
-            name = stream.name.lower()
-            if name not in self._inboxes:
-                inbox = self._inboxes[name] = Inbox(self._directory / "inbox" / name)
-                self._monitors[name] = InputMonitor(stream, inbox.top)
-                self._monitors[name].advance(inbox.advanced)
+            self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
+            self._monitor(stream.name)
         added = [
             QueryHandle(SparkQuery(self._session, q, self.catalog, self._directory / q.name), self)
             for q in compiled.queries
@@ -143,7 +142,15 @@ class SparkConnection(Connection):
 
     def stream(self, name: str, frame: DataFrame) -> None:
         """Read a declared stream from a streaming DataFrame; its columns are found by name."""
-        declaration = self._monitor(name).declaration
+        monitor = self._monitor(name)
+        if isinstance(monitor, RelationMonitor):
+            raise InputError(
+                where=f"relation {name}",
+                expected="a stream",
+                found="a relation",
+                remedy="push its updates, or declare it with CREATE STREAM",
+            )
+        declaration = monitor.declaration
         if not frame.isStreaming:
             raise InputError(
                 where=f"stream {name}",
@@ -162,19 +169,41 @@ class SparkConnection(Connection):
         self.frames[declaration.name] = frame
 
     def deliveries(self, query: SparkQuery) -> dict[str, Delivery]:
-        """From where in each inbox a query reads: from where it stood when the query was made."""
+        """From where in each inbox a query reads: from where it stood when the query was made.
+
+        Of a relation a query needs all, but what it held by then is news to it.
+        """
         known = query.home.directory / "inboxes.json"
+        monitors = {name: self._input_of(query.declaration, name) for name in query.streams}
         if not known.exists():
             stood = {}
-            for stream in query.streams:
-                monitor = self._monitors[stream.lower()]
+            for name, monitor in monitors.items():
                 top = BEGINNING if monitor.top is None else monitor.top
-                stood[stream] = [self._inboxes[stream.lower()].next, top, _advanced(monitor)]
+                first, since = self._inboxes[name.lower()].next, BEGINNING
+                time = [top, _advanced(monitor)]
+                if isinstance(monitor, RelationMonitor):
+                    first, since, time = 0, max(monitor.closed, BEGINNING + 1), []
+                stood[name] = [first, since, *time]
             publish(known, json.dumps(stood))
         return {
-            stream: Delivery(self._inboxes[stream.lower()].directory, first, StreamTime(*time))
-            for stream, (first, *time) in json.loads(known.read_text()).items()
+            name: Delivery(self._inboxes[name.lower()].directory, first, StreamTime(*time), since)
+            for name, (first, since, *time) in json.loads(known.read_text()).items()
         }
+
+    def _monitor(self, stream: str) -> InputMonitor:
+        """The monitor, which goes on where that of an earlier connection stopped."""
+        monitor = super()._monitor(stream)
+        name = monitor.declaration.name.lower()
+        if name not in self._inboxes:
+            inbox = self._inboxes[name] = Inbox(self._directory / "inbox" / name)
+            monitor.top = inbox.top
+            monitor.advance(inbox.advanced)
+            if isinstance(monitor, RelationMonitor):
+                for entry in deliveries(inbox.directory, after=-1):
+                    if entry.path is not None:
+                        updates = read_updates(Path(entry.path), monitor.contents)
+                        monitor.recall(updates, entry.top)
+        return monitor
 
     def close(self) -> None:
         """Stop all queries; without a checkpoint, forget everything."""
@@ -189,9 +218,12 @@ class SparkConnection(Connection):
         """Deliver what was accepted since the last time."""
         for name, monitor in self._monitors.items():
             inbox = self._inboxes[name]
-            rows = monitor.release(FOREVER)
-            if len(rows) or (monitor.top is not None and monitor.top != inbox.top):
-                inbox.push(rows.rows, monitor.top)
+            if isinstance(monitor, RelationMonitor):
+                rows = monitor.drain().to_batch()
+            else:
+                rows = monitor.release(FOREVER).rows
+            if rows.num_rows or (monitor.top is not None and monitor.top != inbox.top):
+                inbox.push(rows, monitor.top)
             if _advanced(monitor) > inbox.advanced:
                 inbox.advance(_advanced(monitor))
         for handle in self._handles.values():

@@ -23,7 +23,8 @@ from windrow.spark.times import UNKNOWN, StreamTime
 class Entry:
     """A file with its greatest readable timestamp, an instant declared closed, or the end.
 
-    ``inbox`` is the number under which a connection delivered it, if one did.
+    ``inbox`` is the number under which a connection delivered it, if one did. Of a relation,
+    ``path`` has what was accepted of the file ``origin``, and the counts say what was not.
     """
 
     path: str | None = None
@@ -32,6 +33,9 @@ class Entry:
     advance: int | None = None
     end: bool = False
     inbox: int | None = None
+    origin: str | None = None
+    late: int = 0
+    rejected: int = 0
 
     def after(self, time: StreamTime) -> StreamTime:
         """The stream's time when this entry has been read too."""
@@ -47,7 +51,7 @@ class FileLog:
     """See the module. ``times[n]`` is the stream's time before entry ``n``."""
 
     def __init__(self, path: Path, start: StreamTime = UNKNOWN) -> None:
-        self._path = path
+        self.path = path
         self.entries: list[Entry] = []
         self.times = [start]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +78,7 @@ class FileLog:
         if not entries:
             return
         lines = "".join(json.dumps(asdict(e), separators=(",", ":")) + "\n" for e in entries)
-        with self._path.open("ab") as file:
+        with self.path.open("ab") as file:
             file.write(lines.encode())
             file.flush()
             os.fsync(file.fileno())
@@ -83,7 +87,7 @@ class FileLog:
 
     @property
     def paths(self) -> set[str]:
-        return {e.path for e in self.entries if e.path is not None}
+        return {e.origin or e.path for e in self.entries if e.path is not None}
 
     @property
     def delivered(self) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 
 from windrow.core.errors import StateError
 from windrow.engine.files import publish
-from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.stages import Stage
 
 VERSION = 1
@@ -84,8 +84,10 @@ def open_home(
     return Home(directory, known["run"], tuple(known["buckets"]))
 
 
-def fingerprint_of(stages: Sequence[Stage], streams: Mapping[str, StreamDeclaration]) -> str:
-    """Equal for equal plans over equal streams, wherever they stand in a script."""
+def fingerprint_of(
+    stages: Sequence[Stage], inputs: Mapping[str, StreamDeclaration | RelationDeclaration]
+) -> str:
+    """Equal for equal plans over equal inputs, wherever they stand in a script."""
     described = [repr(s) for s in stages]
-    described += [repr(replace(streams[name], span=None)) for name in sorted(streams)]
+    described += [repr(replace(inputs[name], span=None)) for name in sorted(inputs)]
     return hashlib.sha256("\n".join(described).encode()).hexdigest()

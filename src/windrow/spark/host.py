@@ -15,10 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
+from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.base import Saved, below
+from windrow.plan.nodes import RelationScan, walk
 from windrow.plan.stages import Stage
 from windrow.spark.blobs import Header, pack_delta, unpack_delta
 from windrow.spark.packing import Counts
@@ -42,6 +44,9 @@ class BucketHost:
     def __init__(self, stage: Stage, slacks: Mapping[str, int], *, final: bool) -> None:
         self._edges, self._slacks = stage.inputs, dict(slacks)
         self._schemas = {e.name: arrow_schema(e.pre.schema) for e in stage.inputs}
+        self._relations = {
+            e.name for e in stage.inputs if any(isinstance(n, RelationScan) for n in walk(e.pre))
+        }
         self._pipeline = Pipeline(stage.plan, changes=final)
         self._waiting: dict[str, dict[str, Delta]] = {e.name: {} for e in stage.inputs}
         self._put: dict[str, Delta] = {}
@@ -80,7 +85,8 @@ class BucketHost:
                 waiting[name] = self._put[name] = rest
             elif not len(rest) and waiting.pop(name, None) is not None:
                 self._drop.append(name)
-        return concat(ready, self._schemas[edge])
+        released = concat(ready, self._schemas[edge])
+        return net(released) if edge in self._relations else released
 
     def save(self) -> Saved:
         """What changed since the last ``save``."""

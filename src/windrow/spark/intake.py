@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING
-from windrow.plan.catalog import FileSource, StreamDeclaration
+from windrow.plan.catalog import FileSource, RelationDeclaration, StreamDeclaration
 from windrow.spark.filelog import Entry
 from windrow.spark.packing import Counts
+from windrow.spark.relations import read_updates
 from windrow.spark.times import StreamTime
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.parsed import Rejected
@@ -27,12 +30,17 @@ class Intake:
     """
 
     def __init__(
-        self, declaration: StreamDeclaration, quarantine: str | None, rows_per_delta: int
+        self,
+        declaration: StreamDeclaration,
+        quarantine: str | None,
+        rows_per_delta: int,
+        relation: RelationDeclaration | None = None,
+        since: int = BEGINNING,
     ) -> None:
-        self._declaration = declaration
+        self._declaration, self._relation, self._since = declaration, relation, since
         self._quarantine = Quarantine(Path(quarantine)) if quarantine else None
         self._rows = rows_per_delta
-        self._schema = arrow_schema(declaration.schema)
+        self._schema = arrow_schema((relation or declaration).schema)
         self.counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0}
 
     def files(self, entries: Iterable[tuple[Entry, StreamTime]]) -> Iterator[Delta]:
@@ -41,13 +49,22 @@ class Intake:
         for entry, before in entries:
             if entry.path is None:
                 continue
-            for delta in self._file(entry, before):
+            parts = self._file(entry, before) if self._relation is None else self._updates(entry)
+            for delta in parts:
                 gathered.append(delta)
                 if sum(map(len, gathered)) >= self._rows:
                     yield concat(gathered, self._schema)
                     gathered = []
         if gathered:
             yield concat(gathered, self._schema)
+
+    def _updates(self, entry: Entry) -> Iterator[Delta]:
+        """A relation's updates, which have been judged; those before ``since`` come together."""
+        delta = read_updates(Path(entry.path or ""), self._schema)
+        self.counts["rows_in"] += len(delta)
+        self.counts["late"] += entry.late
+        self.counts["rejected"] += entry.rejected
+        yield replace(delta, ts=np.maximum(delta.ts, self._since))
 
     def _file(self, entry: Entry, before: StreamTime) -> Iterator[Delta]:
         declaration, path = self._declaration, Path(entry.path or "")

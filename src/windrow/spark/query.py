@@ -12,10 +12,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import InputError
+from windrow.core.time import BEGINNING
 from windrow.engine.results import changes_schema
 from windrow.engine.sinks import prepare
-from windrow.plan.catalog import Catalog, QueryDeclaration, StreamDeclaration
-from windrow.plan.nodes import StreamScan, walk
+from windrow.plan.catalog import (
+    Catalog,
+    QueryDeclaration,
+    RelationDeclaration,
+    StreamDeclaration,
+)
+from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.physical import not_executable
 from windrow.plan.stages import Stage, stages
 from windrow.spark.frames import FramePacker
@@ -26,6 +32,7 @@ from windrow.spark.sinks import SinkSpec
 from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.stage import StageProcessor, StageTask
 from windrow.spark.times import StreamTime
+from windrow.streams.relations import updates_of
 
 FILES = ("parquet", "csv", "json")
 WATCHING = "500 milliseconds"
@@ -34,11 +41,12 @@ WATCHING = "500 milliseconds"
 
 @dataclass(frozen=True)
 class Delivery:
-    """An inbox as a query finds it when it starts."""
+    """An inbox as a query finds it when it starts; ``since`` is for relations (see ``source``)."""
 
     directory: Path
     first: int
     start: StreamTime
+    since: int = BEGINNING
 
 
 @dataclass(frozen=True)
@@ -72,9 +80,13 @@ class SparkQuery:
         self.declaration = declaration
         self._session = session
         self._stages = stages(declaration.plan)
-        self._streams = streams_of(declaration, catalog)
+        self._inputs = inputs_of(declaration, catalog)
+        self._streams = {
+            name: updates_of(i, declaration.clock) if isinstance(i, RelationDeclaration) else i
+            for name, i in self._inputs.items()
+        }
         self.streams = tuple(self._streams)
-        fingerprint = fingerprint_of(self._stages, self._streams)
+        fingerprint = fingerprint_of(self._stages, self._inputs)
         self.home: Home = open_home(
             directory.absolute(), declaration.name, fingerprint, lambda: spread_buckets(session)
         )
@@ -120,6 +132,7 @@ class SparkQuery:
         quarantine = str(feed.quarantine.absolute()) if feed.quarantine else None
         given = feed.frames.get(stream.name)
         delivery = feed.inboxes.get(stream.name)
+        declared = self._inputs[stream.name]
         parts = []
         if given is None or delivery is not None:
             spec = SourceSpec(
@@ -133,6 +146,8 @@ class SparkQuery:
                 inbox=str(delivery.directory) if delivery else None,
                 inbox_from=delivery.first if delivery else 0,
                 start=delivery.start if delivery else StreamTime(),
+                relation=declared if isinstance(declared, RelationDeclaration) else None,
+                since=delivery.since if delivery else BEGINNING,
             )
             reader = self._session.readStream.format(FORMAT).option("spec", encoded(spec))
             parts.append(reader.load())
@@ -156,18 +171,20 @@ class SparkQuery:
         )
 
 
-def streams_of(query: QueryDeclaration, catalog: Catalog) -> dict[str, StreamDeclaration]:
-    """The streams that the query reads, by the names that its plan has for them."""
-    found = {}
+def inputs_of(
+    query: QueryDeclaration, catalog: Catalog
+) -> dict[str, StreamDeclaration | RelationDeclaration]:
+    """The streams and relations that the query reads, by the names that its plan has for them."""
+    found: dict[str, StreamDeclaration | RelationDeclaration] = {}
     for node in walk(query.plan):
-        if isinstance(node, StreamScan):
+        if isinstance(node, StreamScan | RelationScan):
             declared = catalog.find(node.name)
-            if not isinstance(declared, StreamDeclaration):
+            if not isinstance(declared, StreamDeclaration | RelationDeclaration):
                 raise InputError(
                     where=f"query {query.name}",
-                    expected=f"a declaration of stream {node.name}",
+                    expected=f"a declaration of {node.name}",
                     found="none",
-                    remedy="add CREATE STREAM to the script",
+                    remedy="add CREATE STREAM or CREATE RELATION to the script",
                 )
             found[node.name] = declared
     return found

@@ -19,7 +19,7 @@ from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.results import Commit, answer_of, commits, read_changes
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.spark.failures import translated
-from windrow.spark.query import Feed, SparkQuery, streams_of
+from windrow.spark.query import Feed, SparkQuery, inputs_of
 from windrow.spark.session import spark_session
 
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -165,11 +165,11 @@ class _Running:
 
 
 def _need_sources(query: QueryDeclaration, catalog: Catalog) -> None:
-    for stream in streams_of(query, catalog).values():
-        if stream.source is None:
+    for declared in inputs_of(query, catalog).values():
+        if declared.source is None:
             raise InputError(
-                where=f"stream {stream.name}",
+                where=declared.name,
                 expected="FROM 'path' FORMAT csv, json or parquet",
-                found="a stream without a source",
-                remedy="say in CREATE STREAM where its rows come from, or push them with the API",
+                found="a stream or relation without a source",
+                remedy="name its files where it is created, or push rows from Python",
             )

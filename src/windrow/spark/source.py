@@ -8,6 +8,9 @@ whole stream would. It sends each bucket what it has for it, and what it knows o
 
 Besides its files a stream can have an *inbox*: a directory of numbered Parquet files and advance
 markers that a connection writes, read in the order of their numbers.
+
+A relation is the stream of its updates. They have been judged when a task reads them: by the
+connection that delivered them, or by the driver (``windrow.spark.relations``).
 """
 
 from __future__ import annotations
@@ -29,11 +32,13 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from windrow.core.errors import StateError
-from windrow.plan.catalog import StreamDeclaration
+from windrow.core.time import BEGINNING
+from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.spark.filelog import Entry, FileLog
 from windrow.spark.inbox import deliveries
 from windrow.spark.intake import Intake
 from windrow.spark.packing import PACKED, Routes, blobs, packed_batch, scatter, tell
+from windrow.spark.relations import Register
 from windrow.spark.sinks import ResultWriter, SinkSpec
 from windrow.spark.times import UNKNOWN, StreamTime
 from windrow.streams.files import find_files
@@ -52,7 +57,8 @@ class SourceSpec:
 
     ``once``: the files that are there at the start are all that will come. ``files`` is how many
     of them a trigger takes; None leaves it to their size and to ``tasks``. A query that comes to a
-    running connection reads the inbox from the number ``inbox_from``, at the time ``start``.
+    running connection reads the inbox from the number ``inbox_from``, at the time ``start``; of a
+    ``relation`` it reads all of it, and earlier updates as if they had come at ``since``.
     """
 
     declaration: StreamDeclaration
@@ -65,6 +71,8 @@ class SourceSpec:
     inbox_from: int = 0
     start: StreamTime = UNKNOWN
     quarantine: str | None = None
+    relation: RelationDeclaration | None = None
+    since: int = BEGINNING
 
 
 @dataclass
@@ -83,6 +91,7 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.spec = spec
         self._log: FileLog | None = None
         self._listing: list[Entry] | None = None
+        self._register: Register | None = None
 
     def initialOffset(self) -> dict[str, int]:
         return {"entries": 0}
@@ -128,8 +137,8 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Runs in a task."""
         assert isinstance(partition, Stretch)
-        stream, routes = self.spec.declaration.name, self.spec.routes
-        intake = Intake(self.spec.declaration, self.spec.quarantine, ROWS_PER_BLOB)
+        spec, stream, routes = self.spec, self.spec.declaration.name, self.spec.routes
+        intake = Intake(spec.declaration, spec.quarantine, ROWS_PER_BLOB, spec.relation, spec.since)
         before = zip(partition.entries, partition.times, strict=False)
         for chunk, delta in enumerate(intake.files(before)):
             yield packed_batch(blobs(scatter(delta, routes, (partition.first, chunk))))
@@ -149,7 +158,8 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """What is there and not in the log yet, in its order; tops are found out later."""
         known, spec, found = log.paths, self.spec, []
         source = spec.declaration.source
-        if source is not None:
+        pushed_only = spec.relation is not None and spec.inbox is not None
+        if source is not None and not pushed_only:
             paths = (str(p.absolute()) for p in find_files(source))
             found = [Entry(p, Path(p).stat().st_size) for p in paths if p not in known]
         if spec.inbox is not None:
@@ -161,17 +171,21 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self.spec.once and self._listing is None:
             self._listing = self._found(log)
         waiting = self._found(log) if self._listing is None else self._listing
+        ended = bool(log.entries) and log.entries[-1].end
+        contents = self._judges(log, waiting)
+        if contents and ended:
+            return []  # a relation without updates has been read for good
         taken: list[Entry] = []
         size = 0
         for entry in waiting:
             if self._enough(len(taken), size + entry.size):
                 break
-            taken.append(self._with_top(entry))
+            taken.append(self._with_top(entry, len(log.entries) + len(taken)))
             size += entry.size
         if self._listing is not None:
             self._listing = self._listing[len(taken) :]
-        ended = bool(log.entries) and log.entries[-1].end
-        if self.spec.once and len(taken) == len(waiting) and (taken or not ended):
+        last = len(taken) == len(waiting) and (self.spec.once or contents)
+        if last and (taken or not ended):
             taken.append(Entry(end=True))
         return taken
 
@@ -180,10 +194,23 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return files >= self.spec.files
         return files >= self.spec.tasks and size > BYTES_PER_TRIGGER
 
-    def _with_top(self, entry: Entry) -> Entry:
+    def _judges(self, log: FileLog, waiting: Sequence[Entry]) -> bool:
+        """Whether the files are the contents of a relation; from now on its files are judged."""
+        spec = self.spec
+        if spec.relation is None or spec.inbox is not None:
+            return False
+        if self._register is None:
+            files = [Path(p) for p in sorted(log.paths | {e.path for e in waiting if e.path})]
+            clock = spec.declaration.clock
+            self._register = Register(spec.relation, clock, log, files, spec.quarantine)
+        return self._register.contents
+
+    def _with_top(self, entry: Entry, number: int) -> Entry:
         """A file of the stream's own with its greatest timestamp; a delivery has it already."""
         if entry.path is None or entry.inbox is not None:
             return entry
+        if self._register is not None:
+            return self._register.admitted(entry, number)
         return replace(entry, top=greatest_timestamp(Path(entry.path), self.spec.declaration))
 
 

@@ -12,6 +12,8 @@ What breaks these rules is refused like any other bad row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,14 +24,15 @@ import pyarrow.compute as pc
 from windrow.columns.delta import Delta, batch_of, take
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, flags_out, ints, ints_out, kernel, signs, void
-from windrow.columns.netting import surplus
+from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
 from windrow.core.schema import Field, Schema, Type
-from windrow.core.time import BEGINNING, Clock
+from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.plan.catalog import NO_TIMESTAMP, RelationDeclaration, StreamDeclaration
 from windrow.streams.coerce import coerce, column_names
 from windrow.streams.monitor import Accepted, InputMonitor, timestamps
 from windrow.streams.parsed import Int64s, Parsed, Rejected
+from windrow.streams.readers import columns_in
 
 INSTANT, CHANGE = "instant", "change"
 
@@ -63,6 +66,16 @@ def contents_of(declaration: RelationDeclaration, clock: Clock) -> StreamDeclara
     return StreamDeclaration(
         declaration.name, declaration.schema, NO_TIMESTAMP, clock, 0, source, declaration.span
     )
+
+
+def contents_in(
+    files: Sequence[Path], relation: RelationDeclaration, clock: Clock
+) -> StreamDeclaration | None:
+    """How to read a relation's files if they are its contents; None if any of them has updates."""
+    updates = updates_of(relation, clock)
+    if any({INSTANT, CHANGE} <= columns_in(file, updates) for file in files):
+        return None
+    return contents_of(relation, clock)
 
 
 class RelationMonitor(InputMonitor):
@@ -103,13 +116,20 @@ class RelationMonitor(InputMonitor):
 
     def release(self, now: int) -> Delta:
         """The updates up to ``now``, net of what came and went within one instant."""
-        delta = super().release(now)
-        rows, sign = self._split(delta.rows)
-        update = Delta(delta.ts, delta.exp, sign, rows)
-        codes = Interner([pa.int64(), *self.contents.types]).codes(
-            [pa.array(update.ts), *rows.columns], len(update)
-        )
-        return update.filter(surplus(codes, sign))
+        return net(self._signed(super().release(now)))
+
+    def drain(self) -> Delta:
+        """All updates that were accepted, also of open instants; pairs may still cancel."""
+        return self._signed(super().release(FOREVER))
+
+    def recall(self, updates: Delta, top: int | None) -> None:
+        """Go on after updates that an earlier monitor drained, and the time that it had seen."""
+        self._carry_out(updates.rows, updates.sign)
+        self.top = top
+
+    def _signed(self, updates: Delta) -> Delta:
+        rows, sign = self._split(updates.rows)
+        return Delta(updates.ts, updates.exp, sign, rows)
 
     def _split(self, updates: pa.RecordBatch) -> tuple[pa.RecordBatch, npt.NDArray[np.int8]]:
         """Updates as rows of the relation and signs."""
