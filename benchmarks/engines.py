@@ -52,7 +52,7 @@ Answer = list[tuple[Any, ...]]
 class Sizes:
     """Rows are per link; a file is a micro-batch of the engines that have them."""
 
-    rows: int = 500_000
+    rows: int = 300_000
     seconds: int = 200
     slide: int = 50
     file: int = 50_000
