@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import Delta
+from windrow.columns.interner import Interner
 
 Int64s = npt.NDArray[np.int64]
 
@@ -27,3 +31,12 @@ def surplus(codes: Int64s, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
     kept = np.empty(len(codes), np.bool_)
     kept[order] = rank >= cancelled
     return kept
+
+
+def net(delta: Delta) -> Delta:
+    """The Delta without the pairs that cancel inside an instant."""
+    if (delta.sign == 1).all():
+        return delta
+    columns = [pa.array(delta.ts), pa.array(delta.exp), *delta.rows.columns]
+    codes = Interner([c.type for c in columns]).codes(columns, len(delta))
+    return delta.filter(surplus(codes, delta.sign))
