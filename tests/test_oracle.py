@@ -7,10 +7,11 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
+from tests.oracle.blocks import Item, Output, Select, Source
 from tests.oracle.definition import bags, expected
 from tests.oracle.expressions import COUNT_ALL, aggregate, column
 from tests.oracle.programs import programs
-from tests.oracle.queries import Item, Output, Program, Select, Source, Stream
+from tests.oracle.queries import Program, Stream
 from tests.oracle.stepwise import Stepwise
 from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Window
 

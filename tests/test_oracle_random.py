@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from tests.oracle.blocks import Output
 from tests.oracle.definition import bags, expected
 from tests.oracle.programs import programs
-from tests.oracle.queries import Output, Program
+from tests.oracle.queries import Program
 from tests.oracle.running import accumulated, run
 
 

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 from tests.oracle.bags import History
+from tests.oracle.blocks import Output
 from tests.oracle.definition import bags, expected
-from tests.oracle.queries import Output, Program
+from tests.oracle.queries import Program
 from tests.oracle.running import SENT, Advance, Push, Step, accumulated, run
 from tests.oracle.samples import SAMPLES
 

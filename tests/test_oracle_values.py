@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
+from tests.oracle.blocks import Item, Select, Source
 from tests.oracle.definition import expected
 from tests.oracle.expressions import COUNT_ALL, aggregate, column, compare
-from tests.oracle.queries import Item, Program, Select, Source, Stream
+from tests.oracle.queries import Program, Stream
 from tests.oracle.running import Push, Step, rows_of, run
 from tests.oracle.windows import Arrival, Range, Rows, Unbounded, Window
 from windrow.core.errors import DataError

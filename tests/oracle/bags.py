@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.oracle.queries import Output
+from tests.oracle.blocks import Output
 from tests.oracle.windows import Row
 
 Bag = Counter[Row]
@@ -32,10 +32,12 @@ def row(values: Iterable[Any]) -> Row:
 def emitted(history: Mapping[int, Bag], output: Output, every: int, instants: range) -> History:
     """The net change (or, of a stream, what it says) at each instant.
 
-    ``every`` is the rhythm of RSTREAM; the other forms follow from the bags themselves.
+    ``every`` is the rhythm of RSTREAM and of restore semantics; the other forms follow from the
+    bags themselves.
     """
     result: History = {}
     before: Bag = Counter()
+    since: Bag = Counter()  # what was to be seen, or came, since the last multiple of ``every``
     for t in instants:
         now = history.get(t, Counter())
         match output:
@@ -49,6 +51,12 @@ def emitted(history: Mapping[int, Bag], output: Output, every: int, instants: ra
                 said = before - now
             case Output.RSTREAM:
                 said = now if t % every == 0 else Counter()
+            case Output.ISTREAM_RESTORE | Output.RSTREAM_RESTORE:
+                whole = output is Output.RSTREAM_RESTORE and (t - 1) % every == 0
+                since += now if whole else now - before
+                said = Counter()
+                if t % every == 0:
+                    said, since = since, said
         if said:
             result[t] = said
         before = now

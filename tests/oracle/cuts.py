@@ -12,17 +12,17 @@ from tests.oracle.running import Advance, Push, Step
 
 @st.composite
 def cuts(draw: st.DrawFn, program: Program) -> list[Step]:
-    """Each stream in pieces, the streams' pieces interleaved at will, time told when it is safe.
+    """Every feed in pieces, the pieces of all interleaved at will, time told when it is safe.
 
     It is safe to say that time has come to ``t`` once no row at or before ``t`` is still to come.
     """
     left: dict[str, list[Push]] = {}
-    for stream in program.streams:
-        size = len(stream.arrivals)
-        points = draw(st.lists(st.integers(0, size), max_size=5).map(sorted))
+    for feed in program.feeds:
+        size = len(feed.stamps)
+        points = draw(st.lists(st.integers(0, size), max_size=4).map(sorted))
         edges = [0, *points, size]
-        left[stream.name] = [Push(stream.name, start, stop) for start, stop in pairwise(edges)]
-    arrivals = {stream.name: stream.arrivals for stream in program.streams}
+        left[feed.name] = [Push(feed.name, start, stop) for start, stop in pairwise(edges)]
+    stamps = {feed.name: feed.stamps for feed in program.feeds}
     steps: list[Step] = []
     while any(left.values()):
         name = draw(st.sampled_from([name for name, pieces in left.items() if pieces]))
@@ -31,7 +31,7 @@ def cuts(draw: st.DrawFn, program: Program) -> list[Step]:
             waiting = [
                 ts
                 for name, pieces in left.items()
-                for ts, _ in arrivals[name][pieces[0].start if pieces else len(arrivals[name]) :]
+                for ts in stamps[name][pieces[0].start if pieces else len(stamps[name]) :]
             ]
             safe = min(waiting, default=program.horizon + 1) - 1
             # Not always as far as it may go, and now and then into the past, which says nothing.

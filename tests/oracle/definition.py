@@ -8,12 +8,15 @@ the query itself, asked at each instant separately.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
 
 from tests.oracle.bags import History, emitted, row
-from tests.oracle.queries import Body, Output, Program, Select, Source, Stream, View
+from tests.oracle.blocks import RESTORING, Body, Columns, Combined, Negation, Output, Select, Source
+from tests.oracle.queries import Program, Relation, Stream, View
+from tests.oracle.windows import Row, Window
 
 ARROW = {
     "INT": pa.int64(),
@@ -28,59 +31,152 @@ ARROW = {
 def expected(program: Program) -> History:
     """What the query says at each instant, by the definition."""
     instants = range(program.first, program.horizon + 1)
-    return emitted(bags(program), program.output, program.every or 1, instants)
+    if program.output is Output.RSTREAM_RESTORE and not recomputed(program.body):
+        return lived(program)
+    # Restore semantics leaves no instant out; its rhythm is only when it speaks.
+    seen = replace(program, every=None) if program.output in RESTORING else program
+    return emitted(bags(seen), program.output, program.every or 1, instants)
+
+
+def recomputed(body: Body) -> bool:
+    """Whether results are rows of their own rather than combinations of tuples."""
+    return isinstance(body, Select) and bool(body.grouped or body.distinct or body.top)
+
+
+def lived(program: Program) -> History:
+    """RSTREAM-RESTORE of combinations of tuples: those that lived at any instant of the period."""
+    blocks = []
+    for select in branches_of(program.body):
+        t = f"CAST(ceil({clock(select)}.t / {program.every}) * {program.every} AS BIGINT)"
+        tuples = [f"{source.alias}.seq" for source in select.sources]
+        blocks.append(block_sql(by_tuple(select), [f"{t} AS t"], [t, *tuples]))
+    history = asked(program, " UNION ALL ".join(f"({block})" for block in blocks))
+    return {t: bag for t, bag in history.items() if t <= program.horizon}
+
+
+def branches_of(body: Body) -> tuple[Select, ...]:
+    return body.branches if isinstance(body, Combined) else (body,)
 
 
 def bags(program: Program) -> History:
     """The relation that the query's body is, at each instant."""
+    body = body_sql(program.body)
+    if program.lasting is not None:
+        body = lasting_sql(program.body, program.lasting)
+    return asked(program, sampled(body, program.every))
+
+
+def asked(program: Program, sql: str) -> History:
+    """What SQL over the program's streams, relations and views gives as ``(t, ...)``."""
     with duckdb.connect() as db:
         db.execute("SET error_on_division_by_zero = false; SET threads = 1")
-        instants = f"SELECT range AS t FROM range({program.first}, {program.horizon + 1})"
-        db.execute(f"CREATE TABLE instants AS {instants}")
-        for stream in program.streams:
-            db.register("arrived", stream_table(stream))
-            db.execute(f"CREATE TABLE {stream.name} AS FROM arrived")
-            db.unregister("arrived")
+        instants = range(program.first, program.horizon + 1)
+        span = f"range({instants.start}, {instants.stop})"
+        db.execute(f"CREATE TABLE instants AS SELECT range AS t FROM {span}")
+        tables = {stream.name: stream_table(stream) for stream in program.streams}
+        tables |= {r.name: relation_table(r, instants) for r in program.relations}
+        for name, table in tables.items():
+            db.register("given", table)
+            db.execute(f"CREATE TABLE {name} AS FROM given")
+            db.unregister("given")
         for view in program.views:
             db.execute(f"CREATE TABLE {view.name} AS {view_sql(view)}")
         history: History = {}
-        for t, *values in db.execute(sampled(body_sql(program.body), program.every)).fetchall():
+        for t, *values in db.execute(sql).fetchall():
             history.setdefault(t, Counter())[row(values)] += 1
         return history
 
 
 def stream_table(stream: Stream) -> pa.Table:
     """The stream as ``(ts, seq, columns...)``."""
-    arrays = [
-        pa.array([ts for ts, _ in stream.arrivals], pa.int64()),
-        pa.array(range(len(stream.arrivals)), pa.int64()),
-    ]
-    for place, (_, type_) in enumerate(stream.columns):
-        arrays.append(pa.array([values[place] for _, values in stream.arrivals], ARROW[type_]))
-    return pa.Table.from_arrays(arrays, ["ts", "seq", *(name for name, _ in stream.columns)])
+    placed = [(ts, seq, values) for seq, (ts, values) in enumerate(stream.arrivals)]
+    return placed_table(placed, "ts", stream.columns)
+
+
+def relation_table(relation: Relation, instants: range) -> pa.Table:
+    """The relation as ``(t, seq, columns...)``."""
+    placed = [(t, seq, values) for t in instants for seq, values in enumerate(relation.at(t))]
+    return placed_table(placed, "t", relation.columns)
+
+
+def placed_table(placed: list[tuple[int, int, Row]], time: str, columns: Columns) -> pa.Table:
+    """Rows behind their time and their place."""
+    arrays = [pa.array([p[place] for p in placed], pa.int64()) for place in (0, 1)]
+    for place, (_, type_) in enumerate(columns):
+        arrays.append(pa.array([values[place] for _, _, values in placed], ARROW[type_]))
+    return pa.Table.from_arrays(arrays, [time, "seq", *(name for name, _ in columns)])
 
 
 def view_sql(view: View) -> str:
     """A relation as ``(t, ...)``; a stream as ``(ts, seq, ...)``, its insertions."""
-    if view.stream and view.output is Output.CHANGES and view.body.in_arrival_order:
+    if view.lasting is not None:
+        return lasting_sql(view.body, view.lasting)
+    if not view.stream:
+        return body_sql(view.body)
+    if view.output is Output.CHANGES and view.body.in_arrival_order:
         assert isinstance(view.body, Select)
         return passed_on_sql(view.body)
-    body = body_sql(view.body)
-    if not view.stream:
-        return body
-    names = ", ".join(name for name, _ in view.body.columns)
+    return said_sql(view.body, view.output)
+
+
+def said_sql(body: Body, output: Output) -> str:
+    """The stream of what came, left or was there: ``(ts, seq, ...)``, ties in order of value."""
+    names = ", ".join(name for name, _ in body.columns)
     now, before = f"SELECT t, {names} FROM body", f"SELECT t + 1, {names} FROM body"
-    match view.output:
-        case Output.CHANGES | Output.ISTREAM:
-            said = f"({now}) EXCEPT ALL ({before})"
+    match output:
         case Output.DSTREAM:
             said = f"({before} WHERE t < (SELECT max(t) FROM instants)) EXCEPT ALL ({now})"
         case Output.RSTREAM:
             said = now
-    return (
-        f"WITH body AS ({body}), said (ts, {names}) AS ({said}) "
-        f"SELECT ts, NULL AS seq, {names} FROM said"
+        case _:
+            said = f"({now}) EXCEPT ALL ({before})"
+    bodied = f"WITH body AS ({body_sql(body)}), said (ts, {names}) AS ({said})"
+    return numbered(f"{bodied} FROM said", body)
+
+
+def lasting_sql(body: Body, window: Window) -> str:
+    """WSTREAM: the window over what the body produced."""
+    made = (f"({made_sql(branch)})" for branch in branches_of(body))
+    came = numbered(" UNION ALL ".join(made), body)
+    contents = f"WITH came AS ({came}) {window.contents('came')}"
+    return f"SELECT * EXCLUDE (ts, seq) FROM ({contents})"
+
+
+def numbered(stream: str, body: Body) -> str:
+    """A stream ``(ts, ...)`` as ``(ts, seq, ...)``, tuples of one instant in order of value."""
+    order = ", ".join(["ts", *(f"{name} NULLS LAST" for name, _ in body.columns)])
+    return f"SELECT ts, row_number() OVER (ORDER BY {order}) AS seq, * EXCLUDE (ts) FROM ({stream})"
+
+
+def made_sql(select: Select) -> str:
+    """All that the block ever produces, as ``(ts, ...)``.
+
+    Each combination of tuples is a result when it is first complete; a group is one each time
+    its tuples change and some are left.
+    """
+    t = f"{clock(select)}.t"
+    tuples = [f"{source.alias}.seq" for source in select.sources]
+    if not select.grouped:
+        return block_sql(by_tuple(select), [f"min({t}) AS ts"], tuples)
+    members = f"list(({', '.join(tuples)}) ORDER BY {', '.join(tuples)})"
+    shown = select.having.sql if select.having is not None else "TRUE"
+    before = [f"{t} AS t", f"{members} AS members", f"{shown} AS shown"]
+    block = block_sql(replace(select, having=None), before, [t])
+    keys = ", ".join(item.name for item, _ in zip(select.items, select.keys, strict=False))
+    over = f"({f'PARTITION BY {keys} ' if keys else ''}ORDER BY t)"
+    same = f"lag(t) OVER {over} = t - 1 AND lag(members) OVER {over} = members"
+    made = f"SELECT * FROM ({block}) QUALIFY NOT coalesce({same}, FALSE)"
+    names = ", ".join(name for name, _ in select.columns)
+    return f"SELECT t AS ts, {names} FROM ({made}) WHERE shown"
+
+
+def by_tuple(select: Select) -> Select:
+    """The block with one row for each combination of tuples, once these are grouped by."""
+    items = tuple(
+        replace(item, expr=replace(item.expr, sql=f"first({item.expr.sql})"))
+        for item in select.items
     )
+    return replace(select, items=items, grouped=True)
 
 
 def passed_on_sql(select: Select) -> str:
@@ -95,26 +191,72 @@ def body_sql(body: Body) -> str:
     """The body at every instant."""
     if isinstance(body, Select):
         return select_sql(body)
-    return " UNION ALL ".join(f"({select_sql(branch)})" for branch in body.branches)
+    operator = " EXCEPT ALL " if body.operator == "EXCEPT" else " UNION ALL "
+    return operator.join(f"({select_sql(branch)})" for branch in body.branches)
 
 
 def select_sql(select: Select) -> str:
     """One block at every instant."""
-    first, *others = [source.alias for source in select.sources]
-    same_instant = [f"{other}.t = {first}.t" for other in others]
-    conditions = [*same_instant, *([select.where.sql] if select.where else [])]
+    if select.internal:
+        return internal_sql(select)
+    block = block_sql(select, [f"{clock(select)}.t AS t"], [f"{clock(select)}.t"])
+    if select.top is None:
+        return block
+    order = f"PARTITION BY t ORDER BY {select.top.sql(select.columns)}"
+    return f"SELECT * FROM ({block}) QUALIFY row_number() OVER ({order}) <= {select.top.count}"
+
+
+def internal_sql(select: Select) -> str:
+    """All that was produced so far."""
+    names = ", ".join(name for name, _ in select.columns)
+    return f"SELECT i.t, {names} FROM instants AS i JOIN ({made_sql(select)}) AS m ON m.ts <= i.t"
+
+
+def block_sql(select: Select, before: list[str], groups: list[str]) -> str:
+    """The block with columns put before its own, and grouped by more than its own keys."""
     parts = [
         "SELECT DISTINCT" if select.distinct else "SELECT",
-        ", ".join([f"{first}.t AS t", *(f"{i.expr.sql} AS {i.name}" for i in select.items)]),
+        ", ".join([*before, *(f"{i.expr.sql} AS {i.name}" for i in select.items)]),
         "FROM " + ", ".join(f"({source_sql(s)}) AS {s.alias}" for s in select.sources),
     ]
+    conditions = same_instant(select)
+    conditions += [select.where.sql] if select.where else []
+    conditions += [negation_sql(negation, clock(select)) for negation in select.negations]
     if conditions:
         parts.append("WHERE " + " AND ".join(conditions))
     if select.grouped:
-        parts.append("GROUP BY " + ", ".join([f"{first}.t", *(key.sql for key in select.keys)]))
+        parts.append("GROUP BY " + ", ".join([*groups, *(key.sql for key in select.keys)]))
     if select.having is not None:
         parts.append(f"HAVING {select.having.sql}")
     return " ".join(parts)
+
+
+def clock(select: Select) -> str:
+    """The source whose ``t`` is the block's."""
+    return next(source.alias for source in select.sources if not source.nrr)
+
+
+def same_instant(select: Select) -> list[str]:
+    """All sources as they are at the same instant, an NRR as it was when the tuple came."""
+    first = clock(select)
+    others = [source for source in select.sources if source.alias != first]
+    return [f"{s.alias}.t = {first}.{'ts' if s.nrr else 't'}" for s in others]
+
+
+def negation_sql(negation: Negation, first: str) -> str:
+    """NOT EXISTS, and NOT IN told in its terms."""
+    alias = negation.source.alias
+    conditions = [f"{alias}.t = {first}.t"]
+    conditions += [negation.where.sql] if negation.where else []
+    nothing = f"NOT EXISTS (SELECT 1 FROM ({source_sql(negation.source)}) AS {alias} WHERE "
+    if negation.kind == "NOT IN":
+        ((outer, inner),) = negation.pairs
+        empty = nothing + " AND ".join(conditions) + ")"
+        matching = f"({inner.sql} IS NULL OR {inner.sql} = {outer.sql})"
+        unmatched = nothing + " AND ".join([*conditions, matching]) + ")"
+        return f"({empty} OR ({outer.sql} IS NOT NULL AND {unmatched}))"
+    conditions += [f"{inner.sql} = {outer.sql}" for outer, inner in negation.pairs]
+    return nothing + " AND ".join(conditions) + ")"
 
 
 def source_sql(source: Source) -> str:

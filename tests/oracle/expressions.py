@@ -24,6 +24,15 @@ class Expr:
     def integral(self) -> bool:
         return self.type in ("INT", "BIGINT")
 
+    @property
+    def numeric(self) -> bool:
+        return self.type in NUMERIC
+
+    @property
+    def family(self) -> str:
+        """Types of one family can be compared."""
+        return "NUMBER" if self.numeric else self.type
+
 
 def column(name: str, type_: str, table: str = "") -> Expr:
     """A column, asked for by its table's alias if one is given."""
@@ -75,13 +84,26 @@ def all_of(parts: Iterable[Expr]) -> Expr | None:
     return result
 
 
+SPREADS = {"VAR": "var_samp", "STDDEV": "stddev_samp"}
 COUNT_ALL = Expr("COUNT(*)", "COUNT(*)", "BIGINT")
 
 
 def aggregate(function: str, argument: Expr) -> Expr:
-    """SUM, COUNT, AVG, MIN, MAX or COUNT DISTINCT; sums of integers are BIGINT."""
+    """One of the language's aggregates, or COUNT DISTINCT, or ``QUANTILE p``.
+
+    Sums of integers are BIGINT. What is not the same to the last bit by every way of computing it
+    is compared as a FLOAT.
+    """
     if function == "COUNT DISTINCT":
         return both("COUNT(DISTINCT {0})", "BIGINT", argument)
+    if function in SPREADS:
+        sql = f"{SPREADS[function]}(CAST({argument.sql} AS DOUBLE))"
+        return both("CAST({0} AS FLOAT)", "FLOAT", Expr(f"{function}({argument.cql})", sql, ""))
+    if function.startswith("QUANTILE"):
+        p = function.split()[1]
+        sql = f"quantile_cont(CAST({argument.sql} AS DOUBLE), {p})"
+        cql = f"QUANTILE({argument.cql}, {p})"
+        return both("CAST({0} AS FLOAT)", "FLOAT", Expr(cql, sql, ""))
     plain = f"{function}({argument.cql})"
     match function:
         case "COUNT":
@@ -90,7 +112,7 @@ def aggregate(function: str, argument: Expr) -> Expr:
             return Expr(plain, f"CAST(SUM({argument.sql}) AS BIGINT)", "BIGINT")
         case "SUM":
             return Expr(plain, f"SUM(CAST({argument.sql} AS DOUBLE))", "DOUBLE")
-        case "AVG":
-            return Expr(plain, f"AVG(CAST({argument.sql} AS DOUBLE))", "DOUBLE")
+        case "AVG" | "MEDIAN":
+            return Expr(plain, f"{function}(CAST({argument.sql} AS DOUBLE))", "DOUBLE")
         case _:
             return Expr(plain, f"{function}({argument.sql})", argument.type)

@@ -7,27 +7,30 @@ relations, then the query over any of them. Each layer draws from what the earli
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
 from tests.oracle import data
-from tests.oracle.expressions import (
-    COUNT_ALL,
-    Expr,
-    aggregate,
-    all_of,
-    arithmetic,
-    both,
-    column,
-    compare,
-    number,
-    text,
+from tests.oracle.blocks import (
+    RESTORING,
+    Body,
+    Columns,
+    Combined,
+    Item,
+    Negation,
+    Output,
+    Select,
+    Source,
+    Top,
 )
-from tests.oracle.queries import Body, Item, Output, Program, Select, Source, Union, View
+from tests.oracle.conditions import aggregates, columns_of, joins, predicates, scalars
+from tests.oracle.definition import recomputed
+from tests.oracle.expressions import COUNT_ALL, Expr, all_of, column, compare, number
+from tests.oracle.queries import Program, View, slid
 from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Unbounded, Window
 
-ALIASES = ("X", "Y", "Z")
-COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+ALIASES = ("X", "Y", "Z", "W")
 
 
 @dataclass(frozen=True)
@@ -35,137 +38,143 @@ class Named:
     """Something a FROM clause can name."""
 
     name: str
-    columns: tuple[tuple[str, str], ...]
+    columns: Columns
     stream: bool
-    ordered: bool  # tuples of one instant have a known order, so ROWS means something
     monotonic: bool  # nothing is ever withdrawn from it while it has no window
+    nrr: bool = False
 
 
-def windows(named: Named) -> st.SearchStrategy[Window | None]:
-    """The windows that mean one thing only over ``named``."""
+lengths = st.integers(1, 14)
+PERIODS: list[st.SearchStrategy[Window]] = [
+    *[st.builds(Range, lengths)] * 3,
+    st.just(Now()),
+]
+SLIDING: st.SearchStrategy[Window] = st.builds(Range, lengths, st.integers(1, 6))
+ENDLESS: list[st.SearchStrategy[Window]] = [st.just(Unbounded()), st.just(NO_WINDOW)]
+
+
+def counted(columns: Columns) -> list[st.SearchStrategy[Window]]:
+    """ROWS, by itself and for each value of some columns."""
+    keys = st.sampled_from([name for name, _ in columns])
+    by = st.lists(keys, min_size=1, max_size=2, unique=True).map(tuple)
+    return [st.builds(Rows, st.integers(1, 6)), st.builds(Rows, st.integers(1, 3), by)]
+
+
+def windows(named: Named, count: int = 1) -> st.SearchStrategy[Window | None]:
+    """Any window over ``named``; the more sources there are, the shorter."""
     if not named.stream:
         return st.none()
-    lengths = st.integers(1, 12)
-    options: list[st.SearchStrategy[Window]] = [
-        st.builds(Range, lengths),
-        st.builds(Range, lengths, st.integers(1, 6)),
-        st.just(Now()),
-        st.just(Unbounded()),
-        st.just(NO_WINDOW),
-    ]
-    if named.ordered:
-        keys = st.sampled_from([name for name, _ in named.columns])
-        by = st.lists(keys, min_size=1, max_size=2, unique=True).map(tuple)
-        options += [st.builds(Rows, st.integers(1, 6)), st.builds(Rows, st.integers(1, 3), by)]
-    return st.one_of(options)
-
-
-def columns_of(named: Named, alias: str) -> list[Expr]:
-    return [column(name, type_, alias) for name, type_ in named.columns]
+    if count > 3:
+        return st.one_of(st.builds(Range, st.integers(1, 5)), *counted(named.columns)[1:])
+    return st.one_of(*PERIODS, SLIDING, *ENDLESS, *counted(named.columns))
 
 
 @st.composite
-def scalars(draw: st.DrawFn, columns: list[Expr]) -> Expr:
-    """A column, or something computed from one or two."""
-    one = draw(st.sampled_from(columns))
-    if not draw(st.booleans()):
-        return one
-    if one.type == "STRING":
-        return draw(
-            st.sampled_from(
-                [
-                    both("UPPER({0})", "STRING", one),
-                    both("({0} || 'z')", "STRING", one),
-                    both("COALESCE({0}, 'none')", "STRING", one),
-                    both("LENGTH({0})", "BIGINT", one),
-                ]
-            )
-        )
-    operator = draw(st.sampled_from("+-*/%"))
-    if one.integral:
-        return arithmetic(one, operator, number(draw(st.sampled_from([-2, 0, 1, 3]))))
-    return arithmetic(one, draw(st.sampled_from("+-*")), number(0.5))
-
-
-@st.composite
-def predicates(draw: st.DrawFn, columns: list[Expr]) -> Expr:
-    """A condition, NULL for some tuples."""
-    one = draw(st.sampled_from(columns))
-    kind = draw(st.sampled_from(["compare", "compare", "null", "in", "and", "or", "not"]))
-    if kind == "null":
-        return both(draw(st.sampled_from(["({0} IS NULL)", "({0} IS NOT NULL)"])), "BOOLEAN", one)
-    if kind in ("and", "or"):
-        sides = draw(predicates(columns)), draw(predicates(columns))
-        return both("({0} " + kind.upper() + " {1})", "BOOLEAN", *sides)
-    if kind == "not":
-        return both("(NOT {0})", "BOOLEAN", draw(predicates(columns)))
-    if one.type == "STRING":
-        if kind == "in":
-            return both("({0} LIKE 'a%')", "BOOLEAN", one)
-        return compare(one, draw(COMPARISONS), text(draw(st.sampled_from(["a", "b", ""]))))
-    if kind == "in" and one.integral:
-        return both("({0} IN (0, 1, 7))", "BOOLEAN", one)
-    constant = number(draw(st.integers(-3, 9))) if one.integral else number(0.25)
-    return compare(one, draw(COMPARISONS), constant)
-
-
-@st.composite
-def joins(draw: st.DrawFn, left: list[Expr], right: list[Expr], theta: bool) -> Expr:
-    """A condition across two sources: equal keys, or a comparison."""
-    kinds = [(e, f) for e in left for f in right if (e.type == "STRING") == (f.type == "STRING")]
-    # Columns of one name meet often; the others test keys of different types.
-    alike = [(e, f) for e, f in kinds if e.cql.split(".")[1] == f.cql.split(".")[1]]
-    one, other = draw(st.sampled_from(alike * 4 + kinds))
-    if not theta:
-        return compare(one, "=", other)
-    return compare(one, draw(st.sampled_from(["<", ">=", "<>"])), other)
-
-
-@st.composite
-def aggregates(draw: st.DrawFn, columns: list[Expr]) -> Expr:
-    function = draw(
-        st.sampled_from(["COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT DISTINCT"])
-    )
-    if function == "COUNT(*)":
-        return COUNT_ALL
-    usable = [c for c in columns if c.type != "STRING"] if function in ("SUM", "AVG") else columns
-    return aggregate(function, draw(st.sampled_from(usable))) if usable else COUNT_ALL
-
-
-@st.composite
-def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 3) -> Select:
-    """A block over one to three sources: plain, DISTINCT, or aggregating."""
-    count = min(draw(st.sampled_from([1, 1, 1, 2, 2, 3])), most_sources)
-    chosen = [draw(st.sampled_from(names)) for _ in range(count)]
-    sources = tuple(
-        Source(named.name, alias, draw(windows(named)))
+def sources(draw: st.DrawFn, names: list[Named], most: int) -> tuple[list[Named], list[Source]]:
+    """One to four sources, or a stream in a time window and an NRR."""
+    relations = [n for n in names if not n.nrr]
+    nrrs = [n for n in names if n.nrr]
+    if nrrs and most > 1 and draw(st.integers(0, 7)) == 0:
+        stream = draw(st.sampled_from([n for n in relations if n.stream]))
+        window = draw(st.one_of(*PERIODS, *ENDLESS))
+        pair = [
+            (stream, Source(stream.name, "X", window)),
+            (nrrs[0], Source(nrrs[0].name, "Y", None, nrr=True)),
+        ]
+        if draw(st.booleans()):
+            pair.reverse()
+        return [n for n, _ in pair], [s for _, s in pair]
+    count = min(draw(st.sampled_from([1, 1, 1, 2, 2, 2, 3, 4])), most)
+    chosen = [draw(st.sampled_from(relations)) for _ in range(count)]
+    return chosen, [
+        Source(named.name, alias, draw(windows(named, count)))
         for named, alias in zip(chosen, ALIASES, strict=False)
-    )
-    scopes = [columns_of(n, alias) for n, alias in zip(chosen, ALIASES, strict=False)]
+    ]
+
+
+@st.composite
+def negations(draw: st.DrawFn, columns: list[Expr], names: list[Named]) -> Negation:
+    """NOT EXISTS or NOT IN a short window, on columns that meet now and then."""
+    named = draw(st.sampled_from([n for n in names if not n.nrr]))
+    window = draw(st.one_of(*PERIODS, SLIDING, *counted(named.columns))) if named.stream else None
+    inner = columns_of(named.columns, "N")
+    pairs = [(c, n) for c in columns for n in inner if c.family == n.family]
+    alike = [(c, n) for c, n in pairs if c.cql.split(".")[1] == n.cql.split(".")[1]]
+    kind = draw(st.sampled_from(["NOT EXISTS", "NOT EXISTS", "NOT IN"])) if pairs else "NOT EXISTS"
+    most = 0 if not pairs else 1 if kind == "NOT IN" else draw(st.sampled_from([0, 1, 1, 1, 2]))
+    chosen = tuple(draw(st.sampled_from(alike * 8 + pairs)) for _ in range(most))
+    where = draw(predicates(inner)) if draw(st.integers(0, 2)) == 0 else None
+    return Negation(kind, Source(named.name, "N", window), chosen, where)
+
+
+@st.composite
+def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Select:
+    """A block over one to four sources: plain, DISTINCT, the first few, or aggregating."""
+    chosen, froms = draw(sources(names, most_sources))
+    aliases = [source.alias for source in froms]
+    scopes = [columns_of(n.columns, alias) for n, alias in zip(chosen, aliases, strict=True)]
     columns = [c for scope in scopes for c in scope]
-    conditions = []
-    for place in range(1, count):
-        theta = count == 2 and draw(st.integers(0, 3)) == 0
-        conditions.append(
-            draw(joins(scopes[draw(st.integers(0, place - 1))], scopes[place], theta))
-        )
-    if draw(st.integers(0, 2)) == 2:
-        conditions.append(draw(predicates(columns)))
-    shape = draw(st.sampled_from(["plain", "plain", "distinct", "grouped", "grouped", "total"]))
-    block = Select((), sources, all_of(conditions))
-    if shape in ("plain", "distinct"):
+    block = Select((), tuple(froms), all_of(draw(connections(scopes))))
+    bounded = all(s.nrr or (s.window is not None and s.window.cql) for s in froms)
+    if bounded and draw(st.integers(0, 7)) == 0:
+        block = replace(block, internal=True)
+    elif not any(s.nrr for s in froms) and draw(st.integers(0, 4)) == 0:
+        block = replace(block, negations=(draw(negations(columns, names)),))
+    shape = draw(
+        st.sampled_from(["plain", "plain", "distinct", "top", "grouped", "grouped", "total"])
+    )
+    if shape == "distinct" and block.internal:
+        shape = "plain"  # the language refuses the other
+    if shape in ("plain", "distinct", "top"):
         exprs = draw(st.lists(scalars(columns), min_size=1, max_size=3))
-        return replace(block, items=items(exprs), distinct=shape == "distinct")
+        block = replace(block, items=items(exprs), distinct=shape == "distinct")
+        return draw(topped(block)) if shape == "top" and not block.internal else block
     keys: list[Expr] = []
     if shape == "grouped":
         keys = draw(st.lists(scalars(columns), min_size=1, max_size=2, unique=True))
-    values = draw(st.lists(aggregates(columns), min_size=1, max_size=3))
-    having = None
+    values = draw(st.lists(aggregates(columns, exact=block.internal), min_size=1, max_size=3))
+    block = replace(block, items=items([*keys, *values]), grouped=True, keys=tuple(keys))
+    if block.internal:
+        return block
     if draw(st.integers(0, 3)) == 0:
-        having = compare(COUNT_ALL, draw(COMPARISONS), number(draw(st.integers(1, 3))))
-    return replace(
-        block, items=items([*keys, *values]), grouped=True, keys=tuple(keys), having=having
-    )
+        operator = draw(st.sampled_from(["<>", "<", ">=", ">", "<="]))
+        having = compare(COUNT_ALL, operator, number(draw(st.integers(1, 3))))
+        block = replace(block, having=having)
+    return draw(topped(block)) if draw(st.integers(0, 4)) == 0 else block
+
+
+@st.composite
+def connections(draw: st.DrawFn, scopes: list[list[Expr]]) -> list[Expr]:
+    """Conditions that join the sources: all on one column, or in a chain; and perhaps a filter."""
+    conditions = []
+    common = [c for c in scopes[0] if all(named_alike(c, scope) for scope in scopes[1:])]
+    if len(scopes) > 2 and common and draw(st.booleans()):
+        key = draw(st.sampled_from(common))
+        alike = [named_alike(key, scope)[0] for scope in scopes]
+        conditions += [compare(one, "=", other) for one, other in pairwise(alike)]
+    else:
+        for place in range(1, len(scopes)):
+            theta = len(scopes) == 2 and draw(st.integers(0, 3)) == 0
+            other = scopes[draw(st.integers(0, place - 1))]
+            conditions.append(draw(joins(other, scopes[place], theta)))
+    if draw(st.integers(0, 3)) == 0:
+        conditions.append(draw(predicates([c for scope in scopes for c in scope])))
+    return conditions
+
+
+def named_alike(one: Expr, scope: list[Expr]) -> list[Expr]:
+    """The column of another source that has the name and family of ``one``, if there is one."""
+    name = one.cql.split(".")[1]
+    return [c for c in scope if c.cql.split(".")[1] == name and c.family == one.family]
+
+
+@st.composite
+def topped(draw: st.DrawFn, block: Select) -> Select:
+    """The first few by some of its columns."""
+    names = [name for name, _ in block.columns]
+    by = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
+    order = tuple((name, draw(st.booleans())) for name in by)
+    return replace(block, top=Top(draw(st.integers(1, 4)), order))
 
 
 def items(exprs: list[Expr]) -> tuple[Item, ...]:
@@ -174,19 +183,17 @@ def items(exprs: list[Expr]) -> tuple[Item, ...]:
 
 @st.composite
 def bodies(draw: st.DrawFn, names: list[Named]) -> Body:
-    """A block, or the union of two plain blocks over streams."""
-    streams = [n for n in names if n.stream and dict(n.columns).get("k") == "INT"]
-    if not streams or draw(st.integers(0, 4)):
+    """A block, or the union or difference of two plain blocks."""
+    keyed = [n for n in names if not n.nrr and dict(n.columns).get("k") == "INT"]
+    if not keyed or draw(st.integers(0, 3)):
         return draw(selects(names))
     branches = []
     for _ in range(2):
-        named = draw(st.sampled_from(streams))
-        columns = columns_of(named, "X")
-        key = column("k", "INT", "X")
-        where = draw(st.none() | predicates(columns))
+        named = draw(st.sampled_from(keyed))
+        where = draw(st.none() | predicates(columns_of(named.columns, "X")))
         source = Source(named.name, "X", draw(windows(named)))
-        branches.append(Select(items([key]), (source,), where))
-    return Union(tuple(branches))
+        branches.append(Select(items([column("k", "INT", "X")]), (source,), where))
+    return Combined(draw(st.sampled_from(["UNION ALL", "EXCEPT"])), tuple(branches))
 
 
 @st.composite
@@ -194,33 +201,54 @@ def stream_views(draw: st.DrawFn, name: str, names: list[Named]) -> View:
     """A view that takes a window: a filter over a stream, or the ISTREAM of a relation."""
     if draw(st.booleans()):
         base = draw(st.sampled_from([n for n in names if n.stream]))
-        columns = columns_of(base, "X")
+        columns = columns_of(base.columns, "X")
         kept = tuple(Item(c, column(c, t, "X")) for c, t in base.columns)
         where = draw(st.none() | predicates(columns))
         return View(name, Select(kept, (Source(base.name, "X"),), where), stream=True)
     block = draw(selects(names, 2))
-    output = draw(st.sampled_from([Output.ISTREAM, Output.ISTREAM, Output.DSTREAM]))
+    if block.internal:
+        return View(name, block, stream=True)
+    output = draw(st.sampled_from([Output.ISTREAM, Output.ISTREAM, Output.DSTREAM, Output.RSTREAM]))
     return View(name, block, stream=True, output=speaking(output, block, names))
 
 
-def named(view: View, names: list[Named]) -> Named:
-    ordered = view.output is Output.CHANGES and view.body.in_arrival_order
-    return Named(
-        view.name,
-        view.body.columns,
-        view.stream,
-        ordered,
-        monotonic=view.stream or never_withdraws(view.body, names),
+@st.composite
+def relation_views(draw: st.DrawFn, name: str, names: list[Named]) -> View:
+    """A view that is read without a window, whether or not it would take one."""
+    block = draw(selects(names, 2))
+    lasting = draw(lastings(block)) if productive(block) and draw(st.integers(0, 3)) == 0 else None
+    return View(name, block, stream=False, lasting=lasting)
+
+
+def lastings(body: Body) -> st.SearchStrategy[Window]:
+    """Windows of WSTREAM."""
+    return st.one_of(*PERIODS, SLIDING, *counted(body.columns))
+
+
+def productive(body: Body) -> bool:
+    """Whether it is known how often each result is produced: it is made of tuples of streams."""
+    if isinstance(body, Combined):
+        return body.operator != "EXCEPT" and all(productive(branch) for branch in body.branches)
+    return not (body.distinct or body.negations or body.top or body.internal) and all(
+        source.nrr or source.window is not None for source in body.sources
     )
+
+
+def named(view: View, names: list[Named]) -> Named:
+    monotonic = view.stream or (view.lasting is None and never_withdraws(view.body, names))
+    return Named(view.name, view.body.columns, view.stream, monotonic)
 
 
 def never_withdraws(body: Body, names: list[Named]) -> bool:
     """Whether all that the body reads is unbounded and nothing in it is recomputed."""
-    if isinstance(body, Union):
-        return all(never_withdraws(branch, names) for branch in body.branches)
+    if isinstance(body, Combined):
+        stays = all(never_withdraws(branch, names) for branch in body.branches)
+        return stays and body.operator != "EXCEPT"
+    if body.internal:
+        return True
     monotonic = {n.name: n.monotonic for n in names}
-    return not body.grouped and all(
-        monotonic[source.name] and isinstance(source.window, Unbounded | None)
+    return not (body.grouped or body.negations or body.top) and all(
+        source.nrr or (monotonic[source.name] and isinstance(source.window, Unbounded | None))
         for source in body.sources
     )
 
@@ -231,26 +259,56 @@ def speaking(output: Output, body: Body, names: list[Named]) -> Output:
     return Output.ISTREAM if silent else output
 
 
-@st.composite
-def relation_views(draw: st.DrawFn, name: str, names: list[Named]) -> View:
-    """A view that is read without a window, whether or not it would take one."""
-    return View(name, draw(selects(names, 2)), stream=False)
+ANY_OUTPUT = (*[Output.CHANGES] * 4, *Output)
 
 
 @st.composite
-def programs(draw: st.DrawFn, outputs: tuple[Output, ...] = tuple(Output)) -> Program:
-    """A whole program: three streams, up to two views, one query in any form of output."""
-    streams = tuple(draw(data.streams(name)) for name in ("S1", "S2", "S3"))
-    names = [Named(s.name, s.columns, True, ordered=True, monotonic=True) for s in streams]
+def programs(draw: st.DrawFn, outputs: tuple[Output, ...] = ANY_OUTPUT) -> Program:
+    """A whole program: streams, relations, up to three views, one query in any form of output."""
+    streams = tuple(draw(data.streams(name)) for name in ("S1", "S2"))
+    relations = (draw(data.relations("R")), draw(data.nrrs("N")))
+    names = [Named(s.name, s.columns, stream=True, monotonic=True) for s in streams] * 2
+    names += [Named(r.name, r.columns, stream=False, monotonic=False, nrr=r.nrr) for r in relations]
     views: list[View] = []
-    for name in ("V1", "V2")[: draw(st.sampled_from([0, 0, 1, 2]))]:
+    for name in ("V1", "V2", "V3")[: draw(st.sampled_from([0, 0, 1, 2, 3]))]:
         kind = stream_views if draw(st.booleans()) else relation_views
         view = draw(kind(name, names))
         views.append(view)
         # Repeated, so that the query is more likely to read the views than to pass them by.
-        names += [named(view, names)] * 3
+        names += [named(view, names)] * 4
     body = draw(bodies(names))
+    program = Program(streams, body, tuple(views), relations=relations)
     output = speaking(draw(st.sampled_from(outputs)), body, names)
-    rhythmic = output in (Output.CHANGES, Output.RSTREAM)
-    every = draw(st.sampled_from([None, None, 2, 5])) if rhythmic else None
-    return Program(streams, body, tuple(views), output, every)
+    if output is Output.RSTREAM_RESTORE and not (recomputed(body) or productive(body)):
+        output = Output.ISTREAM_RESTORE
+    if output in RESTORING:
+        return draw(restoring(replace(program, output=output)))
+    lasting = output is Output.CHANGES and productive(body) and draw(st.integers(0, 4)) == 0
+    return replace(
+        program,
+        output=output,
+        every=draw(st.sampled_from([None, None, None, 2, 5])),
+        lasting=draw(lastings(body)) if lasting else None,
+    )
+
+
+@st.composite
+def restoring(draw: st.DrawFn, program: Program) -> Program:
+    """With a rhythm of EVERY or of the query's own windows; no other window has one."""
+    views = tuple(replace(v, body=continual(v.body)) for v in program.views)
+    body = continual(program.body)
+    sliding = isinstance(body, Select) and any(isinstance(s.window, Range) for s in body.sources)
+    return replace(
+        program,
+        views=views,
+        body=body,
+        every=draw(st.integers(2, 6)),
+        sliding=sliding and draw(st.booleans()),
+    )
+
+
+def continual(body: Body) -> Body:
+    """The body with windows that move continually."""
+    if isinstance(body, Combined):
+        return replace(body, branches=tuple(slid(branch, None) for branch in body.branches))
+    return slid(body, None)

@@ -1,25 +1,16 @@
-"""What a test asks: streams, views over them, and a query, as frozen values with a CQL text."""
+"""What a test asks: streams, relations, views over them, and a query, with their CQL text."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tests.oracle.expressions import Expr
-from tests.oracle.windows import NO_WINDOW, Row, Window
+from tests.oracle.blocks import Body, Columns, Output, Select
+from tests.oracle.windows import Range, Row, Window
 
 TIME = "at_"
-
-
-class Output(Enum):
-    """In which form a query gives its answer."""
-
-    CHANGES = "changes"
-    ISTREAM = "ISTREAM"
-    DSTREAM = "DSTREAM"
-    RSTREAM = "RSTREAM"
 
 
 @dataclass(frozen=True)
@@ -27,113 +18,76 @@ class Stream:
     """A base stream: its columns without the timestamp, and ``(ts, row)`` as they arrive."""
 
     name: str
-    columns: tuple[tuple[str, str], ...]
+    columns: Columns
     arrivals: tuple[tuple[int, Row], ...]
     slack: int = 0
 
+    @property
+    def stamps(self) -> list[int]:
+        return [ts for ts, _ in self.arrivals]
+
+    def cql(self, time_type: str) -> str:
+        slack = f" SLACK {self.slack} SECONDS" if self.slack else ""
+        columns = listed(((TIME, time_type), *self.columns))
+        return f"CREATE STREAM {self.name} ({columns}) TIMESTAMP BY {TIME}{slack};"
+
 
 @dataclass(frozen=True)
-class Source:
-    """A stream or view in FROM; ``window`` is None for a view that is a relation."""
+class Relation:
+    """A relation or NRR and its updates ``(instant, sign, row)`` in order of time."""
 
     name: str
-    alias: str
-    window: Window | None = NO_WINDOW
+    columns: Columns
+    updates: tuple[tuple[int, int, Row], ...]
+    nrr: bool = False
+    key: tuple[str, ...] = ()
 
     @property
-    def cql(self) -> str:
-        window = f" {self.window.cql}" if self.window is not None and self.window.cql else ""
-        return f"{self.name}{window} AS {self.alias}"
+    def stamps(self) -> list[int]:
+        return [at for at, _, _ in self.updates]
+
+    def cql(self, _time_type: str) -> str:
+        key = f", PRIMARY KEY ({', '.join(self.key)})" if self.key else ""
+        kind = "NRR" if self.nrr else "RELATION"
+        return f"CREATE {kind} {self.name} ({listed(self.columns)}{key});"
+
+    def at(self, t: int) -> list[Row]:
+        """The contents at an instant, its own updates included."""
+        held: list[Row] = []
+        for at, sign, values in self.updates:
+            if at <= t:
+                held.append(values) if sign > 0 else held.remove(values)
+        return held
 
 
-@dataclass(frozen=True)
-class Item:
-    """One column of a result."""
-
-    name: str
-    expr: Expr
-
-
-@dataclass(frozen=True)
-class Select:
-    """A block; it aggregates if ``grouped``, with or without keys."""
-
-    items: tuple[Item, ...]
-    sources: tuple[Source, ...]
-    where: Expr | None = None
-    grouped: bool = False
-    keys: tuple[Expr, ...] = ()
-    having: Expr | None = None
-    distinct: bool = False
-
-    @property
-    def columns(self) -> tuple[tuple[str, str], ...]:
-        return tuple((item.name, item.expr.type) for item in self.items)
-
-    @property
-    def in_arrival_order(self) -> bool:
-        """Whether it only filters and maps one stream, so that its results keep their order."""
-        return (
-            len(self.sources) == 1
-            and self.sources[0].window is NO_WINDOW
-            and not (self.grouped or self.distinct)
-        )
-
-    @property
-    def cql(self) -> str:
-        parts = [
-            "SELECT DISTINCT" if self.distinct else "SELECT",
-            ", ".join(f"{item.expr.cql} AS {item.name}" for item in self.items),
-            "FROM " + ", ".join(source.cql for source in self.sources),
-        ]
-        if self.where is not None:
-            parts.append(f"WHERE {self.where.cql}")
-        if self.keys:
-            parts.append("GROUP BY " + ", ".join(key.cql for key in self.keys))
-        if self.having is not None:
-            parts.append(f"HAVING {self.having.cql}")
-        return " ".join(parts)
-
-
-@dataclass(frozen=True)
-class Union:
-    """Bag union of blocks with the same types."""
-
-    branches: tuple[Select, ...]
-
-    @property
-    def columns(self) -> tuple[tuple[str, str], ...]:
-        return self.branches[0].columns
-
-    @property
-    def in_arrival_order(self) -> bool:
-        return False
-
-    @property
-    def cql(self) -> str:
-        return " UNION ALL ".join(branch.cql for branch in self.branches)
-
-
-Body = Select | Union
+Feed = Stream | Relation
 
 
 @dataclass(frozen=True)
 class View:
-    """A view; ``stream`` says that it never withdraws, by the word of the test, not the planner."""
+    """A view; ``stream`` says that it never withdraws, by the word of the test, not the planner.
+
+    With ``lasting`` it is WSTREAM: a window over what came into the body.
+    """
 
     name: str
     body: Body
     stream: bool
     output: Output = Output.CHANGES
+    lasting: Window | None = None
 
     @property
     def cql(self) -> str:
-        return f"CREATE VIEW {self.name} AS {wrapped(self.body.cql, self.output)};"
+        return f"CREATE VIEW {self.name} AS {wrapped(self.body.cql, self.output, self.lasting)};"
 
 
 @dataclass(frozen=True)
 class Program:
-    """A whole test: data, views in order, and the query."""
+    """A whole test: data, views in order, and the query.
+
+    ``sliding`` writes ``every`` as the SLIDE of the query's own windows, which restore semantics
+    takes for the same thing.
+    """
 
     streams: tuple[Stream, ...]
     body: Body
@@ -141,40 +95,48 @@ class Program:
     output: Output = Output.CHANGES
     every: int | None = None
     beyond: int = 15
+    relations: tuple[Relation, ...] = ()
+    lasting: Window | None = None
+    sliding: bool = False
+
+    @property
+    def feeds(self) -> tuple[Feed, ...]:
+        """Everything that rows are pushed to."""
+        return (*self.streams, *self.relations)
 
     @cached_property
     def first(self) -> int:
         """An instant before anything happened, and before the rhythm of EVERY before that."""
-        stamps = [ts for stream in self.streams for ts, _ in stream.arrivals]
-        return min(stamps, default=0) - 1 - (self.every or 0)
+        return min(self._stamps, default=0) - 1 - (self.every or 0)
 
     @cached_property
     def horizon(self) -> int:
         """The last instant asked about: ``beyond`` ticks after the last arrival."""
-        stamps = [ts for stream in self.streams for ts, _ in stream.arrivals]
-        return max(stamps, default=0) + self.beyond
+        return max(self._stamps, default=0) + self.beyond
+
+    @property
+    def _stamps(self) -> list[int]:
+        return [ts for feed in self.feeds for ts in feed.stamps]
 
     def declarations(self, time_type: str = "BIGINT") -> str:
-        """CREATE STREAM for each stream."""
-        return "\n".join(
-            f"CREATE STREAM {s.name} ({TIME} {time_type}, "
-            + ", ".join(f"{name} {type_}" for name, type_ in s.columns)
-            + f") TIMESTAMP BY {TIME}"
-            + (f" SLACK {s.slack} SECONDS" if s.slack else "")
-            + ";"
-            for s in self.streams
-        )
+        """CREATE STREAM, CREATE RELATION or CREATE NRR for each feed."""
+        return "\n".join(feed.cql(time_type) for feed in self.feeds)
 
     @property
     def question(self) -> str:
         """The views and the query."""
-        every = f" EVERY {self.every} SECONDS" if self.every else ""
-        query = f"CREATE QUERY q AS {wrapped(self.body.cql, self.output)}{every};"
-        return "\n".join([*(view.cql for view in self.views), query])
+        every = f" EVERY {self.every} SECONDS" if self.every and not self.sliding else ""
+        body = self.body
+        if self.sliding:
+            assert isinstance(body, Select)
+            body = slid(body, self.every)
+        text = wrapped(body.cql, self.output, self.lasting)
+        return "\n".join([*(view.cql for view in self.views), f"CREATE QUERY q AS {text}{every};"])
 
     def __str__(self) -> str:
-        data = "\n".join(f"-- {s.name}: {list(s.arrivals)}" for s in self.streams)
-        return f"\n{self.declarations()}\n{self.question}\n{data}\n"
+        data = [f"-- {s.name}: {list(s.arrivals)}" for s in self.streams]
+        data += [f"-- {r.name}: {list(r.updates)}" for r in self.relations]
+        return "\n".join(["", self.declarations(), self.question, *data, ""])
 
     __repr__ = __str__
 
@@ -183,6 +145,21 @@ class Program:
         printer.text(str(self))
 
 
-def wrapped(cql: str, output: Output) -> str:
+def listed(columns: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} {type_}" for name, type_ in columns)
+
+
+def slid(select: Select, slide: int | None) -> Select:
+    """The block with its time windows moving by ``slide``, or continually."""
+    sources = tuple(
+        replace(s, window=Range(s.window.length, slide)) if isinstance(s.window, Range) else s
+        for s in select.sources
+    )
+    return replace(select, sources=sources)
+
+
+def wrapped(cql: str, output: Output, lasting: Window | None = None) -> str:
     """The text as ISTREAM (...) and its like, if it is asked for."""
+    if lasting is not None:
+        return f"WSTREAM({cql}){lasting.cql}"
     return cql if output is Output.CHANGES else f"{output.value}({cql})"

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 import windrow
 from tests.oracle.bags import Bag, History, row
-from tests.oracle.queries import TIME, Output, Program, Stream
+from tests.oracle.blocks import Output
+from tests.oracle.queries import TIME, Feed, Program, Relation
 
 SENT = {
     "INT": pa.int32(),
@@ -20,6 +21,7 @@ SENT = {
     "FLOAT": pa.float32(),
     "DOUBLE": pa.float64(),
     "STRING": pa.string(),
+    "BOOLEAN": pa.bool_(),
     "TIMESTAMP": pa.timestamp("us"),
 }
 EPOCH = datetime.datetime(2026, 3, 1)  # TIMESTAMP columns have no time zone
@@ -27,7 +29,7 @@ EPOCH = datetime.datetime(2026, 3, 1)  # TIMESTAMP columns have no time zone
 
 @dataclass(frozen=True)
 class Push:
-    """Some rows of a stream, by position."""
+    """Some rows of a stream or updates of a relation, by position."""
 
     stream: str
     start: int
@@ -63,20 +65,20 @@ class Found:
 
 
 def whole(program: Program) -> list[Step]:
-    """Each stream in one push."""
-    return [Push(s.name, 0, len(s.arrivals)) for s in program.streams]
+    """Each stream and relation in one push."""
+    return [Push(feed.name, 0, len(feed.stamps)) for feed in program.feeds]
 
 
 def run(program: Program, steps: Sequence[Step] | None = None, clock: str = "integer") -> Found:
     """Push by ``steps``, let time run on to the horizon, and collect what was said."""
-    streams = {stream.name: stream for stream in program.streams}
+    feeds = {feed.name: feed for feed in program.feeds}
     with windrow.connect() as connection:
         connection.execute(program.declarations("BIGINT" if clock == "integer" else "TIMESTAMP"))
         (query,) = connection.execute(program.question)
         for step in whole(program) if steps is None else steps:
             if isinstance(step, Push):
-                stream = streams[step.stream]
-                connection.push(step.stream, table(stream, step.start, step.stop, clock))
+                feed = feeds[step.stream]
+                connection.push(step.stream, table(feed, step.start, step.stop, clock))
             else:
                 connection.advance(to=instant(step.to, clock))
         connection.advance(to=instant(program.horizon, clock))
@@ -89,14 +91,24 @@ def instant(t: int, clock: str) -> Any:
     return t if clock == "integer" else EPOCH + datetime.timedelta(seconds=t)
 
 
-def table(stream: Stream, start: int, stop: int, clock: str = "integer") -> pa.Table:
-    """Rows of a stream as they are pushed."""
-    part = stream.arrivals[start:stop]
+def table(feed: Feed, start: int, stop: int, clock: str = "integer") -> pa.Table:
+    """Rows of a stream, or updates of a relation, as they are pushed."""
     time_type = pa.int64() if clock == "integer" else SENT["TIMESTAMP"]
-    arrays = [pa.array([instant(ts, clock) for ts, _ in part], time_type)]
-    for place, (_, type_) in enumerate(stream.columns):
-        arrays.append(pa.array([values[place] for _, values in part], SENT[type_]))
-    return pa.Table.from_arrays(arrays, [TIME, *(name for name, _ in stream.columns)])
+    arrays = [pa.array([instant(ts, clock) for ts in feed.stamps[start:stop]], time_type)]
+    names = [TIME]
+    if isinstance(feed, Relation):
+        part = [values for _, _, values in feed.updates[start:stop]]
+        arrays.append(
+            pa.array(
+                ["+" if sign > 0 else "-" for _, sign, _ in feed.updates[start:stop]], pa.string()
+            )
+        )
+        names = ["instant", "change"]
+    else:
+        part = [values for _, values in feed.arrivals[start:stop]]
+    for place, (_, type_) in enumerate(feed.columns):
+        arrays.append(pa.array([values[place] for values in part], SENT[type_]))
+    return pa.Table.from_arrays(arrays, [*names, *(name for name, _ in feed.columns)])
 
 
 def rows_of(table: pa.Table) -> Iterable[tuple[Any, ...]]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 
+from tests.oracle.blocks import Body, Item, Output, Select, Source, union
 from tests.oracle.data import COLUMNS
 from tests.oracle.expressions import COUNT_ALL, Expr, aggregate, arithmetic, column, number
-from tests.oracle.queries import Item, Output, Program, Select, Source, Stream, Union, View
+from tests.oracle.queries import Program, Stream, View
 from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Unbounded, Window
 
 TYPES = dict(COLUMNS)
@@ -72,9 +73,7 @@ def distinct(window: Window, *exprs: Expr) -> Select:
     return Select(items(*exprs), (source("X", window),), distinct=True)
 
 
-def ask(
-    body: Select | Union, *views: View, output: Output = Output.CHANGES, every: int = 0
-) -> Program:
+def ask(body: Body, *views: View, output: Output = Output.CHANGES, every: int = 0) -> Program:
     return Program(STREAMS, body, views, output, every or None)
 
 
@@ -101,7 +100,7 @@ fresh = View("Fresh", FRESH, stream=True, output=Output.ISTREAM)
 gone = View("Gone", FRESH, stream=True, output=Output.DSTREAM)
 both_streams = View(
     "BothStreams",
-    Union((plain(NO_WINDOW, X["k"]), Select(items(Y["k"]), (source("Y"),)))),
+    union(plain(NO_WINDOW, X["k"]), Select(items(Y["k"]), (source("Y"),))),
     stream=True,
 )
 
@@ -151,9 +150,9 @@ SAMPLES: dict[str, Program] = {
     "rows by two keys": ask(plain(Rows(2, ("s", "k")))),
     "selection above rows by key": ask(plain(Rows(2, ("k",)), where="X.a > 3")),
     "selection on the key above rows by key": ask(plain(Rows(2, ("k",)), where="X.k = 2")),
-    "union": ask(Union((plain(Range(4), X["k"]), Select(items(Y["k"]), (source("Y", Range(9)),))))),
+    "union": ask(union(plain(Range(4), X["k"]), Select(items(Y["k"]), (source("Y", Range(9)),)))),
     "union of unequal windows": ask(
-        Union((plain(Rows(3), X["k"]), Select(items(Y["k"]), (source("Y", Now()),))))
+        union(plain(Rows(3), X["k"]), Select(items(Y["k"]), (source("Y", Now()),)))
     ),
     "join": ask(joined(EQUAL, Range(5), Range(8))),
     "join of a stream with itself": ask(

@@ -7,16 +7,19 @@ block is plain SQL without a notion of time. It is there to check the other.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
 
 from tests.oracle.bags import Bag, History, row
-from tests.oracle.definition import ARROW
-from tests.oracle.queries import Body, Output, Program, Select, View
+from tests.oracle.blocks import Body, Columns, Negation, Output, Select, Source
+from tests.oracle.definition import ARROW, branches_of
+from tests.oracle.queries import Program, View
 from tests.oracle.windows import Arrival, Row
 
-Columns = tuple[tuple[str, str], ...]
+IDENTITY: Columns = (("ts", "BIGINT"), ("seq", "BIGINT"))
+"""What each tuple of a stream carries behind its own columns."""
 
 
 class Stepwise:
@@ -26,23 +29,32 @@ class Stepwise:
         self.program = program
         self.db = duckdb.connect()
         self.db.execute("SET error_on_division_by_zero = false; SET threads = 1")
-        self.columns: dict[str, Columns] = {s.name: s.columns for s in program.streams}
+        self.columns: dict[str, Columns] = {f.name: f.columns for f in program.feeds}
         self.columns |= {v.name: v.body.columns for v in program.views}
-        # A stable sort by time keeps the order of arrival among tuples of one instant.
-        self.streams: dict[str, list[Arrival]] = {
-            s.name: sorted(s.arrivals, key=lambda arrival: arrival[0]) for s in program.streams
-        }
-        self.streams |= {v.name: [] for v in program.views if v.stream}
+        self.streams: dict[str, list[Arrival]] = {v.name: [] for v in program.views if v.stream}
+        for stream in program.streams:
+            # A stable sort by time keeps the order of arrival among tuples of one instant.
+            in_order = sorted(stream.arrivals, key=lambda arrival: arrival[0])
+            self.streams[stream.name] = [
+                (ts, (*values, ts, seq)) for seq, (ts, values) in enumerate(in_order)
+            ]
         self.relations: dict[str, list[Row]] = {}
-        self.before: dict[str, list[Row]] = {}
+        self.before: dict[object, list[Row]] = {}
+        self.made: dict[Select, dict[int, list[Row]]] = {}
+        self.fresh: dict[Select, tuple[int, list[Row]]] = {}
+        self.came: dict[View | Program, list[Arrival]] = {}
 
     def bags(self) -> History:
         """The relation that the query's body is, at each instant."""
         history: History = {}
         for t in range(self.program.first, self.program.horizon + 1):
+            for relation in self.program.relations:
+                self.relations[relation.name] = relation.at(t)
             for view in self.program.views:
                 self.step(view, t)
-            history[t] = Counter(row(values) for values in self.rows(self.program.body, t))
+            lasting = self.program.lasting is not None
+            now = self.lasting(self.program, t) if lasting else self.rows(self.program.body, t)
+            history[t] = Counter(row(values) for values in now)
         self.db.close()
         if self.program.every is None:
             return {t: bag for t, bag in history.items() if bag}
@@ -53,60 +65,153 @@ class Stepwise:
 
     def step(self, view: View, t: int) -> None:
         """Bring a view up to ``t``."""
-        now = self.rows(view.body, t)
+        now = self.lasting(view, t) if view.lasting is not None else self.rows(view.body, t)
         if not view.stream:
             self.relations[view.name] = now
             return
-        before = self.before.get(view.name, [])
-        self.before[view.name] = now
+        before = self.before.get(view, [])
+        self.before[view] = now
         match view.output:
-            case Output.CHANGES | Output.ISTREAM:
-                said = subtracted(now, before)
             case Output.DSTREAM:
                 said = subtracted(before, now)
             case Output.RSTREAM:
                 said = now
-        self.streams[view.name] += [(t, values) for values in said]
+            case _:
+                said = subtracted(now, before)
+        if not view.body.in_arrival_order or view.output is not Output.CHANGES:
+            said = sorted(said, key=by_value)
+        stream = self.streams[view.name]
+        stream += [(t, (*values, t, len(stream) + n)) for n, values in enumerate(said)]
+
+    def lasting(self, owner: View | Program, t: int) -> list[Row]:
+        """The window of WSTREAM over what the body produces."""
+        assert owner.lasting is not None
+        branches = branches_of(owner.body)
+        made = [values for branch in branches for values in self.produced(branch, t)]
+        came = self.came.setdefault(owner, [])
+        came += [(t, values) for values in sorted(made, key=by_value)]
+        return owner.lasting.held(came, [name for name, _ in owner.body.columns], t)
+
+    def produced(self, select: Select, t: int) -> list[Row]:
+        """What the block produces at ``t``: new combinations of tuples, groups that changed."""
+        at, fresh = self.fresh.get(select, (t - 1, []))
+        if at == t:  # the same block stands in two places
+            return fresh
+        width = len(select.sources) if not select.grouped else 2
+        before = self.before.get(select, [])
+        now = self.answer(select, t, produced_sql(select))
+        if select.grouped:
+            count = width + len(select.keys)
+            known = {row(values[width:count]): values[0] for values in before}
+            same = [known.get(row(values[width:count])) == values[0] for values in now]
+            changed = [values for values, unchanged in zip(now, same, strict=True) if not unchanged]
+            fresh = [values[width:] for values in changed if values[1]]
+        else:
+            known_tuples = {values[:width] for values in before}
+            fresh = [values[width:] for values in now if values[:width] not in known_tuples]
+            now = [*before, *now]
+        self.before[select] = now
+        self.fresh[select] = (t, fresh)
+        return fresh
 
     def rows(self, body: Body, t: int) -> list[Row]:
         """The body over the contents of its windows at ``t``."""
         if isinstance(body, Select):
-            return self.block(body, t)
-        return [values for branch in body.branches for values in self.block(branch, t)]
+            return self.select(body, t)
+        first, *others = (self.select(branch, t) for branch in body.branches)
+        for other in others:
+            first = subtracted(first, other) if body.operator == "EXCEPT" else [*first, *other]
+        return first
 
-    def block(self, select: Select, t: int) -> list[Row]:
-        for source in select.sources:
-            columns = self.columns[source.name]
+    def select(self, select: Select, t: int) -> list[Row]:
+        """A block; of an internal one, all that was ever produced."""
+        if not select.internal:
+            return self.answer(select, t, plain_sql(select))
+        made = self.made.setdefault(select, {})
+        made[t] = self.produced(select, t)
+        return [values for fresh in made.values() for values in fresh]
+
+    def answer(self, select: Select, t: int, sql: str) -> list[Row]:
+        for source in (*select.sources, *(negation.source for negation in select.negations)):
+            self.hold(source, t)
+        return self.db.execute(sql).fetchall()
+
+    def hold(self, source: Source, t: int) -> None:
+        """Make the table ``held_<alias>``."""
+        columns = self.columns[source.name]
+        if source.nrr:
+            (nrr,) = (r for r in self.program.relations if r.name == source.name)
+            columns = (*columns, *IDENTITY)
+            instants = range(self.program.first, t + 1)
+            held = [(*values, at, seq) for at in instants for seq, values in enumerate(nrr.at(at))]
+        elif source.window is None:
+            held = self.relations[source.name]
+        else:
             names = [name for name, _ in columns]
-            if source.window is None:
-                held = self.relations[source.name]
-            else:
-                held = source.window.held(self.streams[source.name], names, t)
-            arrays = [
-                pa.array([values[place] for values in held], ARROW[type_])
-                for place, (_, type_) in enumerate(columns)
-            ]
-            self.db.register(f"held_{source.alias}", pa.Table.from_arrays(arrays, names))
-        return self.db.execute(plain_sql(select)).fetchall()
+            columns = (*columns, *IDENTITY)
+            held = source.window.held(self.streams[source.name], names, t)
+        arrays = [
+            pa.array([values[place] for values in held], ARROW[type_])
+            for place, (_, type_) in enumerate(columns)
+        ]
+        table = pa.Table.from_arrays(arrays, [name for name, _ in columns])
+        self.db.register(f"held_{source.alias}", table)
 
 
-def plain_sql(select: Select) -> str:
-    """The block as SQL over the tables ``held_<alias>``."""
+def produced_sql(select: Select) -> str:
+    """The block behind the tuples that each result is made of, and of a group whether it shows."""
+    tuples = [f"{source.alias}.seq" for source in select.sources]
+    if not select.grouped:
+        return plain_sql(select, *tuples)
+    members = f"list(({', '.join(tuples)}) ORDER BY {', '.join(tuples)})"
+    shown = select.having.sql if select.having is not None else "TRUE"
+    return plain_sql(replace(select, having=None), members, shown)
+
+
+def plain_sql(select: Select, *before: str) -> str:
+    """The block as SQL over the tables ``held_<alias>``, some columns put before its own."""
     parts = [
         "SELECT DISTINCT" if select.distinct else "SELECT",
-        ", ".join(f"{item.expr.sql} AS {item.name}" for item in select.items),
+        ", ".join([*before, *(f"{item.expr.sql} AS {item.name}" for item in select.items)]),
         "FROM " + ", ".join(f"held_{s.alias} AS {s.alias}" for s in select.sources),
     ]
-    if select.where is not None:
-        parts.append(f"WHERE {select.where.sql}")
+    conditions = [select.where.sql] if select.where is not None else []
+    conditions += [negated_sql(negation) for negation in select.negations]
+    streams = [s.alias for s in select.sources if not s.nrr]
+    conditions += [f"{s.alias}.ts = {streams[0]}.ts" for s in select.sources if s.nrr]
+    if conditions:
+        parts.append("WHERE " + " AND ".join(conditions))
     if select.keys:
         parts.append("GROUP BY " + ", ".join(key.sql for key in select.keys))
-    conditions = [select.having.sql] if select.having is not None else []
+    having = [select.having.sql] if select.having is not None else []
     if select.grouped and not select.keys:
-        conditions.append("COUNT(*) > 0")  # SQL has a row for an empty input, CQL has none
-    if conditions:
-        parts.append("HAVING " + " AND ".join(conditions))
-    return " ".join(parts)
+        having.append("COUNT(*) > 0")  # SQL has a row for an empty input, CQL has none
+    if having:
+        parts.append("HAVING " + " AND ".join(having))
+    block = " ".join(parts)
+    if select.top is None:
+        return block
+    order = select.top.sql(select.columns)
+    return f"SELECT * FROM ({block}) ORDER BY {order} LIMIT {select.top.count}"
+
+
+def negated_sql(negation: Negation) -> str:
+    """The negation in SQL's own words."""
+    alias = negation.source.alias
+    conditions = [negation.where.sql] if negation.where is not None else []
+    if negation.kind == "NOT IN":
+        ((outer, inner),) = negation.pairs
+        head = f"{outer.sql} NOT IN (SELECT {inner.sql}"
+    else:
+        head = "NOT EXISTS (SELECT *"
+        conditions += [f"{inner.sql} = {outer.sql}" for outer, inner in negation.pairs]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"{head} FROM held_{alias} AS {alias}{where})"
+
+
+def by_value(values: Row) -> tuple[tuple[bool, object], ...]:
+    """Sorts rows by value, NULLs last."""
+    return tuple((value is None, 0 if value is None else value) for value in values)
 
 
 def subtracted(left: list[Row], right: list[Row]) -> list[Row]:

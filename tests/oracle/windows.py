@@ -24,14 +24,14 @@ class Window(Protocol):
     def cql(self) -> str: ...
 
     def contents(self, stream: str) -> str:
-        """SQL for the rows ``(t, ...)`` that the window over ``stream`` holds at each ``t``."""
+        """SQL for the rows ``(t, ts, seq, ...)`` that the window holds at each ``t``."""
 
     def held(self, stream: Sequence[Arrival], columns: Sequence[str], t: int) -> list[Row]:
         """The rows that the window holds at ``t``."""
 
 
 def _joined(stream: str, condition: str) -> str:
-    return f"SELECT i.t, s.* EXCLUDE (ts, seq) FROM instants AS i JOIN {stream} AS s ON {condition}"
+    return f"SELECT i.t, s.* FROM instants AS i JOIN {stream} AS s ON {condition}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,182 @@
+"""One block of a query and its parts, as frozen values with a CQL text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tests.oracle.expressions import Expr
+from tests.oracle.windows import NO_WINDOW, Window
+
+Columns = tuple[tuple[str, str], ...]
+"""Names and types."""
+
+
+class Output(Enum):
+    """In which form a query gives its answer."""
+
+    CHANGES = "changes"
+    ISTREAM = "ISTREAM"
+    DSTREAM = "DSTREAM"
+    RSTREAM = "RSTREAM"
+    ISTREAM_RESTORE = "ISTREAM-RESTORE"
+    RSTREAM_RESTORE = "RSTREAM-RESTORE"
+
+
+RESTORING = (Output.ISTREAM_RESTORE, Output.RSTREAM_RESTORE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A name in FROM; ``window`` is None for what is a relation, or is read as one.
+
+    Of an NRR a tuple sees what it held at the tuple's own instant.
+    """
+
+    name: str
+    alias: str
+    window: Window | None = NO_WINDOW
+    nrr: bool = False
+
+    @property
+    def cql(self) -> str:
+        return self.text(internal=False)
+
+    def text(self, *, internal: bool) -> str:
+        window = f" {self.window.cql}" if self.window is not None and self.window.cql else ""
+        if internal:
+            window = window.replace("]", " INTERNAL]")
+        return f"{self.name}{window} AS {self.alias}"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One column of a result."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Negation:
+    """NOT EXISTS or NOT IN over one source: ``pairs`` are the outer and inner sides of ``=``.
+
+    NOT IN has exactly one pair.
+    """
+
+    kind: str
+    source: Source
+    pairs: tuple[tuple[Expr, Expr], ...]
+    where: Expr | None = None
+
+    @property
+    def cql(self) -> str:
+        conditions = [self.where.cql] if self.where else []
+        if self.kind == "NOT IN":
+            ((outer, inner),) = self.pairs
+            head = f"{outer.cql} NOT IN (SELECT {inner.cql}"
+        else:
+            head = "NOT EXISTS (SELECT *"
+            conditions += [f"{inner.cql} = {outer.cql}" for outer, inner in self.pairs]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"{head} FROM {self.source.cql}{where})"
+
+
+@dataclass(frozen=True)
+class Top:
+    """ORDER BY names of the select list, descending or not, LIMIT ``count``."""
+
+    count: int
+    order: tuple[tuple[str, bool], ...]
+
+    @property
+    def cql(self) -> str:
+        keys = ", ".join(f"{name} DESC" if down else name for name, down in self.order)
+        return f"ORDER BY {keys} LIMIT {self.count}"
+
+    def sql(self, columns: Columns) -> str:
+        """The whole order: NULLs last, ties by all columns."""
+        keys = [*self.order, *((name, False) for name, _ in columns)]
+        return ", ".join(f"{name} {'DESC' if down else 'ASC'} NULLS LAST" for name, down in keys)
+
+
+@dataclass(frozen=True)
+class Select:
+    """A block; it aggregates if ``grouped``, with or without keys.
+
+    With ``internal`` its windows bound the input, and no result is ever taken back.
+    """
+
+    items: tuple[Item, ...]
+    sources: tuple[Source, ...]
+    where: Expr | None = None
+    grouped: bool = False
+    keys: tuple[Expr, ...] = ()
+    having: Expr | None = None
+    distinct: bool = False
+    negations: tuple[Negation, ...] = ()
+    top: Top | None = None
+    internal: bool = False
+
+    @property
+    def columns(self) -> Columns:
+        return tuple((item.name, item.expr.type) for item in self.items)
+
+    @property
+    def in_arrival_order(self) -> bool:
+        """Whether it only filters and maps one stream, so that its results keep their order."""
+        return (
+            len(self.sources) == 1
+            and self.sources[0].window is NO_WINDOW
+            and not (self.grouped or self.distinct or self.negations or self.top)
+        )
+
+    @property
+    def cql(self) -> str:
+        parts = [
+            "SELECT DISTINCT" if self.distinct else "SELECT",
+            ", ".join(f"{item.expr.cql} AS {item.name}" for item in self.items),
+            "FROM " + ", ".join(source.text(internal=self.internal) for source in self.sources),
+        ]
+        conditions = [self.where.cql] if self.where else []
+        conditions += [negation.cql for negation in self.negations]
+        if conditions:
+            parts.append("WHERE " + " AND ".join(conditions))
+        if self.keys:
+            parts.append("GROUP BY " + ", ".join(key.cql for key in self.keys))
+        if self.having is not None:
+            parts.append(f"HAVING {self.having.cql}")
+        if self.top is not None:
+            parts.append(self.top.cql)
+        return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class Combined:
+    """Bag union or bag difference of blocks with the same types."""
+
+    operator: str
+    branches: tuple[Select, ...]
+
+    @property
+    def columns(self) -> Columns:
+        return self.branches[0].columns
+
+    @property
+    def in_arrival_order(self) -> bool:
+        return False
+
+    @property
+    def cql(self) -> str:
+        return f" {self.operator} ".join(branch.cql for branch in self.branches)
+
+
+def union(*branches: Select) -> Combined:
+    return Combined("UNION ALL", branches)
+
+
+def difference(*branches: Select) -> Combined:
+    return Combined("EXCEPT", branches)
+
+
+Body = Select | Combined

@@ -1,0 +1,100 @@
+"""Random expressions and conditions over the columns of a block."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tests.oracle.blocks import Columns
+from tests.oracle.expressions import (
+    COUNT_ALL,
+    Expr,
+    aggregate,
+    arithmetic,
+    both,
+    column,
+    compare,
+    number,
+    text,
+)
+
+COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+EXACT = ("COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT DISTINCT", "MEDIAN")
+ROUNDED = ("VAR", "STDDEV", "QUANTILE 0.25", "QUANTILE 0.9")
+OF_ANYTHING = ("COUNT", "MIN", "MAX", "COUNT DISTINCT")
+
+
+def columns_of(columns: Columns, alias: str) -> list[Expr]:
+    return [column(name, type_, alias) for name, type_ in columns]
+
+
+@st.composite
+def scalars(draw: st.DrawFn, columns: list[Expr]) -> Expr:
+    """A column, or something computed from one or two."""
+    one = draw(st.sampled_from(columns))
+    if not draw(st.booleans()):
+        return one
+    if one.type == "BOOLEAN":
+        return both("(NOT {0})", "BOOLEAN", one)
+    if one.type == "STRING":
+        return draw(
+            st.sampled_from(
+                [
+                    both("UPPER({0})", "STRING", one),
+                    both("({0} || 'z')", "STRING", one),
+                    both("COALESCE({0}, 'none')", "STRING", one),
+                    both("LENGTH({0})", "BIGINT", one),
+                ]
+            )
+        )
+    operator = draw(st.sampled_from("+-*/%"))
+    if one.integral:
+        return arithmetic(one, operator, number(draw(st.sampled_from([-2, 0, 1, 3]))))
+    return arithmetic(one, draw(st.sampled_from("+-*")), number(0.5))
+
+
+@st.composite
+def predicates(draw: st.DrawFn, columns: list[Expr]) -> Expr:
+    """A condition, NULL for some tuples."""
+    one = draw(st.sampled_from(columns))
+    kind = draw(st.sampled_from(["compare", "compare", "null", "in", "and", "or", "or", "not"]))
+    if kind == "null":
+        return both(draw(st.sampled_from(["({0} IS NULL)", "({0} IS NOT NULL)"])), "BOOLEAN", one)
+    if kind in ("and", "or"):
+        sides = draw(predicates(columns)), draw(predicates(columns))
+        return both("({0} " + kind.upper() + " {1})", "BOOLEAN", *sides)
+    if kind == "not":
+        return both("(NOT {0})", "BOOLEAN", draw(predicates(columns)))
+    if one.type == "BOOLEAN":
+        return one if kind == "in" else compare(one, "=", Expr("TRUE", "TRUE", "BOOLEAN"))
+    if one.type == "STRING":
+        if kind == "in":
+            return both("({0} LIKE 'a%')", "BOOLEAN", one)
+        return compare(one, draw(COMPARISONS), text(draw(st.sampled_from(["a", "b", ""]))))
+    if kind == "in" and one.integral:
+        return both("({0} IN (0, 1, 7))", "BOOLEAN", one)
+    constant = number(draw(st.integers(-1, 5))) if one.integral else number(0.25)
+    return compare(one, draw(COMPARISONS), constant)
+
+
+@st.composite
+def joins(draw: st.DrawFn, left: list[Expr], right: list[Expr], theta: bool) -> Expr:
+    """A condition across two sources: equal keys, or a comparison; of two kinds it is TRUE."""
+    pairs = [(e, f) for e in left for f in right if e.family == f.family]
+    if not pairs:
+        return Expr("TRUE", "TRUE", "BOOLEAN")
+    # Columns of one name meet often; the others test keys of different types.
+    alike = [(e, f) for e, f in pairs if e.cql.split(".")[1] == f.cql.split(".")[1]]
+    one, other = draw(st.sampled_from(alike * 8 + pairs))
+    if not theta:
+        return compare(one, "=", other)
+    return compare(one, draw(st.sampled_from(["<", ">=", "<>"])), other)
+
+
+@st.composite
+def aggregates(draw: st.DrawFn, columns: list[Expr], *, exact: bool = False) -> Expr:
+    """An aggregate of a column; ``exact`` leaves out those that are rounded to be compared."""
+    function = draw(st.sampled_from(EXACT if exact else EXACT + ROUNDED))
+    if function == "COUNT(*)":
+        return COUNT_ALL
+    usable = columns if function in OF_ANYTHING else [c for c in columns if c.numeric]
+    return aggregate(function, draw(st.sampled_from(usable))) if usable else COUNT_ALL
