@@ -48,12 +48,12 @@ class Changelog:
         first = self.buffer.insert(positive)
         withdrawn = self.buffer.withdraw(negative)
         expired, expiry = self.buffer.expire(now)
-        positions = np.concatenate(
-            [np.arange(first, first + len(positive)), withdrawn, expired]
-        ).astype(np.int64)
-        times = np.concatenate([positive.ts, negative.ts, expiry])
-        sign = np.ones(len(times), np.int8)
-        sign[len(positive) :] = -1
+        # Within an instant what goes stands before what comes, as a reader expects it.
+        came = np.arange(first, first + len(positive))
+        positions = np.concatenate([withdrawn, expired, came]).astype(np.int64)
+        times = np.concatenate([negative.ts, expiry, positive.ts])
+        sign = np.full(len(times), -1, np.int8)
+        sign[len(times) - len(positive) :] = 1
         order = np.argsort(times, kind="stable")
         positions, times, sign = positions[order], times[order], sign[order]
         kept = self._net(positions, times, sign)
