@@ -17,18 +17,42 @@ from tests.plan.scripts import bound
 from windrow.core.time import Clock
 from windrow.plan.explain import compact
 from windrow.plan.nodes import Node, StreamScan, walk
-from windrow.plan.optimiser import optimise
+from windrow.plan.optimiser import optimise, simplified
+from windrow.plan.rules.flatten_joins import flatten_joins
 from windrow.plan.rules.merge_projections import merge_projections
+from windrow.plan.rules.move_negations import pull_up_negations, push_down_negations
 from windrow.plan.rules.prune_columns import prune_columns
+from windrow.plan.rules.push_down_distinct import push_down_distinct
 from windrow.plan.rules.push_down_selections import push_down_selections
+from windrow.plan.rules.reorder_joins import reorder_joins
+from windrow.plan.rules.somewhere import Local, somewhere
 
 DIRECTORY = Path(__file__).parent / "fixtures"
+
+
+def once(local: Local) -> Callable[[Node], Node]:
+    """The first alternative that a choice has anywhere in a plan, tidied up."""
+
+    def rule(plan: Node) -> Node:
+        return next((simplified(p) for p in somewhere(simplified(plan), local)), plan)
+
+    return rule
+
+
 RULES: dict[str, Callable[[Node], Node]] = {
     "push_down_selections": push_down_selections,
     "prune_columns": prune_columns,
     "merge_projections": merge_projections,
     "optimise": optimise,
 }
+CHOICES: dict[str, Callable[[Node], Node]] = {
+    "flatten_joins": once(flatten_joins),
+    "reorder_joins": once(reorder_joins),
+    "pull_up_negations": once(pull_up_negations),
+    "push_down_negations": once(push_down_negations),
+    "push_down_distinct": once(push_down_distinct),
+}
+"""Rewritings that are taken only if they pay: one step, after the rules that always do."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +89,7 @@ def main() -> None:
     for case in cases(name):
         plan = bound(case.query)
         print(f"\n# {case.title}\n{case.query}")
-        print(f"-- before\n{drawn(plan)}\n-- after\n{drawn(RULES[name](plan))}")
+        print(f"-- before\n{drawn(plan)}\n-- after\n{drawn({**RULES, **CHOICES}[name](plan))}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plan.fixture_files import RULES, Case, cases, drawn
+from tests.plan.fixture_files import CHOICES, RULES, Case, cases, drawn
 from tests.plan.scripts import bound
 
 ALL = [(name, case) for name in RULES for case in cases(name)]
@@ -32,3 +32,21 @@ def test_a_rule_keeps_the_columns_of_the_answer(name: str, case: Case) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_every_rule_has_cases(name: str) -> None:
     assert len(cases(name)) >= 3
+
+
+STEPS = [(name, case) for name in CHOICES for case in cases(name)]
+
+
+@pytest.mark.parametrize(("name", "case"), STEPS, ids=[f"{n}: {c.title}" for n, c in STEPS])
+def test_one_step_of_a_choice_becomes_after_with_the_same_columns(name: str, case: Case) -> None:
+    plan = bound(case.query)
+    assert drawn(plan) == case.before
+    after = CHOICES[name](plan)
+    assert drawn(after) == case.after
+    assert after.schema == plan.schema
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_every_choice_has_cases_that_change_and_cases_that_do_not(name: str) -> None:
+    changed = {case.before != case.after for case in cases(name)}
+    assert changed == {True, False}

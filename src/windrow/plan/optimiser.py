@@ -16,7 +16,7 @@ from windrow.plan.costs.joins import best_order
 from windrow.plan.costs.matching import windows_of
 from windrow.plan.costs.model import cost, model_for
 from windrow.plan.costs.statistics import Statistics
-from windrow.plan.nodes import MultiJoin, Node
+from windrow.plan.nodes import AppendOnly, MultiJoin, Node, OutputWindow
 from windrow.plan.rules.flatten_joins import flatten_joins
 from windrow.plan.rules.inputs import over
 from windrow.plan.rules.merge_projections import merge_projections
@@ -36,6 +36,9 @@ CHOICES: dict[str, Local] = {
     "DISTINCT pushed down": push_down_distinct,
     "joins reordered": reorder_joins,
 }
+COUNTING = (AppendOnly, OutputWindow)
+"""These see how often a result is produced, not only whether it holds; so below them only joins
+change, which produce each combination once in any order."""
 WORTH = 0.99
 """A rewriting that saves less than one per cent is not worth a plan unlike the query."""
 MOST = 200
@@ -100,7 +103,8 @@ def alternatives(
 
 def _neighbours(plan: Node) -> Iterator[tuple[Node, str]]:
     for name, choice in CHOICES.items():
-        for changed in somewhere(plan, choice):
+        above = () if choice is reorder_joins else COUNTING
+        for changed in somewhere(plan, choice, above):
             yield simplified(changed), name
 
 

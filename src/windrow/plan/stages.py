@@ -48,6 +48,7 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
+from windrow.plan.strategy import Strategy, applied
 from windrow.plan.windows import RowsWindow, WindowSpec
 
 Key = tuple[Expression, ...] | None
@@ -77,9 +78,13 @@ class Stage:
     inputs: tuple[StageEdge, ...]
 
 
-def stages(plan: Node) -> tuple[Stage, ...]:
-    """The stages of a plan, each after those that it reads; the last one gives the answer."""
-    return _Cutter().cut(_lowered(plan))
+def stages(plan: Node, strategy: Strategy = Strategy.UPA) -> tuple[Stage, ...]:
+    """The stages of a plan, each after those that it reads; the last one gives the answer.
+
+    What the strategy changes in a plan it changes before the cut: a stage must know of negative
+    tuples that another one sends.
+    """
+    return _Cutter().cut(applied(_lowered(plan), strategy))
 
 
 class _Where(Enum):

@@ -24,8 +24,8 @@ class Strategy(Enum):
 
 def applied(plan: Node, strategy: Strategy) -> Node:
     """The plan as the strategy wants it: NT has a node above each window that can expire."""
-    if strategy is not Strategy.NT:
-        return plan
+    if strategy is not Strategy.NT or isinstance(plan, NegativeTuples):
+        return plan  # below such a node everything is as NT wants it already
     if isinstance(plan, Join) and (is_nrr(plan.left) or is_nrr(plan.right)):
         # The NRR may have changed since a tuple met it, so its expiry is announced behind the join.
         return NegativeTuples(plan) if _expires(plan) else plan

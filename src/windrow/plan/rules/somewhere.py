@@ -12,11 +12,13 @@ Local = Callable[[Node], Iterator[Node]]
 """Equivalents of a node, with the same columns; it looks at the top of the plan only."""
 
 
-def somewhere(plan: Node, local: Local) -> Iterator[Node]:
-    """Every plan in which one node is replaced by one of its alternatives."""
+def somewhere(plan: Node, local: Local, above: tuple[type[Node], ...] = ()) -> Iterator[Node]:
+    """Every plan in which one node, not below one of ``above``, has one of its alternatives."""
     yield from local(plan)
+    if isinstance(plan, above):
+        return
     for position, child in enumerate(plan.inputs):
-        for changed in somewhere(child, local):
+        for changed in somewhere(child, local, above):
             yield with_input(plan, position, changed)
 
 
