@@ -37,8 +37,7 @@ test-all: check ## check, then all tests
 demo: $(READY) ## two million rows of IP traffic through examples/traffic.cql on local Spark
 	$(BIN)/windrow demo
 
-bench-setup: $(READY) ## add what the benchmarks need, and the engines that they compare with
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
+bench-setup: $(READY) ## install the engines that the benchmarks compare with
 	@scripts/bench.sh $(BIN)/python
 
 clean: ## remove caches, builds and the demo's files; .venv stays

@@ -488,3 +488,11 @@ def test_chains_of_thousands_of_conditions_are_bound_into_shallow_trees() -> Non
 
 def depth(expression: Expression) -> int:
     return 1 + max(map(depth, expression.args), default=0) if isinstance(expression, Call) else 1
+
+
+def test_order_by_means_a_name_of_the_select_list_before_a_column_of_the_input() -> None:
+    plan = bound("SELECT k AS a, a AS k FROM s [RANGE 5] ORDER BY a LIMIT 1")
+    (top,) = (n for n in walk(plan) if isinstance(n, TopK))
+    (key,) = top.keys
+    assert isinstance(key.expression, Column)
+    assert key.expression.index == 0

@@ -118,9 +118,11 @@ class _Binder:
         return node.copy().transform(swap)
 
     def _order(self, node: exp.Expr, descending: bool, items: list[Named]) -> Order:
-        alias = self._alias_of(node, items)
-        if alias is not None:
-            return items[alias].expression, descending
+        """ORDER BY speaks of the answer: a bare name is one of the select list, if it has it."""
+        if isinstance(node, exp.Column) and not node.table:
+            for item in items:
+                if item.name.lower() == node.name.lower():
+                    return item.expression, descending
         return self._expressions("ORDER BY").bind(node), descending
 
     def _name_aggregates(self, items: list[Named]) -> None:
