@@ -104,6 +104,7 @@ def _run(
         stop=stop,
         master=master,
         verbose=settings.verbose,
+        strategy=settings.strategy,
     )
 
 

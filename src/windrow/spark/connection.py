@@ -27,8 +27,7 @@ from windrow.engine.connection import Connection
 from windrow.engine.files import publish
 from windrow.engine.results import answer_of, read_changes
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.physical import not_executable
-from windrow.plan.program import compile_script
+from windrow.plan.strategy import Strategy
 from windrow.spark.failures import translated
 from windrow.spark.inbox import Inbox, deliveries
 from windrow.spark.query import Delivery, Feed, SparkQuery
@@ -108,37 +107,21 @@ class SparkConnection(Connection):
         spark: SparkSession,
         quarantine: str | Path | None = None,
         checkpoint: str | Path | None = None,
+        strategy: str | Strategy = Strategy.UPA,
     ) -> None:
-        super().__init__(quarantine)
+        super().__init__(quarantine, strategy)
         self.quarantine = None if quarantine is None else Path(quarantine)
         self.frames: dict[str, DataFrame] = {}
         self._session = configure(spark)
         self._temporary = checkpoint is None
         self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
         self._inboxes: dict[str, Inbox] = {}
-        self._handles: dict[str, QueryHandle] = {}
+        self.queries: dict[str, QueryHandle] = {}  # type: ignore[assignment]
 
-    def execute(self, cql: str) -> list[QueryHandle]:  # type: ignore[override]
-        """Carry out a script; the queries that it defines, in order.
-
-        Nothing is declared if any statement is wrong. A query sees what is pushed after it.
-        """
-        compiled = compile_script(cql, self.catalog)
-        for query in compiled.queries:
-            problem = not_executable(query.plan)
-            if problem is not None:
-                raise problem.with_source(cql)
-        self.catalog = compiled.catalog
-        for stream in self.catalog.streams:
-            self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
-            self._monitor(stream.name)
-        added = [
-            QueryHandle(SparkQuery(self._session, q, self.catalog, self._directory / q.name), self)
-            for q in compiled.queries
-        ]
-        self._handles.update({handle.name: handle for handle in added})
-        self.queries = self._handles  # type: ignore[assignment]
-        return added
+    def _add(self, declaration: QueryDeclaration) -> QueryHandle:  # type: ignore[override]
+        directory = self._directory / declaration.name
+        query = SparkQuery(self._session, declaration, self.catalog, directory, self.strategy)
+        return QueryHandle(query, self)
 
     def stream(self, name: str, frame: DataFrame) -> None:
         """Read a declared stream from a streaming DataFrame; its columns are found by name."""
@@ -207,16 +190,17 @@ class SparkConnection(Connection):
 
     def close(self) -> None:
         """Stop all queries; without a checkpoint, forget everything."""
-        for handle in self._handles.values():
+        for handle in self.queries.values():
             handle.stop()
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
-        self._handles, self._inboxes, self.frames = {}, {}, {}
+        self._inboxes, self.frames = {}, {}
         super().close()
 
     def _step(self) -> None:
         """Deliver what was accepted since the last time."""
         for name, monitor in self._monitors.items():
+            self._monitor(name)
             inbox = self._inboxes[name]
             if isinstance(monitor, RelationMonitor):
                 rows = monitor.drain().to_batch()
@@ -226,7 +210,7 @@ class SparkConnection(Connection):
                 inbox.push(rows, monitor.top)
             if _advanced(monitor) > inbox.advanced:
                 inbox.advance(_advanced(monitor))
-        for handle in self._handles.values():
+        for handle in self.queries.values():
             if handle.declaration.into is not None:
                 handle.start()
 

@@ -20,6 +20,7 @@ from windrow.core.errors import StateError
 from windrow.engine.files import publish
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.stages import Stage
+from windrow.plan.strategy import Strategy
 
 VERSION = 1
 """Of everything below the directory; a checkpoint of another version is refused."""
@@ -78,16 +79,18 @@ def open_home(
                 f"the checkpoint of query {query} does not belong to this script",
                 where=str(directory),
                 expected="the query and streams that it was made with",
-                found="a query or a stream that was changed since",
+                found="a query, a stream or a strategy that was changed since",
                 remedy="run the old script, or choose a new directory with --checkpoint",
             )
     return Home(directory, known["run"], tuple(known["buckets"]))
 
 
 def fingerprint_of(
-    stages: Sequence[Stage], inputs: Mapping[str, StreamDeclaration | RelationDeclaration]
+    stages: Sequence[Stage],
+    inputs: Mapping[str, StreamDeclaration | RelationDeclaration],
+    strategy: Strategy,
 ) -> str:
     """Equal for equal plans over equal inputs, wherever they stand in a script."""
-    described = [repr(s) for s in stages]
+    described = [strategy.value, *map(repr, stages)]
     described += [repr(replace(inputs[name], span=None)) for name in sorted(inputs)]
     return hashlib.sha256("\n".join(described).encode()).hexdigest()

@@ -22,6 +22,7 @@ from windrow.engine.pipeline import Pipeline
 from windrow.operators.base import Saved, below
 from windrow.plan.nodes import RelationScan, walk
 from windrow.plan.stages import Stage
+from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import Header, pack_delta, unpack_delta
 from windrow.spark.packing import Counts
 from windrow.spark.times import Times, from_json, merged, time_of, to_json
@@ -41,13 +42,20 @@ class Answer:
 class BucketHost:
     """See the module. ``final`` makes the answer explicit changes, expiries included."""
 
-    def __init__(self, stage: Stage, slacks: Mapping[str, int], *, final: bool) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        slacks: Mapping[str, int],
+        *,
+        final: bool,
+        strategy: Strategy = Strategy.UPA,
+    ) -> None:
         self._edges, self._slacks = stage.inputs, dict(slacks)
         self._schemas = {e.name: arrow_schema(e.pre.schema) for e in stage.inputs}
         self._relations = {
             e.name for e in stage.inputs if any(isinstance(n, RelationScan) for n in walk(e.pre))
         }
-        self._pipeline = Pipeline(stage.plan, changes=final)
+        self._pipeline = Pipeline(stage.plan, changes=final, strategy=strategy)
         self._waiting: dict[str, dict[str, Delta]] = {e.name: {} for e in stage.inputs}
         self._put: dict[str, Delta] = {}
         self._drop: list[str] = []

@@ -24,6 +24,7 @@ from windrow.plan.catalog import (
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.physical import not_executable
 from windrow.plan.stages import Stage, stages
+from windrow.plan.strategy import Strategy
 from windrow.spark.frames import FramePacker
 from windrow.spark.home import Home, fingerprint_of, open_home
 from windrow.spark.packing import PACKED, Routes
@@ -73,20 +74,21 @@ class SparkQuery:
         declaration: QueryDeclaration,
         catalog: Catalog,
         directory: Path,
+        strategy: Strategy = Strategy.UPA,
     ) -> None:
         problem = not_executable(declaration.plan)
         if problem is not None:
             raise problem
         self.declaration = declaration
-        self._session = session
-        self._stages = stages(declaration.plan)
+        self._session, self._strategy = session, strategy
+        self._stages = stages(declaration.plan, strategy)
         self._inputs = inputs_of(declaration, catalog)
         self._streams = {
             name: updates_of(i, declaration.clock) if isinstance(i, RelationDeclaration) else i
             for name, i in self._inputs.items()
         }
         self.streams = tuple(self._streams)
-        fingerprint = fingerprint_of(self._stages, self._inputs)
+        fingerprint = fingerprint_of(self._stages, self._inputs, strategy)
         self.home: Home = open_home(
             directory.absolute(), declaration.name, fingerprint, lambda: spread_buckets(session)
         )
@@ -168,6 +170,7 @@ class SparkQuery:
             final=stage is self._stages[-1],
             judging=frozenset(edges.values()),
             quarantine=str(feed.quarantine.absolute()) if feed.quarantine else None,
+            strategy=self._strategy,
         )
 
 

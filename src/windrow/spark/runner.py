@@ -18,6 +18,7 @@ from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.results import Commit, answer_of, commits, read_changes
 from windrow.plan.catalog import Catalog, QueryDeclaration
+from windrow.plan.strategy import Strategy
 from windrow.spark.failures import translated
 from windrow.spark.query import Feed, SparkQuery, inputs_of
 from windrow.spark.session import spark_session
@@ -37,6 +38,7 @@ def run(
     master: str = "local[*]",
     verbose: bool = False,
     files_per_trigger: int | None = None,
+    strategy: Strategy = Strategy.UPA,
 ) -> Report:
     """Run all queries of the catalog until their files are read (``once``) or ``stop`` is set.
 
@@ -50,7 +52,7 @@ def run(
     session = spark_session(master, verbose=verbose)
     try:
         queries = [
-            _Running(SparkQuery(session, q, catalog, directory / q.name), on_progress)
+            _Running(SparkQuery(session, q, catalog, directory / q.name, strategy), on_progress)
             for q in catalog.queries
         ]
         feed = Feed(once=once, files=files_per_trigger, quarantine=quarantine)

@@ -23,6 +23,7 @@ from windrow.core.time import Clock
 from windrow.engine.results import changes_batch
 from windrow.operators.base import Saved
 from windrow.plan.stages import Stage
+from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import pack, unpack
 from windrow.spark.cache import WorkerCache
 from windrow.spark.host import Answer, BucketHost
@@ -49,6 +50,7 @@ class StageTask:
     final: bool
     judging: frozenset[str] = frozenset()
     quarantine: str | None = None
+    strategy: Strategy = Strategy.UPA
 
 
 class StageProcessor(StatefulProcessor):
@@ -87,7 +89,7 @@ class StageProcessor(StatefulProcessor):
             cached = CACHE.take((task.run, task.stage.number, bucket), stored[0])
             if cached is not None:
                 return cached
-        host = BucketHost(task.stage, task.slacks, final=task.final)
+        host = BucketHost(task.stage, task.slacks, final=task.final, strategy=task.strategy)
         if stored is not None:
             segments = {n[0]: unpack(b[0])[1]["segment"] for n, b in self.segments.iterator()}
             host.load(segments, json.loads(stored[1]))
