@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -78,16 +77,16 @@ def run_on_spark(
     )
 
 
-def net_changes(catalog: Catalog, query: str) -> dict[int, Counter[Any]]:
+def net_changes(catalog: Catalog, query: str) -> dict[int, Counter[str]]:
     """Per instant the net change of the bag, as the query's result files have it."""
     declared = catalog.find(query)
     assert isinstance(declared, QueryDeclaration)
     assert declared.into is not None
     schema = changes_schema(declared.plan.schema, declared.clock)
-    found: dict[int, Counter[Any]] = {}
+    found: dict[int, Counter[str]] = {}
     for row in read_changes(Path(declared.into.path), declared.into.format, schema).to_pylist():
         instant, change, *values = row.values()
         bag = found.setdefault(instant, Counter())
-        bag[tuple(values)] += 1 if change == "+" else -1
+        bag[repr(tuple(values))] += 1 if change == "+" else -1
     bags = {t: Counter({v: n for v, n in bag.items() if n}) for t, bag in found.items()}
     return {t: bag for t, bag in bags.items() if bag}
