@@ -11,11 +11,12 @@ import numpy as np
 
 from windrow.core.errors import InputError, WindrowError
 from windrow.core.time import Clock
+from windrow.engine.observed import Observed
 from windrow.engine.query import EmbeddedQuery
 from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
 from windrow.plan.explain import explain
 from windrow.plan.physical import declaration_not_executable
-from windrow.plan.program import compile_script
+from windrow.plan.program import Compiled, compile_script
 from windrow.plan.strategy import Strategy
 from windrow.streams.coerce import coerce
 from windrow.streams.monitor import InputMonitor, time_of
@@ -45,6 +46,7 @@ class Connection:
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery] = {}
         self._monitors: dict[str, InputMonitor] = {}
+        self._observed = Observed()
         self._quarantine = Quarantine(Path(quarantine)) if quarantine is not None else None
 
     def execute(self, cql: str) -> list[EmbeddedQuery]:
@@ -52,7 +54,7 @@ class Connection:
 
         Nothing is declared if any statement is wrong. A query sees what is pushed after it.
         """
-        compiled = compile_script(cql, self.catalog)
+        compiled = self._compiled(cql)
         known = self.catalog.declarations
         for name, declaration in compiled.catalog.declarations.items():
             problem = None if name in known else declaration_not_executable(declaration)
@@ -87,9 +89,20 @@ class Connection:
 
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
-        compiled = compile_script(cql, self.catalog)
-        queries = [explain(query) for query in compiled.queries]
-        return "\n\n".join([*queries, *(explain(request) for request in compiled.explains)])
+        compiled = self._compiled(cql)
+        queries = [explain(query, self.strategy) for query in compiled.queries]
+        asked = [explain(request, self.strategy) for request in compiled.explains]
+        return "\n\n".join([*queries, *asked])
+
+    def _compiled(self, cql: str) -> Compiled:
+        """The script with its plans chosen by what has been observed of the streams so far."""
+        compiled = compile_script(cql, self.catalog, self.strategy)
+        wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
+        plans = [query.plan for query in wanted]
+        statistics = self._observed.statistics(self._monitors, plans)
+        if statistics is None or not plans:
+            return compiled
+        return compile_script(cql, self.catalog, self.strategy, statistics)
 
     def push(self, stream: str, data: Any) -> None:
         """Give rows to a stream: an Arrow table or batch, a pandas or polars frame, or dicts.
@@ -105,6 +118,8 @@ class Connection:
         else:
             parsed = coerce(data, monitor.declaration)
         accepted = monitor.accept(parsed)
+        if not isinstance(monitor, RelationMonitor):
+            self._observed.note(stream.lower(), accepted.delta.rows, accepted.delta.ts)
         aside = list(parsed.rejected)
         if isinstance(monitor, RelationMonitor):
             aside += monitor.refused
