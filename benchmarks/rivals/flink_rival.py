@@ -40,11 +40,19 @@ for link in (1, 2):
         WITH ('connector' = 'filesystem', 'format' = 'csv', 'csv.null-literal' = '',
             'path' = 'file://{DIRECTORY / f"csv{link}"}')
     """)
+
+
+def interval(milliseconds: int) -> str:
+    """Spelt out: more than 99 are not allowed where an interval has seconds alone."""
+    seconds, rest = divmod(milliseconds, 1000)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:03}"
+    return f"INTERVAL '0 {clock}' DAY TO SECOND"
+
+
 HOPS = f"""TABLE(HOP(TABLE link1, DESCRIPTOR(ts),
-    INTERVAL '{SLIDE}' SECONDS, INTERVAL '{SECONDS}' SECONDS))"""
+    {interval(SLIDE * 1000)}, {interval(SECONDS * 1000)}))"""
 # Times are milliseconds; both ends of a BETWEEN count, so the far end is one less.
-MINUTES, REST = divmod(SECONDS - 1, 60)
-REACH = f"INTERVAL '0 {MINUTES // 60:02}:{MINUTES % 60:02}:{REST:02}.999' DAY TO SECOND"
+REACH = interval(SECONDS * 1000 - 1)
 ANSWERS = {
     "join": (
         "src STRING, ldst STRING, lbytes BIGINT, rdst STRING, rbytes BIGINT",
