@@ -75,7 +75,7 @@ class Page:
         try:
             compiled = compile_script(block.text, self.catalog)
             if compiled.explains:
-                return explain(compiled.explains[0].query).rstrip() + "\n"
+                return explain(compiled.explains[0]).rstrip() + "\n"
             if not compiled.queries:
                 self.catalog = compiled.catalog
                 return ""
