@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
+from tests.oracle.all_samples import SAMPLES
 from tests.oracle.cuts import cuts
 from tests.oracle.definition import expected
 from tests.oracle.programs import programs
 from tests.oracle.queries import Program, Stream
 from tests.oracle.running import Push, run, table, whole
-from tests.oracle.samples import SAMPLES
 from tests.oracle.windows import Arrival
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(data=st.data(), program=programs())
 def test_however_the_input_is_cut_the_changes_are_the_same(
     data: st.DataObject, program: Program
@@ -29,9 +29,7 @@ def test_however_the_input_is_cut_the_changes_are_the_same(
     assert run(program, steps).history == run(program, whole(program)).history
 
 
-@pytest.mark.parametrize("name", SAMPLES)
-@settings(max_examples=4)
-@given(data=st.data())
+@given(data=st.data(), name=st.sampled_from(sorted(SAMPLES)))
 def test_however_a_sample_is_cut_it_says_what_the_definition_says(
     name: str, data: st.DataObject
 ) -> None:
@@ -67,7 +65,6 @@ def disordered(draw: st.DrawFn) -> Program:
     return replace(program, streams=tuple(streams))
 
 
-@settings(max_examples=120)
 @given(program=disordered())
 def test_disorder_within_slack_changes_nothing(program: Program) -> None:
     assert run(program).history == expected(program)
@@ -99,7 +96,6 @@ def tardy(draw: st.DrawFn) -> Program:
     return replace(program, streams=streams)
 
 
-@settings(max_examples=120)
 @given(program=tardy())
 def test_rows_beyond_slack_are_left_out_and_nothing_else_is(program: Program) -> None:
     kept = replace(program, streams=tuple(punctual(s) for s in program.streams))
@@ -108,15 +104,15 @@ def test_rows_beyond_slack_are_left_out_and_nothing_else_is(program: Program) ->
     assert run(program).history == expected(replace(kept, beyond=beyond))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data(), program=tardy())
 def test_which_rows_are_late_does_not_depend_on_the_cuts(
     data: st.DataObject, program: Program
 ) -> None:
     pieces = [
-        Push(stream.name, start, stop)
-        for stream in program.streams
-        for start, stop in _pieces(data, len(stream.arrivals))
+        Push(feed.name, start, stop)
+        for feed in program.feeds
+        for start, stop in _pieces(data, len(feed.stamps))
     ]
     assert run(program, pieces).history == run(program).history
 

@@ -12,29 +12,35 @@ from tests.oracle.queries import Program
 from tests.oracle.running import accumulated, run
 
 
-@settings(max_examples=250)
-@given(program=programs())
-def test_every_program_says_at_every_instant_what_the_definition_says(program: Program) -> None:
-    assert run(program).history == expected(program)
-
-
-@given(program=programs((Output.CHANGES,)))
-def test_the_answer_is_the_bag_at_the_last_instant_and_the_sum_of_all_changes(
-    program: Program,
-) -> None:
+def says_what_the_definition_says(program: Program) -> bool:
+    """Compare at every instant; tell whether there was anything to compare."""
+    should = expected(program)
     found = run(program)
-    now = bags(program).get(program.horizon, {})
-    assert found.final == now
-    assert accumulated(found.history) == now
+    assert found.history == should
+    if program.output is not Output.CHANGES:
+        assert set(found.changes["change"].to_pylist()) <= {"+"}
+    elif should:
+        now = bags(program).get(program.horizon, {})
+        assert found.final == now
+        assert accumulated(found.history) == now
+    return bool(should)
 
 
-@given(program=programs((Output.ISTREAM, Output.DSTREAM, Output.RSTREAM)))
-def test_a_stream_of_results_takes_nothing_back(program: Program) -> None:
-    assert set(run(program).changes["change"].to_pylist()) <= {"+"}
+def test_every_program_says_at_every_instant_what_the_definition_says() -> None:
+    spoke: list[bool] = []
+
+    @settings(max_examples=200)
+    @given(program=programs())
+    def check(program: Program) -> None:
+        spoke.append(says_what_the_definition_says(program))
+
+    check()
+    # A comparison of nothing with nothing shows little.
+    assert sum(spoke) > 0.65 * len(spoke)
 
 
 @pytest.mark.slow
-@settings(max_examples=3_000)
+@settings(max_examples=2_000)
 @given(program=programs())
 def test_many_more_programs_say_what_the_definition_says(program: Program) -> None:
-    assert run(program).history == expected(program)
+    says_what_the_definition_says(program)

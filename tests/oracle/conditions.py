@@ -17,7 +17,7 @@ from tests.oracle.expressions import (
     text,
 )
 
-COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+COMPARISONS = st.sampled_from(["=", "<>", "<>", "<", "<=", "<=", ">", ">=", ">="])
 EXACT = ("COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT DISTINCT", "MEDIAN")
 ROUNDED = ("VAR", "STDDEV", "QUANTILE 0.25", "QUANTILE 0.9")
 OF_ANYTHING = ("COUNT", "MIN", "MAX", "COUNT DISTINCT")
@@ -56,9 +56,15 @@ def scalars(draw: st.DrawFn, columns: list[Expr]) -> Expr:
 def predicates(draw: st.DrawFn, columns: list[Expr]) -> Expr:
     """A condition, NULL for some tuples."""
     one = draw(st.sampled_from(columns))
-    kind = draw(st.sampled_from(["compare", "compare", "null", "in", "and", "or", "or", "not"]))
+    kind = draw(
+        st.sampled_from(["compare", "compare", "compare", "null", "in", "and", "or", "or", "not"])
+    )
     if kind == "null":
-        return both(draw(st.sampled_from(["({0} IS NULL)", "({0} IS NOT NULL)"])), "BOOLEAN", one)
+        return both(
+            draw(st.sampled_from(["({0} IS NULL)", "({0} IS NOT NULL)", "({0} IS NOT NULL)"])),
+            "BOOLEAN",
+            one,
+        )
     if kind in ("and", "or"):
         sides = draw(predicates(columns)), draw(predicates(columns))
         return both("({0} " + kind.upper() + " {1})", "BOOLEAN", *sides)

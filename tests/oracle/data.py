@@ -46,7 +46,7 @@ def streams(draw: st.DrawFn, name: str, most: int = 20) -> Stream:
     ts = draw(st.integers(-4, 4))
     arrivals = []
     # Few programs have an answer over an empty stream, so few streams are empty.
-    least = draw(st.sampled_from([most // 2, most // 2, 4, 0]))
+    least = draw(st.sampled_from([most // 2, most // 2, most // 2, 0]))
     for gap, values in draw(
         st.lists(st.tuples(gaps, rows(columns)), min_size=least, max_size=most)
     ):

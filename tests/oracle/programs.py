@@ -64,8 +64,9 @@ def windows(named: Named, count: int = 1) -> st.SearchStrategy[Window | None]:
     """Any window over ``named``; the more sources there are, the shorter."""
     if not named.stream:
         return st.none()
-    if count > 3:
-        return st.one_of(st.builds(Range, st.integers(1, 5)), *counted(named.columns)[1:])
+    if count > 2:
+        # Long enough to meet, short enough that not everything meets everything.
+        return st.one_of(st.builds(Range, st.integers(2, 6)), SLIDING, *counted(named.columns)[1:])
     return st.one_of(*PERIODS, SLIDING, *ENDLESS, *counted(named.columns))
 
 
@@ -92,16 +93,23 @@ def sources(draw: st.DrawFn, names: list[Named], most: int) -> tuple[list[Named]
     ]
 
 
+def brief(named: Named) -> st.SearchStrategy[Window | None]:
+    """A window for what takes results away: if it held all that came, nothing would be left."""
+    if not named.stream:
+        return st.none()
+    return st.one_of(st.builds(Range, st.integers(1, 5)), st.just(Now()), *counted(named.columns))
+
+
 @st.composite
 def negations(draw: st.DrawFn, columns: list[Expr], names: list[Named]) -> Negation:
     """NOT EXISTS or NOT IN a short window, on columns that meet now and then."""
     named = draw(st.sampled_from([n for n in names if not n.nrr]))
-    window = draw(st.one_of(*PERIODS, SLIDING, *counted(named.columns))) if named.stream else None
+    window = draw(brief(named))
     inner = columns_of(named.columns, "N")
     pairs = [(c, n) for c in columns for n in inner if c.family == n.family]
     alike = [(c, n) for c, n in pairs if c.cql.split(".")[1] == n.cql.split(".")[1]]
     kind = draw(st.sampled_from(["NOT EXISTS", "NOT EXISTS", "NOT IN"])) if pairs else "NOT EXISTS"
-    most = 0 if not pairs else 1 if kind == "NOT IN" else draw(st.sampled_from([0, 1, 1, 1, 2]))
+    most = 0 if not pairs else 1 if kind == "NOT IN" else draw(st.sampled_from([1] * 6 + [2, 2, 0]))
     chosen = tuple(draw(st.sampled_from(alike * 8 + pairs)) for _ in range(most))
     where = draw(predicates(inner)) if draw(st.integers(0, 2)) == 0 else None
     return Negation(kind, Source(named.name, "N", window), chosen, where)
@@ -136,7 +144,7 @@ def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Selec
     block = replace(block, items=items([*keys, *values]), grouped=True, keys=tuple(keys))
     if block.internal:
         return block
-    if draw(st.integers(0, 3)) == 0:
+    if draw(st.integers(0, 4)) == 4:
         operator = draw(st.sampled_from(["<>", "<", ">=", ">", "<="]))
         having = compare(COUNT_ALL, operator, number(draw(st.integers(1, 3))))
         block = replace(block, having=having)
@@ -148,7 +156,7 @@ def connections(draw: st.DrawFn, scopes: list[list[Expr]]) -> list[Expr]:
     """Conditions that join the sources: all on one column, or in a chain; and perhaps a filter."""
     conditions = []
     common = [c for c in scopes[0] if all(named_alike(c, scope) for scope in scopes[1:])]
-    if len(scopes) > 2 and common and draw(st.booleans()):
+    if len(scopes) > 2 and common and draw(st.integers(0, 3)):
         key = draw(st.sampled_from(common))
         alike = [named_alike(key, scope)[0] for scope in scopes]
         conditions += [compare(one, "=", other) for one, other in pairwise(alike)]
@@ -157,7 +165,7 @@ def connections(draw: st.DrawFn, scopes: list[list[Expr]]) -> list[Expr]:
             theta = len(scopes) == 2 and draw(st.integers(0, 3)) == 0
             other = scopes[draw(st.integers(0, place - 1))]
             conditions.append(draw(joins(other, scopes[place], theta)))
-    if draw(st.integers(0, 3)) == 0:
+    if draw(st.integers(0, 4)) == 4:
         conditions.append(draw(predicates([c for scope in scopes for c in scope])))
     return conditions
 
@@ -187,13 +195,15 @@ def bodies(draw: st.DrawFn, names: list[Named]) -> Body:
     keyed = [n for n in names if not n.nrr and dict(n.columns).get("k") == "INT"]
     if not keyed or draw(st.integers(0, 3)):
         return draw(selects(names))
+    operator = draw(st.sampled_from(["UNION ALL", "EXCEPT"]))
     branches = []
-    for _ in range(2):
+    for place in range(2):
         named = draw(st.sampled_from(keyed))
         where = draw(st.none() | predicates(columns_of(named.columns, "X")))
-        source = Source(named.name, "X", draw(windows(named)))
+        taking = operator == "EXCEPT" and place == 1
+        source = Source(named.name, "X", draw(brief(named) if taking else windows(named)))
         branches.append(Select(items([column("k", "INT", "X")]), (source,), where))
-    return Combined(draw(st.sampled_from(["UNION ALL", "EXCEPT"])), tuple(branches))
+    return Combined(operator, tuple(branches))
 
 
 @st.composite

@@ -14,6 +14,7 @@ import windrow
 from tests.oracle.bags import Bag, History, row
 from tests.oracle.blocks import Output
 from tests.oracle.queries import TIME, Feed, Program, Relation
+from windrow.plan.strategy import Strategy
 
 SENT = {
     "INT": pa.int32(),
@@ -69,10 +70,15 @@ def whole(program: Program) -> list[Step]:
     return [Push(feed.name, 0, len(feed.stamps)) for feed in program.feeds]
 
 
-def run(program: Program, steps: Sequence[Step] | None = None, clock: str = "integer") -> Found:
+def run(
+    program: Program,
+    steps: Sequence[Step] | None = None,
+    clock: str = "integer",
+    strategy: Strategy = Strategy.UPA,
+) -> Found:
     """Push by ``steps``, let time run on to the horizon, and collect what was said."""
     feeds = {feed.name: feed for feed in program.feeds}
-    with windrow.connect() as connection:
+    with windrow.connect(strategy=strategy) as connection:
         connection.execute(program.declarations("BIGINT" if clock == "integer" else "TIMESTAMP"))
         (query,) = connection.execute(program.question)
         for step in whole(program) if steps is None else steps:

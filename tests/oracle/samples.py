@@ -1,6 +1,6 @@
 """One program per construct, over larger seeded streams than the random ones.
 
-``SAMPLES`` maps a name that says what is asked to the program. Texts are shared by both
+``PLAIN_SAMPLES`` maps a name that says what is asked to the program. Texts are shared by both
 languages unless a helper says otherwise.
 """
 
@@ -121,7 +121,7 @@ REGROUPED = Select(
 )
 TOTALS_AGAIN = View("Busy", over_view(totals, None, where="X.c1 > 2 AND X.c2 < 10"), stream=False)
 
-SAMPLES: dict[str, Program] = {
+PLAIN_SAMPLES: dict[str, Program] = {
     "projection with arithmetic": ask(
         plain(
             NO_WINDOW,

@@ -1,0 +1,46 @@
+"""NT, DIRECT and UPA: three ways to one answer (Golab 2006, 2.3.3 and 3.5)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracle.all_samples import SAMPLES
+from tests.oracle.cuts import cuts
+from tests.oracle.definition import expected
+from tests.oracle.programs import programs
+from tests.oracle.queries import Program
+from tests.oracle.running import run
+from windrow.plan.strategy import Strategy
+
+RIVALS = (Strategy.NT, Strategy.DIRECT)
+
+
+@settings(max_examples=100)
+@given(data=st.data(), program=programs())
+def test_all_strategies_say_the_same_of_every_program(
+    data: st.DataObject, program: Program
+) -> None:
+    steps = data.draw(cuts(program), label="steps")
+    usual = run(program, steps).history
+    for strategy in RIVALS:
+        assert run(program, steps, strategy=strategy).history == usual, strategy
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_each_strategy_says_what_the_definition_says(name: str) -> None:
+    program = SAMPLES[name]
+    should = expected(program)
+    for strategy in RIVALS:
+        assert run(program, strategy=strategy).history == should, strategy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", RIVALS)
+@settings(max_examples=1_000)
+@given(program=programs())
+def test_each_strategy_says_what_the_definition_says_of_many_programs(
+    strategy: Strategy, program: Program
+) -> None:
+    assert run(program, strategy=strategy).history == expected(program)
