@@ -53,6 +53,12 @@ class Delta:
             exp = np.full(len(ts), FOREVER, np.int64)
         return cls(ts, exp, np.ones(len(ts), np.int8), rows)
 
+    @classmethod
+    def withdrawals(cls, ts: Int64s, rows: pa.RecordBatch) -> Delta:
+        """Negative tuples for tuples that would have lived for ever."""
+        forever = np.full(len(ts), FOREVER, np.int64)
+        return cls(ts, forever, np.full(len(ts), -1, np.int8), rows)
+
     def take(self, indices: Int64s) -> Delta:
         rows = take(self.rows, indices)
         return Delta(self.ts[indices], self.exp[indices], self.sign[indices], rows)

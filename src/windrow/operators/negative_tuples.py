@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 
@@ -30,13 +28,7 @@ class AnnounceExpiry:
         (delta,) = inputs
         self.buffer.insert(delta)
         expired, expiry = self.buffer.expire(now)
-        count = len(expired)
-        leaving = Delta(
-            expiry,
-            np.full(count, FOREVER, np.int64),
-            np.full(count, -1, np.int8),
-            self.buffer.rows.take(expired),
-        )
+        leaving = Delta.withdrawals(expiry, self.buffer.rows.take(expired))
         self.buffer.reclaim()
         return concat([leaving, Delta.insertions(delta.ts, delta.rows)], self.schema)
 

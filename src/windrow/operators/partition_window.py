@@ -13,7 +13,6 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import LINK, TS, grown
@@ -63,10 +62,7 @@ class PartitionWindow:
         seen = buffer.life.take(leaving)[:, TS] < delta.ts[at]
         shown = np.ones(len(delta), np.bool_)
         shown[leaving[~seen] - first] = False
-        rows, gone = buffer.rows.take(leaving[seen]), int(seen.sum())
-        negatives = Delta(
-            delta.ts[at[seen]], np.full(gone, FOREVER, np.int64), np.full(gone, -1, np.int8), rows
-        )
+        negatives = Delta.withdrawals(delta.ts[at[seen]], buffer.rows.take(leaving[seen]))
         buffer.now = now
         buffer.kill(leaving, now)
         if buffer.reclaim() is not None:

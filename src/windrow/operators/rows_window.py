@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import TS
@@ -40,11 +39,7 @@ class RowsWindow:
         unseen = leaving[~seen & (leaving >= first)] - first
         shown = np.ones(len(delta), np.bool_)
         shown[unseen] = False
-        rows = buffer.rows.take(leaving[seen])
-        gone = int(seen.sum())
-        negatives = Delta(
-            at[seen], np.full(gone, FOREVER, np.int64), np.full(gone, -1, np.int8), rows
-        )
+        negatives = Delta.withdrawals(at[seen], buffer.rows.take(leaving[seen]))
         buffer.now = now
         buffer.kill(leaving, now)
         buffer.reclaim()
