@@ -16,7 +16,8 @@ from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 from windrow.plan.stages import stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import unpack
-from windrow.spark.packing import RESULT, Parcel, Routes, blobs, scatter, tell
+from windrow.spark.packing import RESULT, Parcel, blobs, scatter, tell
+from windrow.spark.routes import Routes
 from windrow.spark.stage import StageProcessor, StageTask
 from windrow.spark.times import StreamTime
 

@@ -14,7 +14,8 @@ from windrow.plan.program import compile_script
 from windrow.plan.stages import Stage, stages
 from windrow.spark.blobs import pack, unpack
 from windrow.spark.host import BucketHost
-from windrow.spark.packing import Routes, blobs, scatter, tell
+from windrow.spark.packing import blobs, scatter, tell
+from windrow.spark.routes import Routes
 from windrow.spark.times import StreamTime
 
 SCRIPT = """

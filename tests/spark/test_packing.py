@@ -12,7 +12,8 @@ from windrow.columns.types import arrow_schema
 from windrow.plan.program import compile_script
 from windrow.plan.stages import stages
 from windrow.spark.blobs import unpack, unpack_delta
-from windrow.spark.packing import PACKED_ARROW, Routes, blobs, packed_batch, scatter, tell
+from windrow.spark.packing import PACKED_ARROW, blobs, packed_batch, scatter, tell
+from windrow.spark.routes import Routes
 from windrow.spark.times import StreamTime, from_json
 
 BUCKETS = (3, 5, 11, 12)

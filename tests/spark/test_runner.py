@@ -10,7 +10,7 @@ import pytest
 
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
 from windrow.core.errors import InputError, StateError
-from windrow.engine.results import commits
+from windrow.engine.commits import commits
 
 pytestmark = pytest.mark.spark
 

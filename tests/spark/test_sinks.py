@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from windrow.engine.results import commits, read_changes
+from windrow.engine.commits import commits
+from windrow.engine.results import read_changes
 from windrow.engine.sinks import prepare
 from windrow.spark.blobs import pack
 from windrow.spark.packing import packed_batch

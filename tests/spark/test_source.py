@@ -15,7 +15,7 @@ from windrow.plan.program import compile_script
 from windrow.plan.stages import stages
 from windrow.spark.blobs import unpack
 from windrow.spark.inbox import Inbox
-from windrow.spark.packing import Routes
+from windrow.spark.routes import Routes
 from windrow.spark.source import PackingReader, SourceSpec, Stretch, decoded, encoded
 from windrow.spark.times import StreamTime, from_json, merged
 

@@ -11,8 +11,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from windrow.core.errors import InputError
+from windrow.engine.commits import Commit, commits
 from windrow.engine.files import publish
-from windrow.engine.results import Commit, commits
 
 SUFFIX = {"parquet": "parquet", "csv": "csv", "json": "jsonl"}
 ROWS_PER_FILE = 250_000

@@ -18,7 +18,8 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING
 from windrow.plan.catalog import StreamDeclaration
-from windrow.spark.packing import Counts, Routes, blobs, packed_batch, scatter, tell
+from windrow.spark.packing import Counts, blobs, packed_batch, scatter, tell
+from windrow.spark.routes import Routes
 from windrow.spark.times import StreamTime
 from windrow.streams.coerce import coerce
 from windrow.streams.monitor import timestamps

@@ -21,12 +21,11 @@ from windrow.columns.evaluate import evaluate, selected
 from windrow.columns.hashing import bucket_of
 from windrow.columns.types import arrow_schema
 from windrow.plan.nodes import Node, Projection, Selection
-from windrow.plan.stages import Stage, StageEdge
+from windrow.plan.stages import StageEdge
 from windrow.spark.blobs import Header, pack, pack_delta
+from windrow.spark.routes import Routes
 from windrow.spark.times import Times, to_json
 
-PACKED = "stage int, bucket int, blob binary"
-"""The schema of every packed DataFrame, as Spark writes it."""
 PACKED_ARROW = pa.schema([("stage", pa.int32()), ("bucket", pa.int32()), ("blob", pa.binary())])
 RESULT = -1
 """The ``stage`` of blobs that are for the sink."""
@@ -34,20 +33,6 @@ RESULT = -1
 Counts = dict[str, int]
 Blob = tuple[int, int, bytes]
 """Stage, bucket, and what is for them."""
-
-
-@dataclass(frozen=True)
-class Routes:
-    """Where the tuples of one sender (a stream or a stage) go."""
-
-    edges: tuple[tuple[int, StageEdge], ...]
-    buckets: tuple[int, ...]
-
-    @classmethod
-    def of(cls, source: str | int, stages: Sequence[Stage], buckets: Sequence[int]) -> Routes:
-        """The routes of what ``source`` sends to any of the stages."""
-        edges = tuple((s.number, e) for s in stages for e in s.inputs if e.source == source)
-        return cls(edges, tuple(buckets))
 
 
 @dataclass

@@ -27,10 +27,11 @@ from windrow.plan.stages import Stage, stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.frames import FramePacker
 from windrow.spark.home import Home, fingerprint_of, open_home
-from windrow.spark.packing import PACKED, Routes
-from windrow.spark.session import active, spread_buckets
+from windrow.spark.routes import PACKED, Routes
+from windrow.spark.session import active, shuffle_partitions
 from windrow.spark.sinks import SinkSpec
 from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
+from windrow.spark.spreading import spread_buckets
 from windrow.spark.stage import StageProcessor, StageTask
 from windrow.spark.times import StreamTime
 from windrow.streams.relations import updates_of
@@ -90,7 +91,10 @@ class SparkQuery:
         self.streams = tuple(self._streams)
         fingerprint = fingerprint_of(self._stages, self._inputs, strategy)
         self.home: Home = open_home(
-            directory.absolute(), declaration.name, fingerprint, lambda: spread_buckets(session)
+            directory.absolute(),
+            declaration.name,
+            fingerprint,
+            lambda: spread_buckets(shuffle_partitions(session)),
         )
         into = declaration.into
         to_files = into is not None and into.format in FILES

@@ -14,9 +14,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.errors import InputError
 from windrow.core.patterns import UpdatePattern
+from windrow.engine.commits import Commit, commits
 from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport, Report
-from windrow.engine.results import Commit, answer_of, commits, read_changes
+from windrow.engine.results import answer_of, read_changes
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.strategy import Strategy
 from windrow.spark.failures import translated

@@ -18,8 +18,6 @@ ensure_java()  # before pyspark looks for one
 from pyspark import SparkConf, SparkContext  # noqa: E402
 from pyspark.java_gateway import launch_gateway  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
-from pyspark.sql.functions import col, lit, pmod  # noqa: E402
-from pyspark.sql.functions import hash as hash_of  # noqa: E402
 
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 STREAMING = {
@@ -42,6 +40,9 @@ LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     # Blobs of several streams pass through this one process, whole.
     "spark.driver.memory": "2g",
+    # The virtual machine passes blobs on; it needs to start soon more than to run fast. On two
+    # cores this halves its processor time over a run of a minute.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 DEFAULT_PARTITIONS = "200"
 """What Spark has if no one says anything."""
@@ -105,18 +106,8 @@ def active(session: SparkSession) -> Iterator[None]:
             sessions.clearActiveSession()
 
 
-def spread_buckets(session: SparkSession, per_partition: int = 2) -> tuple[int, ...]:
-    """Bucket numbers that Spark's hash spreads evenly over the shuffle partitions."""
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS) or 1)
-    found: dict[int, list[int]] = {}
-    first, step = 0, 64 * partitions
-    while sum(min(len(b), per_partition) for b in found.values()) < partitions * per_partition:
-        numbers = session.range(first, first + step).select(col("id").cast("int").alias("b"))
-        placed = numbers.select("b", pmod(hash_of("b"), lit(partitions)).alias("p"))
-        for row in placed.orderBy("b").collect():
-            found.setdefault(row["p"], []).append(row["b"])
-        first += step
-    return tuple(sorted(b for chosen in found.values() for b in chosen[:per_partition]))
+def shuffle_partitions(session: SparkSession) -> int:
+    return int(session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS) or 1)
 
 
 def _launch_quietly(conf: SparkConf) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from windrow.engine.commits import Commit, commits
 from windrow.engine.files import publish
-from windrow.engine.results import Commit, commits
 from windrow.engine.sinks import SUFFIX, write_table
 from windrow.spark.blobs import unpack
 

@@ -20,7 +20,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -36,13 +36,14 @@ from windrow.core.time import BEGINNING
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.spark.filelog import Entry, FileLog
 from windrow.spark.inbox import deliveries
-from windrow.spark.intake import Intake
-from windrow.spark.packing import PACKED, Routes, blobs, packed_batch, scatter, tell
-from windrow.spark.relations import Register
+from windrow.spark.routes import PACKED, Routes
 from windrow.spark.sinks import ResultWriter, SinkSpec
 from windrow.spark.times import UNKNOWN, StreamTime
 from windrow.streams.files import find_files
 from windrow.streams.tops import greatest_timestamp
+
+if TYPE_CHECKING:
+    from windrow.spark.relations import Register
 
 FORMAT = "windrow"
 ROWS_PER_BLOB = 1_000_000
@@ -136,6 +137,10 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Runs in a task."""
+        # Imported late: of the many processes that Spark starts for a source, few need kernels.
+        from windrow.spark.intake import Intake  # noqa: PLC0415
+        from windrow.spark.packing import blobs, packed_batch, scatter, tell  # noqa: PLC0415
+
         assert isinstance(partition, Stretch)
         spec, stream, routes = self.spec, self.spec.declaration.name, self.spec.routes
         intake = Intake(spec.declaration, spec.quarantine, ROWS_PER_BLOB, spec.relation, spec.since)
@@ -200,6 +205,8 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if spec.relation is None or spec.inbox is not None:
             return False
         if self._register is None:
+            from windrow.spark.relations import Register  # noqa: PLC0415 - as above
+
             files = [Path(p) for p in sorted(log.paths | {e.path for e in waiting if e.path})]
             clock = spec.declaration.clock
             self._register = Register(spec.relation, clock, log, files, spec.quarantine)

@@ -27,7 +27,8 @@ from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import pack, unpack
 from windrow.spark.cache import WorkerCache
 from windrow.spark.host import Answer, BucketHost
-from windrow.spark.packing import RESULT, Blob, Routes, blobs, scatter, tell
+from windrow.spark.packing import RESULT, Blob, blobs, scatter, tell
+from windrow.spark.routes import Routes
 from windrow.streams.enforce import as_json
 from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine

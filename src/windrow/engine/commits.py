@@ -1,0 +1,56 @@
+"""What has been committed of a query's results.
+
+A directory of results holds data files and one ``_commit-<batch>.json`` per micro-batch, which
+names the files of that micro-batch and says what went in and came out. A file that no commit
+names is not a result.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from windrow.core.errors import StateError
+
+COMMIT = "_commit-"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a micro-batch published. ``run`` tells a repeated batch from one of another run."""
+
+    batch: int
+    run: str
+    files: tuple[str, ...]
+    now: int | None
+    rows_in: int
+    rows_out: int
+    late: int
+    rejected: int
+
+    def path(self, directory: Path) -> Path:
+        return directory / f"{COMMIT}{self.batch:08d}.json"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, path: Path) -> Commit:
+        try:
+            values = json.loads(path.read_text())
+            return cls(**{**values, "files": tuple(values["files"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise StateError(
+                "a commit of results is damaged",
+                where=str(path),
+                expected="a commit as Windrow writes it",
+                found=str(error),
+                remedy="move the directory of results away and run the script from the beginning",
+            ) from error
+
+
+def commits(directory: Path, after: int = -1) -> list[Commit]:
+    """The commits of the micro-batches after ``after``, in their order."""
+    paths = sorted(directory.glob(f"{COMMIT}*.json"))
+    return [Commit.read(p) for p in paths if int(p.stem.removeprefix(COMMIT)) > after]
