@@ -16,6 +16,8 @@ is not there is left out, and named.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -170,12 +172,23 @@ def run_rival(name: str, query: str, place: Path, sizes: Sizes, *more: str) -> d
     python = ENVIRONMENTS / name / "bin" / "python"
     script = Path(__file__).parent / "rivals" / f"{name}_rival.py"
     asked = [query, str(place), str(sizes.seconds), str(sizes.slide), *more]
-    done = subprocess.run(
-        [python, script, *asked], capture_output=True, text=True, timeout=PATIENCE, check=False
+    # In a group of its own, because Flink's Java would outlive the script that started it.
+    process = subprocess.Popen(
+        [python, script, *asked],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
-    if done.returncode:
-        raise RuntimeError(f"{name} failed on {query}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    try:
+        out, complaints = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    if process.returncode:
+        raise RuntimeError(f"{name} failed on {query}:\n{out[-2000:]}{complaints[-4000:]}")
+    answer: dict[str, Any] = json.loads(out.splitlines()[-1])
     return answer
 
 
