@@ -69,7 +69,10 @@ def spark_session(
     conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
     if not verbose:
         _launch_quietly(conf)
-    return configure(SparkSession.builder.config(conf=conf).getOrCreate())
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if not verbose:
+        _hush(session.sparkContext)
+    return configure(session)
 
 
 def configure(session: SparkSession) -> SparkSession:
@@ -121,3 +124,13 @@ def _launch_quietly(conf: SparkConf) -> None:
         quiet = {"stdout": nowhere, "stderr": nowhere}
         gateway = launch_gateway(conf, quiet)  # type: ignore[no-untyped-call]
     SparkContext(gateway=gateway, conf=conf)
+
+
+def _hush(context: SparkContext) -> None:
+    """No traceback when the virtual machine ends before PySpark's server for its accumulators.
+
+    That happens whenever a session is stopped by a signal; what matters then is said elsewhere.
+    """
+    server: Any = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
