@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.expressions import Column, Named, render
@@ -19,6 +20,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.program import compile_script
 from windrow.plan.stages import Stage, stages
+from windrow.plan.strategy import Strategy
 from windrow.plan.windows import RangeWindow
 
 STREAMS = """
@@ -203,3 +205,27 @@ def test_an_operator_over_many_inputs_hashes_each_by_its_own_keys():
     keyed = Named("k", Column(len(scans[0].schema) + 2, "dst", Type.STRING))
     (grouped,) = stages(GroupBy(join, (keyed,), ()))
     assert names(grouped) == names(stage)
+
+
+def test_updates_of_a_relation_meet_the_stream_by_key_and_an_nrr_is_known_as_one():
+    for kind in ("RELATION", "NRR"):
+        compiled = compile_script(
+            f"{STREAMS} CREATE {kind} hosts (ip STRING, owner STRING);"
+            "SELECT owner FROM l [RANGE 9], hosts WHERE l.src = hosts.ip;"
+        )
+        (stage,) = stages(compiled.queries[-1].plan)
+        assert sorted(names(stage)) == [("hosts", ["ip"]), ("l", ["src"])]
+        leaves = {n.name: n.nrr for n in walk(stage.plan) if isinstance(n, StageInput)}
+        assert {name.split("#")[0] for name, nrr in leaves.items() if nrr} == (
+            {"hosts"} if kind == "NRR" else set()
+        )
+
+
+def test_negative_tuples_are_in_the_plan_before_it_is_cut():
+    query = (
+        "SELECT l.src, COUNT(*) FROM l [RANGE 9], r [RANGE 9] WHERE l.dst = r.dst GROUP BY l.src"
+    )
+    plan = compile_script(f"{STREAMS} {query};").queries[0].plan
+    first, second = stages(plan, Strategy.NT)
+    (sent,) = (n for n in walk(second.plan) if isinstance(n, StageInput))
+    assert sent.pattern is first.plan.pattern is UpdatePattern.STRICT

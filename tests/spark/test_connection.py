@@ -112,3 +112,47 @@ def test_an_error_in_a_worker_is_the_error_that_was_raised_there(spark):
         db.advance(to=3)
         with pytest.raises(DataError, match="v"):
             big.changes()
+
+
+RELATIONS = """
+CREATE STREAM a (ts BIGINT, k INT, v BIGINT) TIMESTAMP BY ts;
+CREATE RELATION names (k INT, name STRING);
+CREATE NRR once (k INT, name STRING, PRIMARY KEY (k));
+"""
+NAMED = """
+CREATE QUERY named AS SELECT v, name FROM a [RANGE 9], names WHERE a.k = names.k;
+CREATE QUERY met AS SELECT v, name FROM a [RANGE 9], once WHERE a.k = once.k;
+"""
+
+
+def updates(*values: tuple[int, str, int, str]) -> pa.Table:
+    instant, change, k, name = zip(*values, strict=True)
+    return pa.table(
+        {"instant": instant, "change": change, "k": pa.array(k, pa.int32()), "name": name}
+    )
+
+
+def test_relations_are_updated_judged_and_remembered_as_embedded(spark, tmp_path):
+    found = []
+    embedded = windrow.connect()
+    with windrow.connect(spark=spark, checkpoint=tmp_path) as db:
+        for connection in (embedded, db):
+            named, met = connection.execute(RELATIONS + NAMED)
+            for relation in ("names", "once"):
+                connection.push(relation, updates((1, "+", 1, "ann"), (1, "+", 2, "bob")))
+                connection.push(relation, updates((4, "-", 1, "ann"), (5, "+", 3, "eve")))
+                connection.push(relation, updates((5, "-", 3, "eve"), (6, "+", 1, "amy")))
+                connection.push(relation, updates((6, "-", 7, "nobody")))
+            connection.push("a", rows((2, 1, 10), (3, 2, 20), (5, 3, 30), (6, 1, 40)))
+            (later,) = connection.execute("CREATE QUERY later AS SELECT name FROM names;")
+            connection.advance(to=7)
+            refused = connection.rejected("names"), connection.rejected("once")
+            found.append([changes(named), changes(met), changes(later), refused])
+    assert found[0] == found[1]
+    assert found[0][3] == (1, 2), "an NRR does not take a deleted key again"
+    assert all(found[0][:3])
+    with windrow.connect(spark=spark, checkpoint=tmp_path) as db:
+        db.execute(RELATIONS)
+        db.push("names", updates((8, "-", 1, "amy"), (8, "-", 1, "ann")))
+        db.push("once", updates((8, "+", 3, "eva")))
+        assert (db.rejected("names"), db.rejected("once")) == (1, 1)

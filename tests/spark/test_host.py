@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
+from windrow.core.time import FOREVER
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.program import compile_script
 from windrow.plan.stages import Stage, stages
@@ -133,3 +134,21 @@ def test_blobs_are_put_in_the_order_of_their_stream_before_they_are_used():
     parts += [x for *_, x in blobs(known)]
     host = BucketHost(stage, {"a": 0}, final=True)
     assert changes([host.receive(map(unpack, parts)).delta]) == [(5, 1, 1)]
+
+
+def test_what_comes_and_goes_inside_an_instant_of_a_relation_is_never_seen():
+    compiled = compile_script("CREATE RELATION rel (k INT); SELECT k FROM rel;")
+    (stage,) = stages(compiled.queries[0].plan)
+    schema = arrow_schema(compiled.catalog.relations[0].schema)
+    host = BucketHost(stage, {"rel": 0}, final=True)
+    for at, sign in ((1, 1), (2, -1), (3, 1)):
+        row = pa.RecordBatch.from_arrays([pa.array([7], pa.int32())], schema=schema)
+        delta = Delta(np.array([5]), np.array([FOREVER]), np.array([sign], np.int8), row)
+        parcels = scatter(delta, Routes.of("rel", [stage], [0]), (at,))
+        tell(parcels, 0, [0], {"rel": StreamTime(5, at=at)}, {})
+        answer = host.receive([unpack(x) for *_, x in blobs(parcels)])
+        assert not len(answer.delta), "the instant is open"
+    known: dict = {}
+    tell(known, 0, [0], {"rel": StreamTime(6, at=4)}, {})
+    answer = host.receive([unpack(x) for *_, x in blobs(known)])
+    assert changes([answer.delta]) == [(5, 1, 7)]
