@@ -289,7 +289,9 @@ def programs(draw: st.DrawFn, outputs: tuple[Output, ...] = ANY_OUTPUT) -> Progr
     body = draw(bodies(names))
     program = Program(streams, body, tuple(views), relations=relations)
     output = speaking(draw(st.sampled_from(outputs)), body, names)
-    if output is Output.RSTREAM_RESTORE and not (recomputed(body) or productive(body)):
+    # How often a row lived is known if it is made of tuples, or shows all that its group is.
+    hiding = isinstance(body, Select) and body.having is not None
+    if output is Output.RSTREAM_RESTORE and (hiding or not (recomputed(body) or productive(body))):
         output = Output.ISTREAM_RESTORE
     if output in RESTORING:
         return draw(restoring(replace(program, output=output)))
