@@ -155,9 +155,9 @@ class StateBuffer:
     def _index_anew(self) -> None:
         """An index that knows only the tuples that are here."""
         self.index = TupleIndex(self.schema)
-        everything = np.arange(self.base, self.next, dtype=np.int64)
-        exp = np.ascontiguousarray(self.life.view[:, EXP])
-        self.index.insert(self.base, exp, self.rows.take(everything))
+        living = self.living()
+        exp = np.ascontiguousarray(self.life.take(living)[:, EXP])
+        self.index.fill(self.base, len(self.life), living, exp, self.rows.take(living))
 
     def _drop_before(self, position: int) -> None:
         self.rows.drop_before(position)
@@ -257,9 +257,9 @@ class StateBuffer:
         self.life.append(life)
         living = np.flatnonzero(alive)
         self.schedule.insert(living + base, np.ascontiguousarray(life[living, EXP]))
-        if self.index is not None:
-            self.index.insert(base, np.ascontiguousarray(life[:, EXP]), content)
         self._live = len(living)
+        if self.index is not None:
+            self._index_anew()
 
 
 def batch(columns: list[pa.Array], rows: pa.RecordBatch | None) -> pa.RecordBatch:

@@ -20,11 +20,11 @@ TS, EXP, END, LINK = 0, 1, 2, 3
 """Columns of a buffer's ``life``: arrival, own expiry, actual end, and a link for its owner."""
 
 
-@kernel(void, ints, int64, int64, ints_out, ints_out, ints_out)
-def _enqueue(codes, first, base, oldest, newest, links):  # type: ignore[no-untyped-def]
-    """Put the positions from ``first`` on behind the newest of their codes."""
+@kernel(void, ints, ints, int64, ints_out, ints_out, ints_out)
+def _enqueue(codes, at, base, oldest, newest, links):  # type: ignore[no-untyped-def]
+    """Put the positions ``at`` behind the newest of their codes."""
     for i in range(len(codes)):
-        c, p = codes[i], first + i
+        c, p = codes[i], at[i]
         if oldest[c] < base:
             oldest[c] = p
         else:
@@ -38,8 +38,6 @@ def _withdraw(codes, at, oldest, links, base, life, found):  # type: ignore[no-u
     """End one live counterpart of each negative tuple at its instant; how many were found."""
     for i in range(len(codes)):
         p = oldest[codes[i]]
-        while p >= base and life[p - base, END] < life[p - base, EXP]:
-            p = links[p - base]
         if p < base or life[p - base, TS] >= at[i] or at[i] >= life[p - base, EXP]:
             return i
         life[p - base, END] = at[i]
@@ -70,12 +68,29 @@ class TupleIndex:
         return len(self._interner)
 
     def insert(self, first: int, exp: Int64s, rows: pa.RecordBatch) -> None:
-        codes = self._codes(exp, rows)
+        """New tuples at the positions from ``first`` on."""
+        self._make_room(first, len(exp))
+        self._enqueue(np.arange(first, first + len(exp), dtype=np.int64), exp, rows)
+
+    def fill(
+        self, first: int, count: int, living: Int64s, exp: Int64s, rows: pa.RecordBatch
+    ) -> None:
+        """Begin with the ``living`` among the ``count`` positions from ``first`` on.
+
+        A dead tuple must not stand before a living one: when it is forgotten, so is its queue.
+        """
+        self._make_room(first, count)
+        self._enqueue(living, exp, rows)
+
+    def _make_room(self, first: int, count: int) -> None:
         if not len(self._links):
             self._links.clear(first)
-        self._links.extend(len(codes), -1)
+        self._links.extend(count, -1)
+
+    def _enqueue(self, at: Int64s, exp: Int64s, rows: pa.RecordBatch) -> None:
+        codes = self._codes(exp, rows)
         base, links = self._links.base, self._links.view
-        _enqueue(codes, first, base, self._oldest, self._newest, links)
+        _enqueue(codes, at, base, self._oldest, self._newest, links)
 
     def withdraw(
         self, at: Int64s, exp: Int64s, rows: pa.RecordBatch, life: Growable

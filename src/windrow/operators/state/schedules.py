@@ -19,7 +19,9 @@ from windrow.core.time import FOREVER
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
 DAYS = 32
-"""Days that a calendar aims at; past eight times as many its days get longer."""
+"""Days that a calendar aims at; past four times as many its days get longer."""
+LOOSE = 16
+"""Batches that lie loose before they are sorted into days."""
 
 
 class Schedule(Protocol):
@@ -69,11 +71,15 @@ class Fifo:
 
 
 class Calendar:
-    """A calendar queue; the length of its days follows from the first tuples and then doubles."""
+    """A calendar queue; the length of its days follows from the times that are in it.
+
+    New tuples lie loose for a few batches, so that many are sorted into their days at once.
+    """
 
     def __init__(self) -> None:
         self._length = 0
         self._days: dict[int, list[tuple[Int64s, Int64s]]] = {}
+        self._loose: list[tuple[Int64s, Int64s]] = []
 
     def insert(self, positions: Int64s, exp: Int64s) -> None:
         finite = exp < FOREVER
@@ -81,17 +87,20 @@ class Calendar:
             positions, exp = positions[finite], exp[finite]
         if not len(positions):
             return
-        if not self._length:
-            self._length = max(1, int(exp.max() - exp.min()) // DAYS)
-        self._file(positions, exp)
-        if len(self._days) > 8 * DAYS:
-            everything = [part for day in self._days.values() for part in day]
-            self._length *= 4
-            self._days = {}
-            self._file(*_joined(everything))
+        self._loose.append((positions, exp))
+        if len(self._loose) >= LOOSE:
+            loose, self._loose = self._loose, []
+            self._file(*_joined(loose))
 
     def _file(self, positions: Int64s, exp: Int64s) -> None:
+        if not self._length:
+            self._length = max(1, int(exp.max() - exp.min()) // DAYS)
         days = exp // self._length
+        if len(self._days) > 4 * DAYS:
+            self._days, kept = {}, [part for day in self._days.values() for part in day]
+            positions, exp = _joined([*kept, (positions, exp)])
+            self._length = max(1, int(exp.max() - exp.min()) // DAYS)
+            days = exp // self._length
         if days[0] == days[-1] and bool((days == days[0]).all()):
             self._days.setdefault(int(days[0]), []).append((positions, exp))
             return
@@ -104,10 +113,16 @@ class Calendar:
             self._days.setdefault(int(days[start]), []).append(part)
 
     def due(self, now: int) -> tuple[Int64s, Int64s]:
-        if not self._days:
-            return NONE, NONE
-        today = now // self._length
-        taken: list[tuple[Int64s, Int64s]] = []
+        taken, kept = [], []
+        for positions, exp in self._loose:
+            expired = exp <= now
+            if expired.any():
+                taken.append((positions[expired], exp[expired]))
+                positions, exp = positions[~expired], exp[~expired]  # noqa: PLW2901
+            if len(positions):
+                kept.append((positions, exp))
+        self._loose = kept
+        today = now // self._length if self._length else now
         for day in sorted(d for d in self._days if d <= today):
             parts = self._days.pop(day)
             if day < today:
@@ -118,6 +133,8 @@ class Calendar:
             taken.append((positions[expired], exp[expired]))
             if not expired.all():
                 self._days[day] = [(positions[~expired], exp[~expired])]
+        if not taken:
+            return NONE, NONE
         positions, exp = _joined(taken)
         order = np.lexsort((positions, exp))
         return positions[order], exp[order]
