@@ -1,0 +1,93 @@
+"""State buffers against a plain list: what lives, what expires when, through moves and reloads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.columns.delta import Delta
+from windrow.core.patterns import UpdatePattern
+from windrow.operators.state import buffer as module
+from windrow.operators.state.buffer import StateBuffer
+
+SCHEMA = pa.schema([("v", pa.int64())])
+steps = st.lists(
+    st.tuples(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), max_size=6),  # value, lifetime
+        st.integers(0, 4),  # how many of the living are withdrawn
+        st.integers(1, 3),  # ticks that pass
+        st.booleans(),  # whether it is saved and loaded
+    ),
+    max_size=25,
+)
+
+
+def batch(values: list[int]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(values, pa.int64())], schema=SCHEMA)
+
+
+def delta(ts: int, rows: list[tuple[int, int]], sign: int) -> Delta:
+    count = len(rows)
+    return Delta(
+        np.full(count, ts, np.int64),
+        np.array([exp for _, exp in rows], np.int64),
+        np.full(count, sign, np.int8),
+        batch([value for value, _ in rows]),
+    )
+
+
+@pytest.mark.parametrize("scan", [False, True])
+@pytest.mark.parametrize(
+    "pattern", [UpdatePattern.WEAKEST, UpdatePattern.WEAK, UpdatePattern.STRICT]
+)
+@given(steps=steps)
+def test_a_buffer_holds_what_a_list_would(
+    pattern: UpdatePattern,
+    scan: bool,
+    steps: list[tuple[list[tuple[int, int]], int, int, bool]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "WORTH_MOVING", 3)  # so that moves and new indexes happen often
+        check(pattern, scan, steps)
+
+
+def check(
+    pattern: UpdatePattern,
+    scan: bool,
+    steps: list[tuple[list[tuple[int, int]], int, int, bool]],
+) -> None:
+    buffer, segments, now = StateBuffer(SCHEMA, pattern, scan), {}, 0
+    held: list[tuple[int, int]] = []  # value, expiry
+    for rows, withdrawn, ticks, reload in steps:
+        now += ticks
+        life = 9 if pattern is UpdatePattern.WEAKEST else None
+        new = [(value, now + (life or lifetime)) for value, lifetime in rows]
+        # What goes now came earlier and would have stayed.
+        gone = [row for row in held if row[1] > now][:: max(1, withdrawn)][:withdrawn]
+        buffer.insert(delta(now, new, 1))
+        if pattern is UpdatePattern.STRICT:
+            buffer.withdraw(delta(now, gone, -1))
+            for row in gone:
+                held.remove(row)
+        positions, expiry = buffer.expire(now)
+        expected = sorted(row for row in held + new if row[1] <= now)
+        values = buffer.rows.take(positions).column(0).to_pylist()
+        assert sorted(zip(values, expiry.tolist(), strict=True)) == expected
+        assert expiry.tolist() == sorted(expiry.tolist())
+        held = [row for row in held + new if row[1] > now]
+        buffer.reclaim()
+        living = buffer.living()
+        exp = buffer.life.take(living)[:, module.EXP].tolist() if len(living) else []
+        values = buffer.rows.take(living).column(0).to_pylist()
+        assert sorted(zip(values, exp, strict=True)) == sorted(held)
+        assert len(buffer) == len(held)
+        saved = buffer.save()
+        for name in saved.drop:
+            del segments[name]
+        segments.update(saved.put)
+        if reload:
+            buffer = StateBuffer(SCHEMA, pattern, scan)
+            buffer.load(segments, saved.meta)
