@@ -16,10 +16,10 @@ from windrow.plan.program import compile_script
 
 pytestmark = pytest.mark.spark
 
-FILES = 3
+FILES = 2
 TOGETHER = 6
 """Queries that run side by side."""
-FIRST = ["join_relation", "join_nrr", "top", "rows_of_join"]
+FIRST = ["join_relation", "join_nrr"]
 OTHERS = [q for q in QUERIES if q not in FIRST and q not in JOINS]
 
 
@@ -59,7 +59,7 @@ def compare(directory: Path, queries: list[str]) -> None:
         assert (two.name, two.quarantined, two.now) == (one.name, one.quarantined, one.now)
 
 
-def test_relations_and_what_needs_the_whole_relation_answer_as_embedded(spark, tmp_path):
+def test_relations_read_from_files_are_judged_and_joined_as_embedded(spark, tmp_path):
     compare(tmp_path, FIRST)
 
 

@@ -21,6 +21,7 @@ TWO_STAGES = {
 }
 
 
+@pytest.mark.slow  # test_demo_script has a stop in the middle too
 def test_a_run_that_is_stopped_in_the_middle_goes_on_without_a_row_twice_or_missing(
     spark, tmp_path
 ):
@@ -85,6 +86,7 @@ def test_a_script_that_was_changed_does_not_go_on_from_the_old_checkpoint(spark,
         run_on_spark(compiled(tmp_path, query, "out"), tmp_path / "checkpoint")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["csv", "json"])
 def test_text_results_say_the_same_as_those_of_the_embedded_runner(spark, tmp_path, format_):
     write_streams(tmp_path, files=2, rows=100)
