@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import windrow
 import windrow.operators
 from tests.operators.samples import QUERIES, STREAMS, between, changes, plan_of, random_input, run
 from windrow.columns.delta import Delta
@@ -161,3 +162,29 @@ def test_min_and_max_over_a_window_keep_only_what_can_still_matter() -> None:
         batch = pa.concat_batches([rows] * 100).set_column(2, "a", values)
         pipeline.process({"s": Delta.insertions(ts, batch)}, now + 99)
     assert pipeline.size() < 100
+
+
+def test_every_lets_a_withdrawn_tuple_expire_at_its_own_multiple() -> None:
+    """Two equal results that differ in their expiry are withdrawn just before one expires."""
+    db = windrow.connect()
+    (query,) = db.execute(
+        "CREATE STREAM s (ts BIGINT, k INT, a BIGINT, f DOUBLE);"
+        "SELECT x.k, y.a FROM s [RANGE 5] AS x, s [PARTITION BY a ROWS 1] AS y "
+        "WHERE x.f = y.f EVERY 2;"
+    )
+    rows = {"ts": [29, 31, 33], "k": [1, 1, 2], "a": [3, 100, 100], "f": [4.5, 4.5, None]}
+    db.push("s", rows)
+    db.advance(to=60)
+    assert query.answer().num_rows == 0
+
+
+def test_a_row_that_an_equal_one_replaces_is_restored_once() -> None:
+    db = windrow.connect()
+    (query,) = db.execute(
+        "CREATE STREAM s (ts BIGINT, k INT, b INT);"
+        "RSTREAM-RESTORE(SELECT MAX(b) AS m FROM s [PARTITION BY k ROWS 1] "
+        "HAVING COUNT(*) > 3) EVERY 4;"
+    )
+    db.push("s", {"ts": [1, 1, 1, 1, 2], "k": [1, 2, 3, 4, 5], "b": [9, 1, 1, 1, 1]})
+    db.advance(to=4)
+    assert query.changes()["m"].to_pylist() == [9]

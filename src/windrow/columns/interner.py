@@ -26,6 +26,7 @@ from windrow.columns.arrays import (
 )
 from windrow.columns.hashing import hash_bytes, mix
 from windrow.columns.kernels import bytes_in, bytes_out, int64, ints, ints_out, kernel, void
+from windrow.columns.strings import gathered
 
 Int64s = npt.NDArray[np.int64]
 
@@ -154,12 +155,11 @@ class StringTable:
         )
         return out
 
-    def strings(self) -> pa.Array:
-        """The string of each code, as a large-offset array that can be taken from."""
-        ends = self._ends[: self.count + 1]
-        used = self._arena[: int(ends[-1])]
-        parts = [None, pa.py_buffer(ends), pa.py_buffer(used)]
-        return pa.Array.from_buffers(pa.large_string(), self.count, parts)
+    def take(self, codes: Int64s, valid: npt.NDArray[np.bool_]) -> pa.Array:
+        """The strings of these codes, NULL where not ``valid``."""
+        starts = self._ends[codes]
+        lengths = np.where(valid, self._ends[codes + 1] - starts, 0)
+        return gathered(self._arena, starts, lengths, valid)
 
     def _reserve(self, count: int, more_bytes: int) -> None:
         used = int(self._ends[self.count])
@@ -203,8 +203,7 @@ class _Column:
         if isinstance(self.table, StringTable):
             if self.table.count == 0:
                 return pa.nulls(len(codes), self.kind)
-            indices = pa.array(at, mask=~valid)
-            return self.table.strings().take(indices).cast(pa.string())
+            return self.table.take(at, valid)
         if self.table.count == 0:
             return pa.nulls(len(codes), self.kind)
         keys = self.table.known[at]

@@ -8,21 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import fixed_array, numbers, string_array, string_parts, validity
+from windrow.columns.arrays import fixed_array, numbers, string_parts, validity
 from windrow.columns.delta import batch_of
 from windrow.columns.growable import Growable
-from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
+from windrow.columns.strings import gathered
 
 Int64s = npt.NDArray[np.int64]
-
-
-@kernel(void, bytes_in, ints, ints, bytes_out)
-def _gather_bytes(data, starts, targets, out):  # type: ignore[no-untyped-def]
-    """String ``i`` is copied from ``data[starts[i]:]`` to ``out[targets[i]:targets[i + 1]]``."""
-    for i in range(len(starts)):
-        start, target = starts[i], targets[i]
-        for j in range(targets[i + 1] - target):
-            out[target + j] = data[start + j]
 
 
 class _Nulls:
@@ -96,12 +87,9 @@ class StringColumn:
         self.lengths.append(np.diff(offsets))
 
     def take(self, positions: Int64s) -> pa.Array:
-        lengths = self.lengths.take(positions)
-        targets = np.zeros(len(positions) + 1, np.int64)
-        np.cumsum(lengths, out=targets[1:])
-        out = np.empty(int(targets[-1]), np.uint8)
-        _gather_bytes(self.data.view, self.starts.take(positions) - self.data.base, targets, out)
-        return string_array(targets.astype(np.int32), out, self.nulls.take(positions))
+        starts, lengths = self.starts.take(positions), self.lengths.take(positions)
+        nulls = self.nulls.take(positions)
+        return gathered(self.data.view, starts - self.data.base, lengths, nulls)
 
     def drop_before(self, position: int) -> None:
         dropped = min(position - self.starts.base, len(self.starts))

@@ -15,11 +15,31 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
+from windrow.columns.kernels import ints, ints_out, kernel, signs
 from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
+
+
+@kernel(ints_out, ints, signs)
+def _mixed(times, sign):  # type: ignore[no-untyped-def]
+    """Indexes of events at instants at which something comes and something goes."""
+    found = np.empty(len(times), np.int64)
+    count, start = 0, 0
+    while start < len(times):
+        stop, plus, minus = start, False, False
+        while stop < len(times) and times[stop] == times[start]:
+            plus |= sign[stop] > 0
+            minus |= sign[stop] < 0
+            stop += 1
+        if plus and minus:
+            for i in range(start, stop):
+                found[count] = i
+                count += 1
+        start = stop
+    return found[:count].copy()
 
 
 class Changelog:
@@ -57,8 +77,10 @@ class Changelog:
         order = np.argsort(times, kind="stable")
         positions, times, sign = positions[order], times[order], sign[order]
         kept = self._net(positions, times, sign)
-        kept &= np.isin(sign, self.signs)
-        positions, times, sign = positions[kept], times[kept], sign[kept]
+        if len(self.signs) == 1:
+            kept &= sign == self.signs[0]
+        if not kept.all():
+            positions, times, sign = positions[kept], times[kept], sign[kept]
         rows = self.buffer.rows.take(positions)
         self.buffer.reclaim()
         if len(self.signs) == 1:
@@ -68,13 +90,7 @@ class Changelog:
     def _net(self, positions: Any, times: Any, sign: Any) -> Any:
         """Which events are left after equal tuples of opposite sign cancelled in their instant."""
         kept = np.ones(len(times), np.bool_)
-        if not len(times):
-            return kept
-        starts = np.concatenate([[True], times[1:] != times[:-1]])
-        instant = np.cumsum(starts) - 1
-        plus = np.bincount(instant, sign > 0) > 0
-        minus = np.bincount(instant, sign < 0) > 0
-        mixed = np.flatnonzero((plus & minus)[instant])
+        mixed = _mixed(times, sign)
         if len(mixed):
             rows = self.buffer.rows.take(positions[mixed])
             interner = Interner([pa.int64(), *self.schema.types])

@@ -57,7 +57,8 @@ class Snap:
             times = [pa.array(delta.ts), pa.array(delta.exp)]
             codes = Interner(kinds).codes([*times, *delta.rows.columns], len(delta))
             delta = delta.filter(surplus(codes, delta.sign))
-        return delta.filter((delta.ts < delta.exp) | (delta.sign < 0))
+        # A withdrawal at or after the multiple at which the tuple expires anyway says nothing.
+        return delta.filter(delta.ts < delta.exp)
 
     def size(self) -> int:
         return len(self.waiting)
