@@ -176,15 +176,3 @@ def test_every_lets_a_withdrawn_tuple_expire_at_its_own_multiple() -> None:
     db.push("s", rows)
     db.advance(to=60)
     assert query.answer().num_rows == 0
-
-
-def test_a_row_that_an_equal_one_replaces_is_restored_once() -> None:
-    db = windrow.connect()
-    (query,) = db.execute(
-        "CREATE STREAM s (ts BIGINT, k INT, b INT);"
-        "RSTREAM-RESTORE(SELECT MAX(b) AS m FROM s [PARTITION BY k ROWS 1] "
-        "HAVING COUNT(*) > 3) EVERY 4;"
-    )
-    db.push("s", {"ts": [1, 1, 1, 1, 2], "k": [1, 2, 3, 4, 5], "b": [9, 1, 1, 1, 1]})
-    db.advance(to=4)
-    assert query.changes()["m"].to_pylist() == [9]

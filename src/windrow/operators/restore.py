@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
-from windrow.columns.netting import net
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
@@ -65,7 +64,7 @@ class RestoredRelation:
         self.relation = RelationStream(schema, pattern, period)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
-        delta = net(inputs[0])  # a row that an equal one replaces has not ended
+        (delta,) = inputs
         exp = self._lengthened(delta.exp)
         ts = np.where(delta.sign > 0, delta.ts, self._lengthened(delta.ts))
         longer = Delta(ts, exp, delta.sign, delta.rows).filter(ts < exp).sorted()
