@@ -90,6 +90,7 @@ class _Running:
         self._commits: list[Commit] = []
         self._earlier = 0
         self._streaming: StreamingQuery | None = None
+        self._cut_off = False
 
     def start(self, feed: Feed) -> None:
         self._query.prepare()
@@ -105,7 +106,7 @@ class _Running:
     def look(self) -> None:
         """Pass on what was committed since the last look, or the reason why the query failed."""
         failure = self._streaming.exception() if self._streaming is not None else None
-        if failure is not None:
+        if failure is not None and not self._cut_off:
             raise translated(self._query.declaration.name, failure)
         last = self._commits[-1].batch if self._commits else -1
         new = commits(self._query.results, last)
@@ -116,8 +117,13 @@ class _Running:
             print_changes(self._query.declaration.name, self._read(new))
 
     def finish(self) -> None:
-        """Stop after the micro-batch that is running."""
+        """Stop a query that runs, in the middle of a micro-batch if need be.
+
+        Spark interrupts whatever it is doing, starting up included, and what that gives is a
+        failure only in name: the next run does the micro-batch again.
+        """
         if self._streaming is not None and self._streaming.isActive:
+            self._cut_off = True
             self._streaming.stop()
 
     def report(self) -> QueryReport:
