@@ -32,7 +32,7 @@ Int64s = npt.NDArray[np.int64]
 
 @kernel(int64, ints, ints, ints, int64, ints_out, ints_out, ints_out, ints_out, ints_out)
 def _distinct(codes, ts, exp, now, standing, spare, out_code, out_time, out_exp):  # type: ignore[no-untyped-def]
-    """``codes`` are grouped, each group in time order; a ``ts`` after ``now`` only settles."""
+    """Tuples in time order; one with a ``ts`` after ``now`` only settles its value."""
     count = 0
     for i in range(len(codes)):
         c = codes[i]
@@ -63,7 +63,7 @@ class DistinctAuxiliary:
             np.full(64, BEGINNING, np.int64),
         )
         self.calendar = Calendar()
-        self.log, self.dirty = UpsertLog(), [np.empty(0, np.int64)]
+        self.log, self.dirty = UpsertLog(), np.zeros(64, np.bool_)
         self.crowded = 4096
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -71,22 +71,20 @@ class DistinctAuxiliary:
         came = self.values.codes(delta.rows.columns, len(delta))
         self.standing = grown(self.standing, len(self.values), BEGINNING)
         self.spare = grown(self.spare, len(self.values), BEGINNING)
+        self.dirty = grown(self.dirty, len(self.values), False)
         due, _ = self.calendar.due(now)
-        # One more look at each value whose standing tuple expires, or may come to expire, by now.
-        settle = np.unique(np.concatenate([due, came]))
-        codes = np.concatenate([came, settle])
-        ts = np.concatenate([delta.ts, np.full(len(settle), FOREVER)])
-        exp = np.concatenate([delta.exp, np.full(len(settle), FOREVER)])
-        order = np.lexsort((ts, codes))
-        codes, ts, exp = codes[order], ts[order], exp[order]
+        # One more look at each value whose standing tuple expires, or may come to expire, by now;
+        # a second look at the same value finds nothing.
+        settle = np.full(len(came) + len(due), FOREVER)
+        codes = np.concatenate([came, came, due])
+        ts, exp = np.concatenate([delta.ts, settle]), np.concatenate([delta.exp, settle])
         room = 2 * len(codes)
         found = (np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64))
         count = _distinct(codes, ts, exp, now, self.standing, self.spare, *found)
         code, time, expiry = (a[:count] for a in found)
         # Of several lives of a value in this interval only the last is still to expire.
-        changed = np.unique(code)
-        self.calendar.insert(changed, self.standing[changed])
-        self.dirty.append(settle)
+        self.calendar.insert(code, self.standing[code])
+        self.dirty[codes] = True
         order = np.argsort(time, kind="stable")
         code = code[order]
         rows = batch_of(self.values.rows(code), self.schema, count)
@@ -113,15 +111,15 @@ class DistinctAuxiliary:
         self.calendar = Calendar()
         self.calendar.insert(codes, standing)
         self.log.start_over()
-        self.dirty = [np.empty(0, np.int64)]
+        self.dirty[:] = False
 
     def size(self) -> int:
         """Standing and spare tuples that have not expired, as of the last look at them."""
         return 2 * len(self.values)
 
     def save(self) -> Saved:
-        dirty = np.unique(np.concatenate(self.dirty))
-        self.dirty = [np.empty(0, np.int64)]
+        dirty = np.flatnonzero(self.dirty[: len(self.values)])
+        self.dirty[:] = False
         saved = Saved()
         saved.add("values", self.log.save(dirty, len(self.values), self._dump))
         return saved
@@ -136,6 +134,7 @@ class DistinctAuxiliary:
             codes = self.values.codes(batch.columns[2:], batch.num_rows)
             self.standing = grown(self.standing, len(self.values), BEGINNING)
             self.spare = grown(self.spare, len(self.values), BEGINNING)
+            self.dirty = grown(self.dirty, len(self.values), False)
             self.standing[codes] = batch.column(0).to_numpy()
             self.spare[codes] = batch.column(1).to_numpy()
         codes = np.arange(len(self.values), dtype=np.int64)

@@ -43,7 +43,7 @@ def _successor(code, at, heads, life, base):  # type: ignore[no-untyped-def]
 def _distinct(  # type: ignore[no-untyped-def]
     codes, ts, exp, now, heads, life, base, standing, out_code, out_time, out_exp
 ):
-    """``codes`` are grouped, each group in time order; a ``ts`` after ``now`` only settles."""
+    """Tuples in time order; one with a ``ts`` after ``now`` only settles its value."""
     count = 0
     for i in range(len(codes)):
         c = codes[i]
@@ -84,12 +84,10 @@ class DistinctDirect:
         self.standing = grown(self.standing, len(self.values), BEGINNING)
         due, _ = self.output.expire(now)
         values = self.output.rows.column(0, due).to_numpy()
-        settle = np.unique(np.concatenate([values, came]))
-        codes = np.concatenate([came, settle])
-        ts = np.concatenate([delta.ts, np.full(len(settle), FOREVER)])
-        exp = np.concatenate([delta.exp, np.full(len(settle), FOREVER)])
-        order = np.lexsort((ts, codes))
-        answer = self._emit(codes[order], ts[order], exp[order], now)
+        settle = np.full(len(came) + len(values), FOREVER)
+        codes = np.concatenate([came, came, values])
+        ts, exp = np.concatenate([delta.ts, settle]), np.concatenate([delta.exp, settle])
+        answer = self._emit(codes, ts, exp, now)
         self.output.reclaim()
         if self.side.forget(now):
             self._relink()

@@ -35,6 +35,7 @@ from windrow.operators.aggregates.events import Accumulator, Events, Values
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.index import grown
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.expressions import Expression
 
@@ -72,7 +73,7 @@ class GroupedAggregation:
         self.slots = tuple(aggregates)
         self.aggregates = tuple(slot for slot in self.slots if slot is not None)
         self.log = UpsertLog()
-        self.dirty: list[Int64s] = []
+        self.dirty = np.zeros(64, np.bool_)
         self.crowded = 4096
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -157,7 +158,8 @@ class GroupedAggregation:
     def _forget(self, events: Events, now: int) -> None:
         accumulators = [a for a, _ in self.aggregates]
         if self.monotonic:
-            self.dirty.append(events.groups)
+            self.dirty = grown(self.dirty, len(self.groups), False)
+            self.dirty[events.groups] = True
             self._keep_what_matters(events, now)
         elif self.staircase:
             self._keep_staircase(events, now)
@@ -222,9 +224,9 @@ class GroupedAggregation:
         saved = Saved()
         saved.add("live", self.buffer.save())
         if self.monotonic:
-            dirty = np.unique(np.concatenate([np.empty(0, np.int64), *self.dirty]))
+            dirty = np.flatnonzero(self.dirty[: len(self.groups)])
             saved.add("groups", self.log.save(dirty, len(self.groups), self._dump))
-            self.dirty = []
+            self.dirty[:] = False
         return saved
 
     def _dump(self, codes: Int64s) -> pa.RecordBatch:

@@ -7,6 +7,8 @@ expire together, so a queue whose front has been forgotten is dead altogether.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -46,11 +48,14 @@ def _withdraw(codes, at, oldest, links, base, life, found):  # type: ignore[no-u
     return len(codes)
 
 
-def grown(values: Int64s, size: int, fill: int) -> Int64s:
+Values = TypeVar("Values", bound=np.generic)
+
+
+def grown(values: npt.NDArray[Values], size: int, fill: int) -> npt.NDArray[Values]:
     """``values``, or a larger copy of it with room for ``size`` and ``fill`` in the new places."""
     if size <= len(values):
         return values
-    larger = np.full(size * 2, fill, np.int64)
+    larger = np.full(size * 2, fill, values.dtype)
     larger[: len(values)] = values
     return larger
 
