@@ -5,7 +5,7 @@ that lived; then the changes are carried out in order of time on a counting tree
 wherever the first k differ from what they were, the difference goes out. Rows that tie on the
 order's keys are told apart by their other columns, so the answer does not depend on arrival.
 
-Cost per interval: ranking what lives and what came, then O(k + log n) per instant that changes.
+Cost per interval: ranking what lives and what came, then O(k log n) per instant that changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from windrow.columns.delta import Delta
 from windrow.columns.evaluate import evaluate
 from windrow.columns.kernels import int64, ints, ints_out, kernel, signs
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import BEGINNING, FOREVER
+from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.plan.nodes import OrderKey
@@ -120,7 +120,6 @@ class FirstK:
     ) -> None:
         self.schema, self.keys, self.count = schema, tuple(keys), count
         self.buffer = StateBuffer(schema, pattern, scan)
-        self.now = BEGINNING
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -133,7 +132,6 @@ class FirstK:
         expired, expiry = buffer.expire(now)
         came = np.arange(first, buffer.next, dtype=np.int64)
         if not len(came) and not len(gone) and not len(expired):
-            self.now = now
             return Delta.empty(self.schema)
         answer = self._play(
             np.concatenate([living, came]), len(living),
@@ -141,7 +139,6 @@ class FirstK:
             np.concatenate([positive.ts, negative.ts, expiry]), len(came),
         )  # fmt: skip
         buffer.reclaim()
-        self.now = now
         return answer
 
     def _play(
@@ -195,11 +192,9 @@ class FirstK:
     def save(self) -> Saved:
         saved = Saved()
         saved.add("live", self.buffer.save())
-        saved.meta["now"] = self.now
         return saved
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
-        self.now = int(meta["now"])
         self.buffer.load(below("live", segments), meta["live"])
 
 
