@@ -65,6 +65,7 @@ class DistinctAuxiliary:
         self.calendar = Calendar()
         self.log, self.dirty = UpsertLog(), np.zeros(64, np.bool_)
         self.crowded = 4096
+        self.now = BEGINNING
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -94,6 +95,7 @@ class DistinctAuxiliary:
 
     def _forget(self, now: int) -> None:
         """Drop values that are gone, once they are the most."""
+        self.now = now
         size = len(self.values)
         if size < self.crowded:
             return
@@ -114,8 +116,10 @@ class DistinctAuxiliary:
         self.dirty[:] = False
 
     def size(self) -> int:
-        """Standing and spare tuples that have not expired, as of the last look at them."""
-        return 2 * len(self.values)
+        """Standing tuples, and the duplicates that will take their place, as of the last look."""
+        standing, spare = self.standing[: len(self.values)], self.spare[: len(self.values)]
+        live = standing > self.now
+        return int(np.count_nonzero(live) + np.count_nonzero(live & (spare > standing)))
 
     def save(self) -> Saved:
         dirty = np.flatnonzero(self.dirty[: len(self.values)])
