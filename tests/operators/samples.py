@@ -64,6 +64,12 @@ QUERIES = {
     "FROM s [RANGE 6 SECONDS] GROUP BY k",
     "quantiles_strict": "SELECT k, MEDIAN(a), VAR(a) FROM s [ROWS 12] GROUP BY k",
     "quantiles_unbounded": "SELECT k, QUANTILE(a, 0.25), STDDEV(a) FROM s GROUP BY k",
+    "group_distinct": "SELECT k, SUM(DISTINCT a), AVG(DISTINCT x), COUNT(DISTINCT n), "
+    "MEDIAN(DISTINCT a), VAR(DISTINCT a), SUM(a) FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "group_distinct_strict": "SELECT k, SUM(DISTINCT x), QUANTILE(DISTINCT a, 0.9), "
+    "STDDEV(DISTINCT a) FROM s [ROWS 12] GROUP BY k",
+    "group_distinct_unbounded": "SELECT k, SUM(DISTINCT x), AVG(DISTINCT a), "
+    "MEDIAN(DISTINCT a), MAX(a) FROM s GROUP BY k",
     "except": "(SELECT k, a FROM s [RANGE 6 SECONDS]) "
     "EXCEPT (SELECT k, b FROM r [RANGE 9 SECONDS])",
     "except_rows": "(SELECT k FROM s [ROWS 9]) EXCEPT (SELECT k FROM r [RANGE 3 SECONDS])",

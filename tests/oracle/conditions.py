@@ -18,8 +18,10 @@ from tests.oracle.expressions import (
 )
 
 COMPARISONS = st.sampled_from(["=", "<>", "<>", "<", "<=", "<=", ">", ">=", ">="])
-EXACT = ("COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT DISTINCT", "MEDIAN")
-ROUNDED = ("VAR", "STDDEV", "QUANTILE 0.25", "QUANTILE 0.9")
+EXACT = ("COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT DISTINCT", "MEDIAN",
+         "SUM DISTINCT", "AVG DISTINCT")  # fmt: skip
+ROUNDED = ("VAR", "STDDEV", "QUANTILE 0.25", "QUANTILE 0.9", "VAR DISTINCT",
+           "QUANTILE 0.25 DISTINCT")  # fmt: skip
 OF_ANYTHING = ("COUNT", "MIN", "MAX", "COUNT DISTINCT")
 
 

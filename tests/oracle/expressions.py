@@ -6,6 +6,7 @@ sums. Columns keep their names in both.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -84,18 +85,21 @@ def all_of(parts: Iterable[Expr]) -> Expr | None:
     return result
 
 
+AGGREGATING = ("COUNT", "SUM", "AVG", "MEDIAN", "QUANTILE", "quantile_cont", "VAR", "var_samp",
+               "STDDEV", "stddev_samp")  # fmt: skip
 SPREADS = {"VAR": "var_samp", "STDDEV": "stddev_samp"}
 COUNT_ALL = Expr("COUNT(*)", "COUNT(*)", "BIGINT")
 
 
 def aggregate(function: str, argument: Expr) -> Expr:
-    """One of the language's aggregates, or COUNT DISTINCT, or ``QUANTILE p``.
+    """One of the language's aggregates, or one of them and DISTINCT, or ``QUANTILE p``.
 
     Sums of integers are BIGINT. What is not the same to the last bit by every way of computing it
     is compared as a FLOAT.
     """
-    if function == "COUNT DISTINCT":
-        return both("COUNT(DISTINCT {0})", "BIGINT", argument)
+    if function.endswith(" DISTINCT"):
+        plain = aggregate(function.removesuffix(" DISTINCT"), argument)
+        return Expr(_distinct(plain.cql), _distinct(plain.sql), plain.type)
     if function in SPREADS:
         sql = f"{SPREADS[function]}(CAST({argument.sql} AS DOUBLE))"
         return both("CAST({0} AS FLOAT)", "FLOAT", Expr(f"{function}({argument.cql})", sql, ""))
@@ -116,3 +120,8 @@ def aggregate(function: str, argument: Expr) -> Expr:
             return Expr(plain, f"{function}(CAST({argument.sql} AS DOUBLE))", "DOUBLE")
         case _:
             return Expr(plain, f"{function}({argument.sql})", argument.type)
+
+
+def _distinct(call: str) -> str:
+    """The text with DISTINCT in its first (and only) call of an aggregate."""
+    return re.sub(rf"\b({'|'.join(AGGREGATING)})\(", r"\1(DISTINCT ", call, count=1)

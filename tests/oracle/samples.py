@@ -89,6 +89,11 @@ ALL_AGGREGATES = (
     agg("MIN", "a"),
     agg("MAX", "a"),
 )
+OF_DISTINCT = tuple(
+    agg(f"{function} DISTINCT", name)
+    for name in ("a", "x", "f")
+    for function in ("SUM", "AVG", "MEDIAN", "QUANTILE 0.9", "VAR", "STDDEV", "COUNT")
+)
 EQUAL = "X.k = Y.k"
 CHAIN = "X.k = Y.k AND Y.s = Z.s"
 TOTALS = grouped(Range(8), (X["k"],), COUNT_ALL, agg("SUM", "a"))
@@ -208,6 +213,20 @@ PLAIN_SAMPLES: dict[str, Program] = {
         grouped(Range(6), (X["k"],), agg("COUNT DISTINCT", "a"), agg("COUNT DISTINCT", "s"))
     ),
     "count distinct without keys of rows": ask(grouped(Rows(9), (), agg("COUNT DISTINCT", "k"))),
+    "aggregates of distinct values": ask(grouped(Range(6), (X["k"],), *OF_DISTINCT)),
+    "aggregates of distinct values of rows": ask(grouped(Rows(7), (X["s"],), *OF_DISTINCT)),
+    "aggregates of distinct values of unbounded": ask(
+        grouped(Unbounded(), (X["k"],), *OF_DISTINCT)
+    ),
+    "aggregates of distinct values of a join": ask(
+        Select(
+            items(X["k"], aggregate("SUM DISTINCT", Y["a"]), aggregate("AVG DISTINCT", Y["f"])),
+            (source("X", Range(5)), source("Y", Range(8))),
+            same(EQUAL),
+            grouped=True,
+            keys=(X["k"],),
+        )
+    ),
     "distinct": ask(distinct(Range(4), X["k"], X["s"])),
     "distinct of rows": ask(distinct(Rows(8), X["k"])),
     "distinct of unbounded": ask(distinct(NO_WINDOW, X["k"], X["s"])),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.aggregates.count import Count
-from windrow.operators.aggregates.distinct import CountDistinct
+from windrow.operators.aggregates.distinct import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.aggregates.quantiles import Quantile
@@ -162,24 +163,23 @@ def _stored(expressions: list[Expression]) -> pa.Schema:
 
 def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePattern) -> Accumulator:
     kind, departs = ARROW[argument.type], pattern is not UpdatePattern.MONOTONIC
-    match aggregate.function, aggregate.distinct:
-        case "COUNT", False:
+    if aggregate.distinct:
+        return OfDistinct(kind, _accumulator(replace(aggregate, distinct=False), argument, pattern))
+    match aggregate.function:
+        case "COUNT":
             return Count()
-        case "COUNT", True:
-            return CountDistinct(kind)
-        case "SUM" | "AVG", False:
+        case "SUM" | "AVG":
             return Sum(kind, mean=aggregate.function == "AVG")
-        case "MIN" | "MAX", _:
+        case "MIN" | "MAX":
             return Extreme(kind, aggregate.function == "MAX", departs)
-        case "MEDIAN", False:
+        case "MEDIAN":
             return Quantile(0.5)
-        case "QUANTILE", False if aggregate.parameter is not None:
+        case "QUANTILE" if aggregate.parameter is not None:
             return Quantile(aggregate.parameter)
-        case "VAR" | "STDDEV", False:
+        case "VAR" | "STDDEV":
             return Variance(root=aggregate.function == "STDDEV")
-        case function, distinct:
-            name = f"{function}(DISTINCT ...)" if distinct else function
-            raise NotExecutableError(name, span=aggregate.span)
+        case function:
+            raise NotExecutableError(function, span=aggregate.span)
 
 
 def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Operator:

@@ -72,19 +72,6 @@ def _missing(node: Node) -> NotExecutableError | None:
                 f"{node.form.value} with conditions other than equalities", span=node.span,
                 remedy="compare columns of the sub-query with = only",
             )  # fmt: skip
-        case GroupBy():
-            return _missing_aggregate(node)
-    return None
-
-
-def _missing_aggregate(node: GroupBy) -> NotExecutableError | None:
-    """Only COUNT tells distinct values apart; MIN and MAX need not."""
-    for aggregate in node.aggregates:
-        if aggregate.distinct and aggregate.function != "COUNT":
-            return NotExecutableError(
-                f"{aggregate.function}(DISTINCT)", span=aggregate.span or node.span,
-                remedy="aggregate over a sub-query with SELECT DISTINCT",
-            )  # fmt: skip
     return None
 
 

@@ -1,6 +1,17 @@
-"""COUNT(DISTINCT x): how many different values a group holds, by counting each of them."""
+"""COUNT, SUM, AVG... of DISTINCT values: a plain aggregate over the values instead of the tuples.
+
+Each pair of a group and a value has a count of the tuples that have it. Where the count leaves
+zero the value comes, where it returns to zero the value goes, and only that is told to the plain
+accumulator: for it a pair is a tuple, and the pair's code is the tuple's position. So what is
+exact, or free of drift, over tuples is so over values.
+
+Cost: one look-up per tuple, and the plain aggregate's cost per value that comes or goes. State:
+a count per different value, and the plain aggregate over them.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -9,37 +20,45 @@ import pyarrow as pa
 from windrow.columns.arrays import validity
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
-from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.aggregates.events import Accumulator, Events, Values
 from windrow.operators.state.index import grown
 
 Int64s = npt.NDArray[np.int64]
 
 
-@kernel(void, ints, ints, ints, signs, ints, ints_out, ints_out, ints_out, ints_out)
-def _count(code, pair, position, sign, last, held, keeper, counts, after):  # type: ignore[no-untyped-def]
-    """``held`` and ``keeper`` are per (group, value): how many tuples, and the first of them."""
-    i = 0
-    for j in range(len(last)):
-        c = code[last[j]]
-        while i <= last[j]:
-            p = pair[i]
-            if sign[i]:
-                if held[p] == 0 and sign[i] > 0:
-                    keeper[p] = position[i]
-                was = held[p]
-                held[p] = was + sign[i]
-                if (was > 0) != (held[p] > 0):
-                    counts[c] += 1 if held[p] > 0 else -1
-            i += 1
-        after[j] = counts[c]
+@kernel(void, ints, ints, signs, ints_out, ints_out, ints_out)
+def _first_and_last(pair, position, sign, held, keeper, change):  # type: ignore[no-untyped-def]
+    """Which events bring a value (1) or take its last tuple away (-1).
+
+    ``held`` and ``keeper`` are per pair: how many tuples, and the one that brought the value.
+    """
+    for i in range(len(pair)):
+        p = pair[i]
+        was = held[p]
+        held[p] = was + sign[i]
+        change[i] = 0
+        if was == 0 and sign[i] > 0:
+            keeper[p] = position[i]
+            change[i] = 1
+        elif was > 0 and held[p] == 0:
+            change[i] = -1
 
 
-class CountDistinct:
-    """See the module. NULLs are not counted."""
+@dataclass(frozen=True)
+class _PairValues:
+    """The value of each pair, as a column whose positions are the pairs' codes."""
 
-    def __init__(self, kind: pa.DataType) -> None:
-        self.kind = kind
-        self.counts = np.zeros(64, np.int64)
+    pairs: Interner
+
+    def take(self, positions: Int64s) -> pa.Array:
+        return self.pairs.rows(positions)[1]
+
+
+class OfDistinct:
+    """``plain`` over the different values of each group; see the module. NULLs do not count."""
+
+    def __init__(self, kind: pa.DataType, plain: Accumulator) -> None:
+        self.kind, self.plain = kind, plain
         self.crowded = 4096
         self._restart()
 
@@ -48,7 +67,7 @@ class CountDistinct:
         self.held, self.keeper = np.zeros(64, np.int64), np.full(64, -1, np.int64)
 
     def grow(self, size: int) -> None:
-        self.counts = grown(self.counts, size, 0)
+        self.plain.grow(size)
 
     def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
         argument, sign = values(events.position), events.sign
@@ -57,21 +76,19 @@ class CountDistinct:
             sign = np.where(valid, sign, 0).astype(np.int8)
         pair = self.pairs.codes([pa.array(events.code), argument], len(argument))
         self._make_room()
-        before = self.counts[events.groups]
-        after = np.empty(len(events.last), np.int64)
-        _count(
-            events.code, pair, events.position, sign, events.last,
-            self.held, self.keeper, self.counts, after,
-        )  # fmt: skip
+        change = np.empty(len(pair), np.int64)
+        _first_and_last(pair, events.position, sign, self.held, self.keeper, change)
+        of_values = replace(events, position=pair, sign=change.astype(np.int8))
+        answer = self.plain.update(of_values, Values(_PairValues(self.pairs)))
         self._purge()
-        return pa.array(before), pa.array(after)
+        return answer
 
     def _make_room(self) -> None:
         self.held = grown(self.held, len(self.pairs), 0)
         self.keeper = grown(self.keeper, len(self.pairs), -1)
 
     def _purge(self) -> None:
-        """Forget (group, value) pairs that nothing holds, once they are the most."""
+        """Forget pairs that nothing holds, once they are the most."""
         size = len(self.pairs)
         if size < self.crowded:
             return
@@ -82,11 +99,14 @@ class CountDistinct:
             self.crowded = max(4 * len(live), 4096)
 
     def _renew(self, live: Int64s, columns: list[pa.Array]) -> None:
+        where = np.full(len(self.pairs), -1, np.int64)
         held, keeper = self.held[live], self.keeper[live]
         self._restart()
         codes = self.pairs.codes(columns, len(live))
         self._make_room()
         self.held[codes], self.keeper[codes] = held, keeper
+        where[live] = codes
+        self.plain.moved(0, where)
 
     def replaced(self) -> Int64s:
         return np.empty(0, np.int64)
@@ -105,12 +125,13 @@ class CountDistinct:
         self.keeper[there] = np.where(inside, where[np.where(inside, old, 0)], -1)
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
-        self.counts = regrouped(self.counts, codes, remap)
+        self.plain.regroup(codes, remap)
         live = np.flatnonzero(self.held[: len(self.pairs)] > 0)
         group, value = self.pairs.rows(live)
         self._renew(live, [pa.array(remap[group.to_numpy()]), value])
 
     def dump(self, codes: Int64s) -> list[pa.Array]:
+        """Nothing: a tuple is kept for each value, and taken in again."""
         return []
 
     def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:

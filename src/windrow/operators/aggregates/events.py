@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.rowstore import FixedColumn, StringColumn
-
 Int64s = npt.NDArray[np.int64]
 
 
@@ -58,11 +56,17 @@ class Events:
         return at_end - offset[self.group_of] + before[self.group_of]
 
 
+class Column(Protocol):
+    """Values by position."""
+
+    def take(self, positions: Int64s) -> pa.Array: ...
+
+
 @dataclass(frozen=True)
 class Values:
     """An aggregate's argument, as a column of the group-by's buffer."""
 
-    store: FixedColumn | StringColumn
+    store: Column
 
     def __call__(self, positions: Int64s) -> pa.Array:
         """The argument at these positions."""
