@@ -1,0 +1,166 @@
+"""What can be done to the indexes of a wave index, and what each operation leaves behind.
+
+An index is known here by its name and its *time-set*, the days it covers (Shivakumar,
+Garcia-Molina 1997, 2.2). Constituents, which answer queries, are ``I1`` to ``In``;
+every other name is a temporary index that no query sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from windrow.core.errors import WindrowError
+
+Days = tuple[int, ...]
+"""A time-set: days in ascending order, each once."""
+
+
+class SchemeError(WindrowError):
+    """A scheme was given a window, a number of constituents or a day that it cannot work with."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """``target`` becomes a packed index of exactly ``days``, whatever it held before."""
+
+    target: str
+    days: Days
+
+    def __str__(self) -> str:
+        return f"{self.target} <- BuildIndex({_set(self.days)})"
+
+
+@dataclass(frozen=True)
+class Add:
+    """``days``, none of which ``target`` has, are added to it incrementally."""
+
+    target: str
+    days: Days
+
+    def __str__(self) -> str:
+        return f"AddToIndex({_set(self.days)}, {self.target})"
+
+
+@dataclass(frozen=True)
+class Delete:
+    """``days``, all of which ``target`` has, are deleted from it incrementally."""
+
+    target: str
+    days: Days
+
+    def __str__(self) -> str:
+        return f"DeleteFromIndex({_set(self.days)}, {self.target})"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """``target`` becomes a copy of ``source``, whatever it held before."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.target} <- {self.source}"
+
+
+@dataclass(frozen=True)
+class Rename:
+    """``source`` is from now on called ``target``; what was called so before is dropped."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"Drop {self.target}, Rename {self.source} as {self.target}"
+
+
+@dataclass(frozen=True)
+class Drop:
+    """``target`` is thrown away whole, at no cost for its size."""
+
+    target: str
+
+    def __str__(self) -> str:
+        return f"Drop {self.target}"
+
+
+Operation = Build | Add | Delete | Copy | Rename | Drop
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one day asks for, in the order in which it has to happen.
+
+    ``before`` needs nothing of the new day, so it can be done while its data is still
+    awaited; ``transition`` is what lies between the arrival of the data and its being
+    queryable; ``after`` prepares temporary indexes for later days. Queries see a step
+    whole or not at all: what ``before`` does to a constituent shows with the transition.
+    """
+
+    before: tuple[Operation, ...] = ()
+    transition: tuple[Operation, ...] = ()
+    after: tuple[Operation, ...] = ()
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return self.before + self.transition + self.after
+
+
+def applied(indexes: Mapping[str, Days], operation: Operation) -> dict[str, Days]:
+    """The time-sets after an operation; refuses one that does not fit what is there."""
+    after = dict(indexes)
+    if isinstance(operation, Build):
+        after[operation.target] = _ordered(operation.days, operation)
+    elif isinstance(operation, Add):
+        held = _held(indexes, operation.target, operation)
+        _check(not set(held) & set(operation.days), "days that it has not", held, operation)
+        after[operation.target] = tuple(sorted(held + _ordered(operation.days, operation)))
+    elif isinstance(operation, Delete):
+        held = _held(indexes, operation.target, operation)
+        gone = set(_ordered(operation.days, operation))
+        _check(gone <= set(held), "days that it has", held, operation)
+        after[operation.target] = tuple(day for day in held if day not in gone)
+    elif isinstance(operation, Copy):
+        after[operation.target] = _held(indexes, operation.source, operation)
+    elif isinstance(operation, Rename):
+        after[operation.target] = _held(indexes, operation.source, operation)
+        del after[operation.source]
+    else:
+        _held(indexes, operation.target, operation)
+        del after[operation.target]
+    return after
+
+
+def all_applied(indexes: Mapping[str, Days], operations: Iterable[Operation]) -> dict[str, Days]:
+    after = dict(indexes)
+    for operation in operations:
+        after = applied(after, operation)
+    return after
+
+
+def _held(indexes: Mapping[str, Days], name: str, operation: Operation) -> Days:
+    if name not in indexes:
+        raise SchemeError(
+            where=str(operation),
+            expected=f"an index called {name}",
+            found=", ".join(indexes) or "no index",
+            remedy="apply operations in the order in which the scheme gives them",
+        )
+    return indexes[name]
+
+
+def _ordered(days: Days, operation: Operation) -> Days:
+    fits = bool(days) and all(a < b for a, b in pairwise(days))
+    _check(fits, "one or more days in ascending order", days, operation)
+    return days
+
+
+def _check(fits: bool, expected: str, found: Days, operation: Operation) -> None:
+    if not fits:
+        raise SchemeError(where=str(operation), expected=expected, found=_set(found))
+
+
+def _set(days: Days) -> str:
+    return "{" + ", ".join(map(str, days)) + "}"
