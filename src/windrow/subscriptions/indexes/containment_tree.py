@@ -1,0 +1,110 @@
+"""The arithmetic of containment-encoded intervals: shifts and additions on node numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from windrow.columns.kernels import grid_out, inlined, int64, ints, ints_out, kernel, void
+from windrow.subscriptions.indexes.batches import WIDE, append_list
+from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
+
+LONG = 256
+"""Whole segments of an interval from which on the upper tree holds it."""
+MOST_PIECES = LONG + 4 * 64
+
+
+@inlined
+def _climb(left: int, right: int, base: int, found: Any, count: int) -> int:
+    """The fewest nodes of a tree that cover its leaves ``[left, right)``."""
+    while left < right:
+        if left & 1:
+            found[count] = base + left
+            count += 1
+            left += 1
+        if right & 1:
+            right -= 1
+            found[count] = base + right
+            count += 1
+        left >>= 1
+        right >>= 1
+    return count
+
+
+@kernel(int64, int64, int64, int64, int64, int64, ints_out)
+def _cut(a: int, b: int, k: int, tall: int, upper: int, found: Any) -> int:
+    """The pieces of ``[a, b)`` into ``found``; how many they are."""
+    if a >= b:
+        return 0
+    count = 0
+    size = 1 << k
+    first = (a + size - 1) >> k
+    last = b >> k
+    if first > last:
+        base = last << k
+        count = _climb(a - base + size, b - base + size, 2 * base, found, count)
+        return count
+    if last - first > LONG:
+        leaves = 1 << tall
+        count = _climb(first + leaves, last + leaves, 0, found, count)
+        for j in range(count):
+            node = found[j]
+            found[j] = ((node - leaves) << (k + 1)) + 1 if node >= leaves else upper + node
+    else:
+        for segment in range(first, last):
+            found[count] = (segment << (k + 1)) + 1
+            count += 1
+    if a < first << k:
+        count = _climb(
+            a - ((first - 1) << k) + size, 2 * size, (first - 1) << (k + 1), found, count
+        )
+    if b > last << k:
+        count = _climb(size, b - (last << k) + size, last << (k + 1), found, count)
+    return count
+
+
+@kernel(void, ints, ints, int64, int64, ints_out)
+def sizes(lo: Any, hi: Any, k: int, tall: int, counts: Any) -> None:
+    found = np.empty(MOST_PIECES, np.int64)
+    for i in range(len(lo)):
+        counts[i] = _cut(lo[i], hi[i], k, tall, 0, found)
+
+
+@kernel(void, ints, ints, int64, int64, int64, ints, ints32_out)
+def pieces(lo: Any, hi: Any, k: int, tall: int, upper: int, offsets: Any, lists: Any) -> None:
+    found = np.empty(MOST_PIECES, np.int64)
+    for i in range(len(lo)):
+        count = _cut(lo[i], hi[i], k, tall, upper, found)
+        for j in range(count):
+            lists[offsets[i] + j] = found[j]
+
+
+@kernel(
+    types.UniTuple(int64, 2), headers_in, ints32, int64, int64, int64, ints,
+    ints32, ints32, ints32_out, grid_out, int64, int64,
+)  # fmt: skip
+def collect(
+    headers: Any, pool: Any, k: int, tall: int, upper: int, shifts: Any,
+    points: Any, rows: Any, buffer: Any, spans: Any, done: int, end: int,
+) -> tuple[int, int]:  # fmt: skip
+    size = 1 << k
+    for i in range(done, len(points)):
+        start = end
+        x = np.int64(points[i])
+        base = (x >> k) << (k + 1)
+        leaf = (x & (size - 1)) + size
+        for j in range(k + 1):
+            v = base + (leaf >> j)
+            if end + headers[v, 1] + WIDE > len(buffer):
+                return i, start
+            end = append_list(headers, pool, v, buffer, end)
+        for shift in shifts:
+            v = upper + (((x >> k) + (1 << tall)) >> shift)
+            if end + headers[v, 1] + WIDE > len(buffer):
+                return i, start
+            end = append_list(headers, pool, v, buffer, end)
+        spans[rows[i], 0] = start
+        spans[rows[i], 1] = end - start
+    return len(points), end
