@@ -122,10 +122,11 @@ def run_staged(
     rng = np.random.default_rng(seed)
     staged = Staged(plan, strategy, run)
     end = end_of(plan, inputs)
-    at = dict.fromkeys(staged.streams, -1)
+    before = min(int(inputs[name].ts.min(initial=end)) for name in staged.streams) - 1
+    at = dict.fromkeys(staged.streams, before)
     for number in range(12):
         name = str(rng.choice(staged.streams))
-        until = min(at[name] + int(rng.integers(0, end // 4)), end - 1)
+        until = min(at[name] + int(rng.integers(0, (end - before) // 4 + 1)), end - 1)
         rows = between({name: inputs[name]}, at[name], until)
         at[name] = until
         staged.step(number, rows, {name: (until, False)})
@@ -140,7 +141,7 @@ def streams_in(plan: Node) -> list[str]:
 
 def end_of(plan: Node, inputs: dict[str, Delta]) -> int:
     """The last instant of all that the plan reads."""
-    return max(int(inputs[name].ts[-1]) for name in streams_in(plan))
+    return max(int(inputs[name].ts[-1]) for name in streams_in(plan) if len(inputs[name]))
 
 
 def netted(found: Net) -> Net:
