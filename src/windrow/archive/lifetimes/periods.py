@@ -1,0 +1,54 @@
+"""Time cut into update periods, and how far a record may live.
+
+An index takes updates every ``interval`` ticks and holds records that live at most ``longest``
+ticks. Period ``k`` is the ticks ``origin + (k - 1) * interval + 1`` to ``origin + k * interval``,
+so that an update at a period's last tick inserts what came in that period and forgets what
+expires in it (Golab et al. 2006b, Algorithm 1, where these are S, delta and tau).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.core.errors import WindrowError
+
+
+class LifetimeError(WindrowError):
+    """A record, an instant or a layout that an index of variable lifetimes cannot take."""
+
+
+@dataclass(frozen=True)
+class Periods:
+    """Ticks to period numbers. Periods may be negative: what was there before the origin."""
+
+    longest: int
+    interval: int
+    origin: int = 0
+
+    def __post_init__(self) -> None:
+        if self.interval < 1 or self.longest < 1 or self.longest % self.interval:
+            raise LifetimeError(
+                where="lifetimes",
+                expected="a longest lifetime that is a positive multiple of the update interval",
+                found=f"longest {self.longest}, interval {self.interval}",
+                remedy="round the longest lifetime up to a multiple",
+            )
+
+    @property
+    def count(self) -> int:
+        """How many updates pass until all that is here now has gone (p in Appendix A)."""
+        return self.longest // self.interval
+
+    def of(self, instant: int) -> int:
+        """The period in which an instant lies."""
+        return -((self.origin - instant) // self.interval)
+
+    def over(self, now: int) -> int:
+        """The last period that is over at ``now``: what expires in it or before is dead."""
+        return (now - self.origin) // self.interval
+
+    def first(self, period: int) -> int:
+        return self.origin + (period - 1) * self.interval + 1
+
+    def last(self, period: int) -> int:
+        return self.origin + period * self.interval
