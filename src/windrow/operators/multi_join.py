@@ -36,7 +36,7 @@ from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join import Side
+from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP, LINK, TS, grown
 from windrow.plan.costs.joins import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression

@@ -40,7 +40,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
-from windrow.operators.join import Side
+from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import END, EXP, LINK, TS, grown
 from windrow.plan.expressions import Expression

@@ -21,7 +21,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
-from windrow.operators.join import Side
+from windrow.operators.side import Side
 from windrow.operators.state.index import END, LINK, TS, grown
 from windrow.plan.expressions import Expression
 

@@ -1,0 +1,176 @@
+"""Which tuples of two inputs belong together: equal keys, and whatever else a predicate asks.
+
+Every tuple has a life ``[TS, END)``, also those that ended during the interval, and a pair lives
+where both do: from ``max(TS)`` to ``min(END)``. A probe walks the chains of one side's keys on the
+other side and stops where that window ends. With no keys all tuples have one code, and it is
+nested loops over the live windows.
+
+Cost of a probe: per tuple the length of its chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import batch_of
+from windrow.columns.evaluate import selected
+from windrow.columns.interner import Interner
+from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel
+from windrow.operators.side import Side
+from windrow.operators.state.index import END, EXP, LINK, TS, grown
+from windrow.plan.expressions import Expression
+
+Int64s = npt.NDArray[np.int64]
+PAIRS_AT_A_TIME = 2_000_000
+"""How many candidate pairs a nested-loops probe may put into memory at once."""
+
+
+@kernel(int64, ints, ints, grid, int64, ints, grid, int64, int64, boolean, *[ints_out] * 5)
+def _probe(  # type: ignore[no-untyped-def]
+    at, codes, life, base, heads, other_life, other_base, since, whole,
+    mine, theirs, starts, ends, expiries,
+):  # fmt: skip
+    """Pairs of the positions ``at`` with the other side's chains, and the lives of the pairs.
+
+    Only pairs that end after ``since`` count; with ``whole`` those partners are left out that
+    were withdrawn. The answer is how many pairs there are; those that do not fit are counted but
+    not written.
+    """
+    count, room = 0, len(mine)
+    for i in range(len(at)):
+        row = at[i] - base
+        ts, end, exp = life[row, TS], life[row, END], life[row, EXP]
+        p = heads[codes[row]]
+        while p >= other_base:
+            partner = p - other_base
+            start, finish = max(ts, other_life[partner, TS]), min(end, other_life[partner, END])
+            withdrawn = other_life[partner, END] < other_life[partner, EXP]
+            if start < finish and finish > since and not (whole and withdrawn):
+                if count < room:
+                    mine[count] = at[i]
+                    theirs[count] = p
+                    starts[count] = start
+                    ends[count] = finish
+                    expiries[count] = min(exp, other_life[partner, EXP])
+                count += 1
+            p = other_life[partner, LINK]
+    return count
+
+
+@dataclass
+class Pairs:
+    """Positions on the left and on the right, and the life of each pair."""
+
+    left: Int64s
+    right: Int64s
+    start: Int64s
+    end: Int64s
+    exp: Int64s
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def filter(self, kept: npt.NDArray[np.bool_]) -> Pairs:
+        return Pairs(*(a[kept] for a in self.arrays()))
+
+    def arrays(self) -> tuple[Int64s, ...]:
+        return self.left, self.right, self.start, self.end, self.exp
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pairs]) -> Pairs:
+        return cls(*(np.concatenate(a) for a in zip(*(p.arrays() for p in parts), strict=True)))
+
+    @classmethod
+    def none(cls) -> Pairs:
+        return cls(*(np.empty(0, np.int64) for _ in range(5)))
+
+
+class Pairing:
+    """Two sides under one coding of their keys, and the predicate over a row of both."""
+
+    def __init__(
+        self,
+        left: Side,
+        right: Side,
+        kinds: Sequence[pa.DataType],
+        residual: Expression | None,
+        schema: pa.Schema,
+    ) -> None:
+        self.left, self.right, self.kinds = left, right, tuple(kinds)
+        self.residual, self.schema = residual, schema
+        self.interner = Interner(self.kinds)
+
+    def make_room(self) -> None:
+        """Heads for all codes that there are; a probe needs them."""
+        for side in (self.left, self.right):
+            side.heads = grown(side.heads, len(self.interner), -1)
+
+    def link(self, side: Side, positions: Int64s) -> None:
+        side.link(positions, len(self.interner))
+
+    def probe(self, at: Int64s, side: Side, since: int, whole: bool = False) -> Pairs:
+        """Pairs of the tuples ``at`` of one side with what is linked on the other.
+
+        Only pairs that end after ``since`` count; ``whole`` leaves out partners that were
+        withdrawn.
+        """
+        other = self.right if side is self.left else self.left
+        if not len(at) or not len(other.buffer.life):
+            return Pairs.none()
+        step = len(at)
+        if not self.kinds:
+            step = max(1, PAIRS_AT_A_TIME // len(other.buffer.life))
+        parts = [
+            self._probe(at[i : i + step], side, other, since, whole)
+            for i in range(0, len(at), step)
+        ]
+        return parts[0] if len(parts) == 1 else Pairs.joined(parts)
+
+    def _probe(self, at: Int64s, side: Side, other: Side, since: int, whole: bool) -> Pairs:
+        life, theirs = side.buffer.life, other.buffer.life
+        room = 2 * len(at) + 64
+        while True:
+            out = [np.empty(room, np.int64) for _ in range(5)]
+            count = _probe(
+                at, side.codes.view, life.view, life.base,
+                other.heads, theirs.view, theirs.base, since, whole, *out,
+            )  # fmt: skip
+            if count <= room:
+                mine, partners, *lives = (a[:count] for a in out)
+                left, right = (mine, partners) if side is self.left else (partners, mine)
+                return self._matching(Pairs(left, right, *lives))
+            room = count
+
+    def _matching(self, pairs: Pairs) -> Pairs:
+        """The pairs for which the residual predicate is true."""
+        if self.residual is None or not len(pairs):
+            return pairs
+        return pairs.filter(selected(self.residual, self.rows(pairs.left, pairs.right)))
+
+    def rows(self, left: Int64s, right: Int64s) -> pa.RecordBatch:
+        columns = self.left.buffer.rows.take(left).columns
+        columns += self.right.buffer.rows.take(right).columns
+        return batch_of(columns, self.schema, len(left))
+
+    def forget(self, now: int) -> tuple[bool, bool]:
+        """Free what is dead; of which side the living moved, and so were linked anew."""
+        moved = [side.forget(now) for side in (self.left, self.right)]
+        anew = list(moved)
+        held = len(self.left.codes) + len(self.right.codes)
+        if len(self.interner) > 4 * held + 4096:
+            self.interner = Interner(self.kinds)
+            anew = [True, True]
+        for side, restart in zip((self.left, self.right), anew, strict=True):
+            if restart:
+                side.restart(self.interner)
+        return moved[0], moved[1]
+
+    def restart(self) -> None:
+        """Code and link everything, after a load."""
+        for side in (self.left, self.right):
+            side.restart(self.interner)
