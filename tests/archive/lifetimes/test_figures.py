@@ -7,37 +7,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.archive.lifetimes.assignment import Axis, Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.layout import Layout, Technique, d_exp, d_ins, r_exp, r_ins
+from windrow.archive.lifetimes.grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.update import plan_update
 
 PERIODS = Periods(longest=16, interval=2, origin=16)
-FIGURE_2 = Layout(2, 2, Technique.REBUILD, Chronological())
-FIGURE_3 = Layout(2, 2, Technique.REBUILD, RoundRobin())
+FIGURE_2 = Grid(2, 2, Technique.REBUILD, Chronological())
+FIGURE_3 = Grid(2, 2, Technique.REBUILD, RoundRobin())
 
 
-def ranges(layout: Layout, now: int) -> dict[str, tuple[list[str], list[str]]]:
+def ranges(grid: Grid, now: int) -> dict[str, tuple[list[str], list[str]]]:
     """The insertion and expiry times of each sub-index, as printed under the figures."""
     over = PERIODS.over(now)
     found: dict[str, tuple[list[str], list[str]]] = {
-        f"I{number + 1}": ([], []) for number in range(layout.size)
+        f"I{number + 1}": ([], []) for number in range(grid.size)
     }
     for period in range(over - PERIODS.count + 1, over + PERIODS.count + 1):
         text = f"{PERIODS.first(period)}-{PERIODS.last(period)}"
         inserted = period <= over
-        numbers = (layout.row if inserted else layout.column)(period, PERIODS)
+        numbers = (grid.row if inserted else grid.column)(period, PERIODS)
         for number in numbers:
             found[f"I{number + 1}"][0 if inserted else 1].append(text)
     return found
 
 
-def update(layout: Layout, now: int) -> tuple[list[str], list[str]]:
+def update(grid: Grid, now: int) -> tuple[list[str], list[str]]:
     """Sub-indices inserted into and expired from at ``now``."""
     over = PERIODS.over(now)
-    state = IndexState.empty(layout.size, over - 1)
+    state = IndexState.empty(grid.size, over - 1)
     arrivals = {over + j: 1 for j in range(1, PERIODS.count + 1)}
-    _, step = plan_update(layout, PERIODS, state, now, arrivals)
+    _, step = plan_update(grid, PERIODS, state, now, arrivals)
     return [f"I{i + 1}" for i in step.inserted], [f"I{i + 1}" for i in step.expired]
 
 
@@ -103,16 +103,16 @@ def test_partitioned_by_one_time_every_update_touches_every_sub_index():
     assert update(d_ins(4), 24) == (["I2"], every)
 
 
-def test_layouts_are_called_as_in_the_paper():
-    layouts = (r_ins(16), r_exp(4), d_ins(9), d_exp(25), FIGURE_2, FIGURE_3, Layout(4, 4))
+def test_grids_are_called_as_in_the_paper():
+    grids = (r_ins(16), r_exp(4), d_ins(9), d_exp(25), FIGURE_2, FIGURE_3, Grid(4, 4))
     names = "R-ins16 R-exp4 D-ins9 D-exp25 Rebuild2x2chr Rebuild2x2 NoRebuild4x4"
-    assert [layout.name for layout in layouts] == names.split()
-    assert Layout(3, 3, assignment=Randomised(7)).name == "NoRebuild3x3rnd"
+    assert [grid.name for grid in grids] == names.split()
+    assert Grid(3, 3, assignment=Randomised(7)).name == "NoRebuild3x3rnd"
 
 
 def test_seven_of_sixteen_sub_indices_are_touched_and_nine_if_the_grid_is_not_square():
     # 3.2 and 4.2.
-    assert [Layout(*g).touched for g in ((2, 2), (4, 4), (2, 8), (8, 2))] == [3, 7, 9, 9]
+    assert [Grid(*g).touched for g in ((2, 2), (4, 4), (2, 8), (8, 2))] == [3, 7, 9, 9]
     assert [r_ins(16).touched, d_exp(16).touched] == [16, 16]
 
 
@@ -134,18 +134,18 @@ def test_shuffles_depend_on_seed_axis_and_round():
 
 
 @pytest.mark.parametrize(
-    "layout", [r_ins(4), d_exp(3), Layout(2, 5), Layout(3, 3, assignment=Randomised(7))]
+    "grid", [r_ins(4), d_exp(3), Grid(2, 5), Grid(3, 3, assignment=Randomised(7))]
 )
-def test_a_layout_survives_json(layout):
-    assert Layout.from_json(layout.to_json()) == layout
+def test_a_grid_survives_json(grid):
+    assert Grid.from_json(grid.to_json()) == grid
 
 
-def test_impossible_layouts_and_periods_are_refused_with_the_remedy():
+def test_impossible_grids_and_periods_are_refused_with_the_remedy():
     with pytest.raises(LifetimeError, match="multiple of the update interval"):
         Periods(longest=15, interval=2)
     with pytest.raises(LifetimeError, match="at least one partition"):
-        Layout(0, 2)
+        Grid(0, 2)
     with pytest.raises(LifetimeError, match=r"at most 8 partitions each way.*take fewer"):
-        Layout(9, 2).require_room(PERIODS)
+        Grid(9, 2).require_room(PERIODS)
     with pytest.raises(LifetimeError, match="later version"):
-        Layout.from_json({**Layout(2, 2).to_json(), "assignment": {"name": "astral"}})
+        Grid.from_json({**Grid(2, 2).to_json(), "assignment": {"name": "astral"}})

@@ -8,7 +8,7 @@ from statistics import mean
 import pytest
 
 from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.layout import Layout, d_ins
+from windrow.archive.lifetimes.grid import Grid, d_ins
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.sizes import touched_units, unevenness, unit_sizes
 from windrow.archive.lifetimes.state import IndexState
@@ -18,8 +18,8 @@ GRIDS = [(s, s * m) for s in (2, 3, 4, 5) for m in (2, 3, 4)]
 """(square root of n, p): each sub-index spans at least two periods each way."""
 
 
-def layouts(s: int) -> tuple[Layout, Layout]:
-    return Layout(s, s, assignment=Chronological()), Layout(s, s, assignment=RoundRobin())
+def grids(s: int) -> tuple[Grid, Grid]:
+    return Grid(s, s, assignment=Chronological()), Grid(s, s, assignment=RoundRobin())
 
 
 def lemma_1(s: int, p: int) -> Fraction:
@@ -61,7 +61,7 @@ def lemma_2_sum(s: int, p: int) -> Fraction:
 @pytest.mark.parametrize(("s", "p"), GRIDS)
 def test_lemma_1_simplifies_its_sum_which_counts_sub_indices_that_rest_as_moving(s, p):
     exact = chronological(s, p)
-    assert unevenness(layouts(s)[0], Periods(p, 1)) == pytest.approx(float(exact))
+    assert unevenness(grids(s)[0], Periods(p, 1)) == pytest.approx(float(exact))
     assert lemma_1(s, p) == lemma_1_sum(s, p)
     assert lemma_1(s, p) == exact if s == 2 else lemma_1(s, p) < exact
 
@@ -75,19 +75,19 @@ def test_lemma_2_simplifies_its_sum_with_the_last_sign_negative(s, p):
 
 @pytest.mark.parametrize(("s", "p"), GRIDS)
 def test_after_each_round_robin_update_the_sizes_are_the_same_two(s, p):
-    _, layout = layouts(s)
+    _, grid = grids(s)
     q, periods = p // s, Periods(p, 1)
     for over in range(p):
-        sizes = sorted(unit_sizes(layout, periods, over), reverse=True)
+        sizes = sorted(unit_sizes(grid, periods, over), reverse=True)
         large = s * (s + 1) // 2
         assert sizes == [q * (q + 1) // 2] * large + [q * (q - 1) // 2] * (s * s - large)
     exact = Fraction(p * p, 4) * (1 - Fraction(1, s * s))
-    assert unevenness(layout, periods) == pytest.approx(float(exact))
+    assert unevenness(grid, periods) == pytest.approx(float(exact))
 
 
 @pytest.mark.parametrize(("s", "p"), GRIDS)
 def test_theorem_1_round_robin_is_more_even_exactly_and_by_the_lemmas(s, p):
-    chronologically, round_robin = (unevenness(x, Periods(p, 1)) for x in layouts(s))
+    chronologically, round_robin = (unevenness(x, Periods(p, 1)) for x in grids(s))
     assert round_robin < chronologically
     n = s * s
     difference = (
@@ -102,7 +102,7 @@ def test_theorem_1_round_robin_is_more_even_exactly_and_by_the_lemmas(s, p):
 
 
 def test_figure_2_leaves_one_sub_index_empty_and_figure_3_none():
-    chronologically, round_robin = layouts(2)
+    chronologically, round_robin = grids(2)
     assert unit_sizes(chronologically, Periods(8, 1), 0) == (10, 0, 16, 10)
     assert unit_sizes(round_robin, Periods(8, 1), 0) == (10, 6, 10, 10)
 
@@ -110,8 +110,8 @@ def test_figure_2_leaves_one_sub_index_empty_and_figure_3_none():
 @pytest.mark.parametrize(("s", "p"), GRIDS)
 def test_both_touch_the_same_number_of_records_in_every_update(s, p):
     found = {
-        sum(map(sum, touched_units(layout, Periods(p, 1), over)))
-        for layout in layouts(s)
+        sum(map(sum, touched_units(grid, Periods(p, 1), over)))
+        for grid in grids(s)
         for over in range(1, p + 1)
     }
     q = p // s
@@ -119,11 +119,11 @@ def test_both_touch_the_same_number_of_records_in_every_update(s, p):
     assert found == {expected}
 
 
-def sizes_after(layout: Layout, rates: list[int], p: int) -> list[tuple[int, ...]]:
-    state, found = IndexState.empty(layout.size, 0), []
+def sizes_after(grid: Grid, rates: list[int], p: int) -> list[tuple[int, ...]]:
+    state, found = IndexState.empty(grid.size, 0), []
     for k, rate in enumerate(rates, 1):
         arrivals = {k + j: rate for j in range(1, p + 1)}
-        state, _ = plan_update(layout, Periods(p, 1), state, k, arrivals)
+        state, _ = plan_update(grid, Periods(p, 1), state, k, arrivals)
         found.append(state.sizes())
     return found
 
@@ -132,25 +132,25 @@ def spread(sizes: tuple[int, ...]) -> float:
     return max(sizes) / mean(sizes)
 
 
-@pytest.mark.parametrize("layout", [*layouts(3), d_ins(4)], ids=lambda x: x.name)
-def test_counting_agrees_with_the_machine(layout):
+@pytest.mark.parametrize("grid", [*grids(3), d_ins(4)], ids=lambda x: x.name)
+def test_counting_agrees_with_the_machine(grid):
     p = 12
-    found = sizes_after(layout, [1] * 40, p)
-    assert found[p - 1 :] == [unit_sizes(layout, Periods(p, 1), k) for k in range(p, 41)]
+    found = sizes_after(grid, [1] * 40, p)
+    assert found[p - 1 :] == [unit_sizes(grid, Periods(p, 1), k) for k in range(p, 41)]
 
 
 def test_bursts_in_step_with_the_round_undo_round_robin_but_not_shuffling():
     # 3.3: the rate alternates and G is even, so round robin gives every burst to half the rows.
     rates, p = [1, 9] * 100, 96
-    assert min(map(spread, sizes_after(Layout(4, 4), rates, p)[p:])) > 1.7
+    assert min(map(spread, sizes_after(Grid(4, 4), rates, p)[p:])) > 1.7
     for seed in range(3):
-        shuffled = sizes_after(Layout(4, 4, assignment=Randomised(seed)), rates, p)[p:]
+        shuffled = sizes_after(Grid(4, 4, assignment=Randomised(seed)), rates, p)[p:]
         assert mean(map(spread, shuffled)) < 1.5
 
 
 def test_after_a_lasting_change_of_rate_round_robin_becomes_even_again_and_is_so_sooner():
     # 3.3: halfway through the change chronological sub-indices differ by far more.
     rates = [2] * 40 + [8] * 40
-    chronologically, round_robin = (sizes_after(x, rates, 36) for x in layouts(4))
+    chronologically, round_robin = (sizes_after(x, rates, 36) for x in grids(4))
     assert max(map(spread, round_robin[40:])) < min(map(spread, chronologically[40:]))
     assert spread(round_robin[-1]) == pytest.approx(spread(round_robin[39]))

@@ -1,4 +1,4 @@
-"""Invariants of updates, for every layout and any arrivals."""
+"""Invariants of updates, for every grid and any arrivals."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.layout import Layout, Technique, d_ins, r_ins
+from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_ins
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.update import plan_update
 
 SIDES = st.integers(1, 5)
-LAYOUTS = st.builds(
-    Layout,
+GRIDS = st.builds(
+    Grid,
     SIDES,
     SIDES,
     st.sampled_from(Technique),
@@ -27,36 +27,36 @@ P = 6
 BATCHES = st.lists(st.lists(st.integers(0, 9), min_size=P, max_size=P), min_size=1, max_size=25)
 
 
-def run(layout, batches, periods, start=0):
+def run(grid, batches, periods, start=0):
     """Each batch at the end of a period; yields (period, state before, state, step)."""
-    state = IndexState.empty(layout.size, start)
+    state = IndexState.empty(grid.size, start)
     for k, batch in enumerate(batches, start + 1):
         arrivals = {k + j: records for j, records in enumerate(batch, 1) if records}
-        after, step = plan_update(layout, periods, state, periods.last(k), arrivals)
+        after, step = plan_update(grid, periods, state, periods.last(k), arrivals)
         yield k, state, after, step
         state = after
 
 
-@given(layout=LAYOUTS, batches=BATCHES)
-def test_an_update_touches_a_row_and_a_column_and_changes_nothing_else(layout, batches):
-    for k, before, after, step in run(layout, batches, Periods(P, 1)):
+@given(grid=GRIDS, batches=BATCHES)
+def test_an_update_touches_a_row_and_a_column_and_changes_nothing_else(grid, batches):
+    for k, before, after, step in run(grid, batches, Periods(P, 1)):
         if any(batches[k - 1]):
-            assert len(step.touched) == layout.insertions + layout.expiries - 1
-        for number in range(layout.size):
+            assert len(step.touched) == grid.insertions + grid.expiries - 1
+        for number in range(grid.size):
             if number not in step.touched:
                 assert after.subindices[number] == before.subindices[number]
         assert {w.subindex for w in step.writes} <= set(step.touched)
 
 
-@given(layout=LAYOUTS, batches=BATCHES, start=st.integers(-9, 9))
-def test_every_live_record_is_in_its_row_and_column_and_nowhere_else(layout, batches, start):
+@given(grid=GRIDS, batches=BATCHES, start=st.integers(-9, 9))
+def test_every_live_record_is_in_its_row_and_column_and_nowhere_else(grid, batches, start):
     periods = Periods(10 * P, 10, origin=3)
-    for k, _, after, _ in run(layout, batches, periods, start):
+    for k, _, after, _ in run(grid, batches, periods, start):
         expected = Counter()
         for inserted, batch in enumerate(batches[: k - start], start + 1):
             for j, records in enumerate(batch, 1):
                 if inserted + j > k and records:
-                    number = layout.subindex(inserted, inserted + j, periods)
+                    number = grid.subindex(inserted, inserted + j, periods)
                     expected[number, inserted + j] += records
         held = Counter()
         for number, runs in enumerate(after.subindices):
@@ -66,9 +66,9 @@ def test_every_live_record_is_in_its_row_and_column_and_nowhere_else(layout, bat
         assert +held == expected
 
 
-@given(layout=LAYOUTS, batches=BATCHES)
-def test_what_a_step_writes_is_what_the_new_state_holds(layout, batches):
-    for _, before, after, step in run(layout, batches, Periods(P, 1)):
+@given(grid=GRIDS, batches=BATCHES)
+def test_what_a_step_writes_is_what_the_new_state_holds(grid, batches):
+    for _, before, after, step in run(grid, batches, Periods(P, 1)):
         gone = {n for w in step.writes for n in w.merged} | set(step.dropped)
         assert after.run_numbers() == (before.run_numbers() - gone) | {w.run for w in step.writes}
         stored = {r.number: r.total for runs in before.subindices for r in runs}
@@ -78,17 +78,17 @@ def test_what_a_step_writes_is_what_the_new_state_holds(layout, batches):
         assert step.records_read == sum(stored[n] for w in step.writes for n in w.merged)
 
 
-@given(layout=LAYOUTS, batches=BATCHES)
-def test_rebuilt_sub_indices_are_one_run_without_dead(layout, batches):
-    packed = Layout(layout.insertions, layout.expiries, Technique.REBUILD, layout.assignment)
+@given(grid=GRIDS, batches=BATCHES)
+def test_rebuilt_sub_indices_are_one_run_without_dead(grid, batches):
+    packed = Grid(grid.insertions, grid.expiries, Technique.REBUILD, grid.assignment)
     for _, _, after, _ in run(packed, batches, Periods(P, 1)):
         assert all(len(runs) <= 1 for runs in after.subindices)
         assert after.stored() == sum(after.sizes())
 
 
-@given(layout=LAYOUTS, batches=BATCHES)
-def test_without_rebuilding_files_hold_at_most_two_records_for_each_live_one(layout, batches):
-    loose = Layout(layout.insertions, layout.expiries, Technique.NO_REBUILD, layout.assignment)
+@given(grid=GRIDS, batches=BATCHES)
+def test_without_rebuilding_files_hold_at_most_two_records_for_each_live_one(grid, batches):
+    loose = Grid(grid.insertions, grid.expiries, Technique.NO_REBUILD, grid.assignment)
     for k, _, after, step in run(loose, batches, Periods(P, 1)):
         assert after.stored() <= 2 * sum(after.sizes())
         for runs in after.subindices:
@@ -99,72 +99,72 @@ def test_without_rebuilding_files_hold_at_most_two_records_for_each_live_one(lay
                 assert not older or older[-1].live(k) >= 2 * new.total
 
 
-@given(layout=LAYOUTS, batches=BATCHES, gap=st.integers(1, 3 * P))
-def test_an_update_after_a_gap_holds_what_an_update_every_period_would(layout, batches, gap):
+@given(grid=GRIDS, batches=BATCHES, gap=st.integers(1, 3 * P))
+def test_an_update_after_a_gap_holds_what_an_update_every_period_would(grid, batches, gap):
     periods = Periods(P, 1)
-    *_, (k, _, state, _) = run(layout, batches, periods)
-    at_once, step = plan_update(layout, periods, state, k + gap, {})
+    *_, (k, _, state, _) = run(grid, batches, periods)
+    at_once, step = plan_update(grid, periods, state, k + gap, {})
     stepwise = state
     for later in range(k + 1, k + gap + 1):
-        stepwise, _ = plan_update(layout, periods, stepwise, later, {})
+        stepwise, _ = plan_update(grid, periods, stepwise, later, {})
     assert at_once.sizes() == stepwise.sizes()
     assert step.inserted == ()
     assert gap < P or at_once.run_numbers() == frozenset()
 
 
 def test_an_update_between_boundaries_expires_no_period_and_joins_the_row_under_way():
-    layout, periods = Layout(2, 2), Periods(16, 2, origin=16)
-    state, step = plan_update(layout, periods, IndexState.empty(4, 0), 17, {1: 4, 9: 6})
+    grid, periods = Grid(2, 2), Periods(16, 2, origin=16)
+    state, step = plan_update(grid, periods, IndexState.empty(4, 0), 17, {1: 4, 9: 6})
     assert (step.inserted, step.expired) == ((0, 1), ())
     assert state.sizes() == (10, 0, 0, 0)
-    state, step = plan_update(layout, periods, state, 18, {2: 5})
+    state, step = plan_update(grid, periods, state, 18, {2: 5})
     assert (step.inserted, step.expired) == ((0, 1), (0, 2))
     assert state.sizes() == (6, 5, 0, 0)
 
 
 def test_a_sub_index_that_loses_nothing_is_touched_and_not_rewritten():
-    layout, periods = r_ins(2), Periods(4, 1)
-    state, _ = plan_update(layout, periods, IndexState.empty(2, 0), 1, {5: 7})
-    state, _ = plan_update(layout, periods, state, 2, {})
-    _, step = plan_update(layout, periods, state, 3, {7: 1})
+    grid, periods = r_ins(2), Periods(4, 1)
+    state, _ = plan_update(grid, periods, IndexState.empty(2, 0), 1, {5: 7})
+    state, _ = plan_update(grid, periods, state, 2, {})
+    _, step = plan_update(grid, periods, state, 3, {7: 1})
     assert step.touched == (0, 1)
     assert [w.subindex for w in step.writes] == [1]
 
 
 def test_runs_merge_like_the_digits_of_a_counter():
-    layout, periods = d_ins(1), Periods(100, 1)
+    grid, periods = d_ins(1), Periods(100, 1)
     state, merged = IndexState.empty(1, 0), []
     for k in range(1, 9):
-        state, _ = plan_update(layout, periods, state, k, {k + 100: 1})
+        state, _ = plan_update(grid, periods, state, k, {k + 100: 1})
         merged.append([run.total for run in state.subindices[0]])
     assert merged == [[1], [2], [2, 1], [4], [4, 1], [4, 2], [4, 2, 1], [8]]
 
 
 def test_a_run_that_is_mostly_dead_is_rewritten_and_one_that_is_all_dead_dropped():
-    layout, periods = d_ins(1), Periods(4, 1)
-    state, _ = plan_update(layout, periods, IndexState.empty(1, 0), 1, {2: 3, 3: 1, 4: 2})
-    state, step = plan_update(layout, periods, state, 2, {})
+    grid, periods = d_ins(1), Periods(4, 1)
+    state, _ = plan_update(grid, periods, IndexState.empty(1, 0), 1, {2: 3, 3: 1, 4: 2})
+    state, step = plan_update(grid, periods, state, 2, {})
     assert step.writes == ()
-    state, step = plan_update(layout, periods, state, 3, {})
+    state, step = plan_update(grid, periods, state, 3, {})
     assert [(w.merged, w.fresh, w.records) for w in step.writes] == [((1,), 0, 2)]
-    state, step = plan_update(layout, periods, state, 4, {})
+    state, step = plan_update(grid, periods, state, 4, {})
     assert (step.writes, step.dropped) == ((), (2,))
 
 
-@given(layout=LAYOUTS, batches=BATCHES)
-def test_a_state_survives_json(layout, batches):
-    *_, (_, _, state, _) = run(layout, batches, Periods(P, 1))
+@given(grid=GRIDS, batches=BATCHES)
+def test_a_state_survives_json(grid, batches):
+    *_, (_, _, state, _) = run(grid, batches, Periods(P, 1))
     assert IndexState.from_json(json.loads(json.dumps(state.to_json()))) == state
 
 
 def test_time_does_not_go_back_and_lifetimes_have_an_end():
-    layout, periods = Layout(2, 2), Periods(16, 2)
-    state, _ = plan_update(layout, periods, IndexState.empty(4, 0), 8, {5: 1})
+    grid, periods = Grid(2, 2), Periods(16, 2)
+    state, _ = plan_update(grid, periods, IndexState.empty(4, 0), 8, {5: 1})
     with pytest.raises(LifetimeError, match="an instant from 8 on"):
-        plan_update(layout, periods, state, 7, {})
+        plan_update(grid, periods, state, 7, {})
     with pytest.raises(
         LifetimeError, match="up to 26; found records that expire between 27 and 28"
     ):
-        plan_update(layout, periods, state, 10, {14: 1})
+        plan_update(grid, periods, state, 10, {14: 1})
     with pytest.raises(LifetimeError, match="after 10"):
-        plan_update(layout, periods, state, 10, {5: 1})
+        plan_update(grid, periods, state, 10, {5: 1})

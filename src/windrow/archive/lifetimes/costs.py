@@ -1,4 +1,4 @@
-"""What updates, probes, scans and space cost under a layout (Golab et al. 2006b, 3.2 and 4).
+"""What updates, probes, scans and space cost under a grid (Golab et al. 2006b, 3.2 and 4).
 
 Costs are sums of what an update or a query must do, times what that takes on a machine:
 
@@ -11,7 +11,7 @@ Costs are sums of what an update or a query must do, times what that takes on a 
     space   NoRebuild's buckets are not full; each sub-index has a directory
 
 The sizes of the touched sub-indices are those of `sizes`. Chronological and round-robin
-layouts touch the same number of records in every update: what one sub-index of the row still
+grids touch the same number of records in every update: what one sub-index of the row still
 lacks, one of the column has too many. Only what grows faster than linearly in a sub-index's
 size can tell them apart.
 """
@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log2
 
-from windrow.archive.lifetimes.layout import Layout, Technique
+from windrow.archive.lifetimes.grid import Grid, Technique
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.sizes import touched_units
 
@@ -95,24 +95,24 @@ SMALL, LARGE = Window(5e8, 100, 36), Window(5e9, 100, 36)
 """The data sets of 4.2 to 4.4 and of 4.5, with their 36 updates."""
 
 
-def costs(machine: Machine, window: Window, layout: Layout) -> Costs:
+def costs(machine: Machine, window: Window, grid: Grid) -> Costs:
     """Averages over as many updates as a record can live through."""
     periods = Periods(window.updates, 1)
     unit = window.bytes / (window.updates * (window.updates + 1) / 2)
     updates = [
-        _update(machine, layout.technique, unit, *touched_units(layout, periods, over))
+        _update(machine, grid.technique, unit, *touched_units(grid, periods, over))
         for over in range(1, window.updates + 1)
     ]
     key = window.bytes / window.keys
-    scattered = layout.technique is Technique.NO_REBUILD
+    scattered = grid.technique is Technique.NO_REBUILD
     surcharge = machine.scattering * max(0.0, log2(key / machine.scatter_free)) * scattered
-    opening = layout.size * machine.opening
+    opening = grid.size * machine.opening
     return Costs(
         sum(updates) / len(updates),
         opening + key * machine.reading * (1 + surcharge),
         opening + window.bytes * machine.reading,
         window.bytes * (1 + machine.empty_share * scattered)
-        + layout.size * window.keys * machine.directory_entry,
+        + grid.size * window.keys * machine.directory_entry,
     )
 
 

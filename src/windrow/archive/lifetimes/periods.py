@@ -14,7 +14,7 @@ from windrow.core.errors import WindrowError
 
 
 class LifetimeError(WindrowError):
-    """A record, an instant or a layout that an index of variable lifetimes cannot take."""
+    """A record, an instant or a grid that an index of variable lifetimes cannot take."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from windrow.archive.lifetimes.layout import Layout
+from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.merging import runs_to_merge
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.state import Histogram, IndexState, RunState, added, histogram
@@ -53,7 +53,7 @@ class Step:
 
 
 def plan_update(
-    layout: Layout, periods: Periods, state: IndexState, now: int, arrivals: Mapping[int, int]
+    grid: Grid, periods: Periods, state: IndexState, now: int, arrivals: Mapping[int, int]
 ) -> tuple[IndexState, Step]:
     """The state and the step at ``now``; ``arrivals`` counts new live records by expiry period.
 
@@ -65,17 +65,17 @@ def plan_update(
     passed = range(state.over + 1, over + 1)
     if len(passed) > periods.count:
         passed = range(over - periods.count + 1, over + 1)
-    expired = {number for period in passed for number in layout.column(period, periods)}
-    inserted = layout.row(periods.of(now), periods) if arrivals else ()
+    expired = {number for period in passed for number in grid.column(period, periods)}
+    inserted = grid.row(periods.of(now), periods) if arrivals else ()
     fresh: dict[int, dict[int, int]] = {number: {} for number in inserted}
     for period, records in arrivals.items():
-        fresh[layout.subindex(periods.of(now), period, periods)][period] = records
+        fresh[grid.subindex(periods.of(now), period, periods)][period] = records
     subindices, writes, dropped, read = list(state.subindices), [], [], 0
     run = state.next_run
     for number in sorted({*inserted, *expired}):
         runs = state.subindices[number]
         new = histogram(fresh.get(number, {}))
-        kept, merged, lost = _decide(layout, runs, new, over, state.over)
+        kept, merged, lost = _decide(grid, runs, new, over, state.over)
         if merged or new:
             written = RunState(run, added([r.expiries for r in merged] + [new], over))
             kept = (*kept, written)
@@ -90,11 +90,11 @@ def plan_update(
 
 
 def _decide(
-    layout: Layout, runs: tuple[RunState, ...], new: Histogram, over: int, before: int
+    grid: Grid, runs: tuple[RunState, ...], new: Histogram, over: int, before: int
 ) -> tuple[tuple[RunState, ...], tuple[RunState, ...], list[int]]:
     """Which runs stay, which are merged, which go without a successor."""
     dying = any(run.live(over) < run.live(before) for run in runs)
-    merged = runs_to_merge(layout.technique, runs, _total(new), over, dying)
+    merged = runs_to_merge(grid.technique, runs, _total(new), over, dying)
     kept = tuple(run for run in runs if run.live(over) and run not in merged)
     lost = [run.number for run in runs if not run.live(over)]
     return kept, merged, lost

@@ -32,7 +32,7 @@ class Technique(Enum):
 
 
 @dataclass(frozen=True)
-class Layout:
+class Grid:
     """G partitions of insertion times by E of expiry times; sub-index ``row * E + column``."""
 
     insertions: int
@@ -43,7 +43,7 @@ class Layout:
     def __post_init__(self) -> None:
         if self.insertions < 1 or self.expiries < 1:
             raise LifetimeError(
-                where="layout",
+                where="grid",
                 expected="at least one partition of insertion and of expiry times",
                 found=f"{self.insertions} x {self.expiries}",
                 remedy="2 x 2 to 5 x 5 are usual",
@@ -76,7 +76,7 @@ class Layout:
         """A partition must have at least one period, or it would never be used."""
         if max(self.insertions, self.expiries) > periods.count:
             raise LifetimeError(
-                where=f"layout {self.name}",
+                where=f"grid {self.name}",
                 expected=f"at most {periods.count} partitions each way: as many as update "
                 "intervals fit into the longest lifetime",
                 found=f"{self.insertions} x {self.expiries}",
@@ -107,7 +107,7 @@ class Layout:
         }
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Layout:
+    def from_json(cls, found: dict[str, Any]) -> Grid:
         return cls(
             int(found["insertions"]),
             int(found["expiries"]),
@@ -116,21 +116,21 @@ class Layout:
         )
 
 
-def r_ins(n: int) -> Layout:
+def r_ins(n: int) -> Grid:
     """REINDEX by insertion time: every update rebuilds all n, for any of them may hold dead."""
-    return Layout(n, 1, Technique.REBUILD, Chronological())
+    return Grid(n, 1, Technique.REBUILD, Chronological())
 
 
-def r_exp(n: int) -> Layout:
+def r_exp(n: int) -> Grid:
     """REINDEX by expiry time: every update rebuilds all n, for new records go to any of them."""
-    return Layout(1, n, Technique.REBUILD, Chronological())
+    return Grid(1, n, Technique.REBUILD, Chronological())
 
 
-def d_ins(n: int) -> Layout:
+def d_ins(n: int) -> Grid:
     """DEL by insertion time: as R-ins, with further buckets instead of rebuilding."""
-    return Layout(n, 1, Technique.NO_REBUILD, Chronological())
+    return Grid(n, 1, Technique.NO_REBUILD, Chronological())
 
 
-def d_exp(n: int) -> Layout:
+def d_exp(n: int) -> Grid:
     """DEL by expiry time."""
-    return Layout(1, n, Technique.NO_REBUILD, Chronological())
+    return Grid(1, n, Technique.NO_REBUILD, Chronological())
