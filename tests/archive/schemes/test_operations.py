@@ -58,7 +58,7 @@ def test_an_operation_that_does_not_fit_is_refused(operation):
 def test_operations_read_as_the_paper_writes_them():
     assert str(Build("I1", (1, 2))) == "I1 <- BuildIndex({1, 2})"
     assert str(Add("I4", (11,))) == "AddToIndex({11}, I4)"
-    assert str(Rename("T11", "I1")) == "Drop I1, Rename T11 as I1"
+    assert str(Rename("T11", "I1")) == "Rename T11 as I1"
 
 
 def test_a_state_survives_json_in_order():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from windrow.archive.schemes.operations import (
+    Build,
     Days,
     Operation,
     SchemeError,
@@ -142,8 +143,18 @@ def clusters(days: range, parts: int) -> list[Days]:
     return [tuple(days[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def constituent(number: int) -> str:
-    return f"I{number}"
+def built(parts: list[Days]) -> tuple[Operation, ...]:
+    """The first constituents, one for each cluster of days."""
+    return tuple(Build(f"I{number}", part) for number, part in enumerate(parts, start=1))
+
+
+def started(
+    scheme: Scheme, window: int, n: int, first_day: int, after: tuple[Operation, ...] = ()
+) -> tuple[State, Step]:
+    """The start of all schemes that spread the window evenly over the n constituents."""
+    check(scheme, window, n)
+    days = range(first_day, first_day + window)
+    return stepped(State(window, days[-1], ()), days[-1], built(clusters(days, n)), after=after)
 
 
 def state_of(window: int, day: int, indexes: dict[str, Days]) -> State:

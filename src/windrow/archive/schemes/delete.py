@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.archive.schemes.base import State, check, clusters, constituent, following, stepped
+from windrow.archive.schemes.base import State, following, started, stepped
 from windrow.archive.schemes.operations import Add, Build, Delete, Step
 
 
@@ -18,16 +18,11 @@ class Del:
     fewest = 1
 
     def start(self, window: int, n: int, first_day: int = 1) -> tuple[State, Step]:
-        check(self, window, n)
-        days = range(first_day, first_day + window)
-        builds = tuple(
-            Build(constituent(j), part) for j, part in enumerate(clusters(days, n), start=1)
-        )
-        return stepped(State(window, days[-1], ()), days[-1], builds)
+        return started(self, window, n, first_day)
 
     def advance(self, state: State, day: int) -> tuple[State, Step]:
         expired = following(self, state, day) - state.window
         target = state.holder(expired)
-        if state.indexes[target] == (expired,):
+        if state.indexes[target] == (expired,):  # nothing would be left to add to
             return stepped(state, day, (Build(target, (day,)),))
         return stepped(state, day, (Add(target, (day,)),), before=(Delete(target, (expired,)),))

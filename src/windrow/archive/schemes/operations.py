@@ -73,7 +73,7 @@ class Rename:
     target: str
 
     def __str__(self) -> str:
-        return f"Drop {self.target}, Rename {self.source} as {self.target}"
+        return f"Rename {self.source} as {self.target}"
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ class Step:
     awaited; ``transition`` is what lies between the arrival of the data and its being
     queryable; ``after`` prepares temporary indexes for later days. Queries see a step
     whole or not at all: what ``before`` does to a constituent shows with the transition.
+    The data of every day but the new one is in a constituent as the step finds them.
     """
 
     before: tuple[Operation, ...] = ()

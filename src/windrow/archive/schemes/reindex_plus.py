@@ -1,0 +1,37 @@
+"""REINDEX+: what was indexed since the cluster began to expire is kept, not indexed again."""
+
+from __future__ import annotations
+
+from windrow.archive.schemes.base import State, following, started, stepped
+from windrow.archive.schemes.operations import Add, Build, Copy, Operation, Rename, Step
+
+TEMP = "Temp"
+
+
+class ReindexPlus:
+    """Shivakumar, Garcia-Molina 1997, 3.3 and Table 4.
+
+    ``Temp`` collects the new days of the cluster that is expiring; each day the constituent
+    becomes a copy of it, to which the days that have not expired yet are added. While a
+    cluster of c days expires, (c + 1)/2 days a day are indexed, half of what REINDEX does,
+    all of them between the arrival of the new data and its being queryable.
+    """
+
+    name = "REINDEX+"
+    hard = True
+    fewest = 1
+
+    def start(self, window: int, n: int, first_day: int = 1) -> tuple[State, Step]:
+        return started(self, window, n, first_day)
+
+    def advance(self, state: State, day: int) -> tuple[State, Step]:
+        expired = following(self, state, day) - state.window
+        target = state.holder(expired)
+        collected = state.indexes.get(TEMP, ())
+        left = tuple(d for d in state.indexes[target] if d != expired and d not in collected)
+        if not collected and not left:
+            return stepped(state, day, (Build(target, (day,)),))
+        new: Operation = Add(TEMP, (day,)) if collected else Build(TEMP, (day,))
+        if not left:
+            return stepped(state, day, (new, Rename(TEMP, target)))
+        return stepped(state, day, (new, Copy(TEMP, target), Add(target, left)))

@@ -1,0 +1,179 @@
+"""The paper's tables, row by row (Shivakumar, Garcia-Molina 1997, Tables 1 to 7).
+
+Tables 4 and 5 follow the text of 3.3 and 3.4. In Table 7 the paper's column of temporaries
+has the names of each pair exchanged; its operations, followed here, give what is used.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from windrow.archive.schemes.base import state_of
+from windrow.archive.schemes.delete import Del
+from windrow.archive.schemes.operations import Add, Build, Drop, all_applied
+from windrow.archive.schemes.rata import Rata
+from windrow.archive.schemes.reindex import Reindex
+from windrow.archive.schemes.reindex_plus import ReindexPlus
+from windrow.archive.schemes.reindex_plus_plus import ReindexPlusPlus
+from windrow.archive.schemes.wata import Wata
+
+DEL = """
+10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}) | 1-5 | 6-10 |
+11 | DeleteFromIndex({1}, I1); AddToIndex({11}, I1) | 2-5 11 | 6-10 |
+12 | DeleteFromIndex({2}, I1); AddToIndex({12}, I1) | 3-5 11 12 | 6-10 |
+13 | DeleteFromIndex({3}, I1); AddToIndex({13}, I1) | 4 5 11-13 | 6-10 |
+14 | DeleteFromIndex({4}, I1); AddToIndex({14}, I1) | 5 11-14 | 6-10 |
+15 | DeleteFromIndex({5}, I1); AddToIndex({15}, I1) | 11-15 | 6-10 |
+16 | DeleteFromIndex({6}, I2); AddToIndex({16}, I2) | 11-15 | 7-10 16 |
+"""
+
+REINDEX = """
+10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}) | 1-5 | 6-10 |
+11 | I1 <- BuildIndex({2, 3, 4, 5, 11}) | 2-5 11 | 6-10 |
+12 | I1 <- BuildIndex({3, 4, 5, 11, 12}) | 3-5 11 12 | 6-10 |
+13 | I1 <- BuildIndex({4, 5, 11, 12, 13}) | 4 5 11-13 | 6-10 |
+14 | I1 <- BuildIndex({5, 11, 12, 13, 14}) | 5 11-14 | 6-10 |
+15 | I1 <- BuildIndex({11, 12, 13, 14, 15}) | 11-15 | 6-10 |
+16 | I2 <- BuildIndex({7, 8, 9, 10, 16}) | 11-15 | 7-10 16 |
+"""
+
+WATA = """
+10 | I1 <- BuildIndex({1, 2, 3}); I2 <- BuildIndex({4, 5, 6}); I3 <- BuildIndex({7, 8, 9}); \
+I4 <- BuildIndex({10}) | 1-3 | 4-6 | 7-9 | 10 |
+11 | AddToIndex({11}, I4) | 1-3 | 4-6 | 7-9 | 10 11 |
+12 | AddToIndex({12}, I4) | 1-3 | 4-6 | 7-9 | 10-12 |
+13 | Drop I1; I1 <- BuildIndex({13}) | 13 | 4-6 | 7-9 | 10-12 |
+14 | AddToIndex({14}, I1) | 13 14 | 4-6 | 7-9 | 10-12 |
+"""
+
+REINDEX_PLUS = """
+10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}) | 1-5 | 6-10 |
+11 | Temp <- BuildIndex({11}); I1 <- Temp; AddToIndex({2, 3, 4, 5}, I1) | 2-5 11 | 6-10 | Temp=11
+12 | AddToIndex({12}, Temp); I1 <- Temp; AddToIndex({3, 4, 5}, I1) | 3-5 11 12 | 6-10 | Temp=11 12
+13 | AddToIndex({13}, Temp); I1 <- Temp; AddToIndex({4, 5}, I1) | 4 5 11-13 | 6-10 | Temp=11-13
+14 | AddToIndex({14}, Temp); I1 <- Temp; AddToIndex({5}, I1) | 5 11-14 | 6-10 | Temp=11-14
+15 | AddToIndex({15}, Temp); Rename Temp as I1 | 11-15 | 6-10 |
+16 | Temp <- BuildIndex({16}); I2 <- Temp; AddToIndex({7, 8, 9, 10}, I2) | 11-15 | 7-10 16 | Temp=16
+"""
+
+REINDEX_PLUS_PLUS = """
+10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}); \
+T1 <- BuildIndex({5}); T2 <- T1; AddToIndex({4}, T2); T3 <- T2; AddToIndex({3}, T3); \
+T4 <- T3; AddToIndex({2}, T4) | 1-5 | 6-10 | T1=5, T2=4 5, T3=3-5, T4=2-5
+11 | AddToIndex({11}, T4); Rename T4 as I1; AddToIndex({11}, T3); AddToIndex({11}, T2); \
+AddToIndex({11}, T1); T0 <- BuildIndex({11}) | 2-5 11 | 6-10 | T0=11, T1=5 11, T2=4 5 11, T3=3-5 11
+12 | AddToIndex({12}, T3); Rename T3 as I1; AddToIndex({12}, T2); AddToIndex({12}, T1); \
+AddToIndex({12}, T0) | 3-5 11 12 | 6-10 | T0=11 12, T1=5 11 12, T2=4 5 11 12
+13 | AddToIndex({13}, T2); Rename T2 as I1; AddToIndex({13}, T1); AddToIndex({13}, T0) \
+| 4 5 11-13 | 6-10 | T0=11-13, T1=5 11-13
+14 | AddToIndex({14}, T1); Rename T1 as I1; AddToIndex({14}, T0) | 5 11-14 | 6-10 | T0=11-14
+15 | AddToIndex({15}, T0); Rename T0 as I1; T1 <- BuildIndex({10}); T2 <- T1; \
+AddToIndex({9}, T2); T3 <- T2; AddToIndex({8}, T3); T4 <- T3; AddToIndex({7}, T4) \
+| 11-15 | 6-10 | T1=10, T2=9 10, T3=8-10, T4=7-10
+"""
+
+RATA = """
+10 | I1 <- BuildIndex({1, 2, 3}); I2 <- BuildIndex({4, 5, 6}); I3 <- BuildIndex({7, 8, 9}); \
+I4 <- BuildIndex({10}); T11 <- BuildIndex({3}); T12 <- T11; AddToIndex({2}, T11) \
+| 1-3 | 4-6 | 7-9 | 10 | T11=2 3, T12=3
+11 | AddToIndex({11}, I4); Rename T11 as I1 | 2 3 | 4-6 | 7-9 | 10 11 | T12=3
+12 | AddToIndex({12}, I4); Rename T12 as I1 | 3 | 4-6 | 7-9 | 10-12 |
+13 | I1 <- BuildIndex({13}); T14 <- BuildIndex({6}); T15 <- T14; AddToIndex({5}, T14) \
+| 13 | 4-6 | 7-9 | 10-12 | T14=5 6, T15=6
+14 | AddToIndex({14}, I1); Rename T14 as I2 | 13 14 | 5 6 | 7-9 | 10-12 | T15=6
+"""
+
+TABLES = {
+    "Table 1": (Del(), 2, DEL),
+    "Table 2": (Reindex(), 2, REINDEX),
+    "Table 3": (Wata(), 4, WATA),
+    "Table 4": (ReindexPlus(), 2, REINDEX_PLUS),
+    "Table 5": (ReindexPlusPlus(spread=False), 2, REINDEX_PLUS_PLUS),
+    "Table 7": (Rata(spread=False), 4, RATA),
+}
+
+
+@pytest.mark.parametrize(("scheme", "n", "table"), TABLES.values(), ids=TABLES)
+def test_the_paper_s_table(scheme, n, table):
+    state = None
+    for row in table.strip().splitlines():
+        day, operations, *cells = (cell.strip() for cell in row.split("|"))
+        state, step = scheme.start(10, n) if state is None else scheme.advance(state, int(day))
+        assert [str(operation) for operation in step.operations] == operations.split("; ")
+        assert [days for _, days in state.constituents] == [days_of(c) for c in cells[:n]]
+        assert dict(state.temporaries) == temporaries_of(cells[n])
+        assert state.day == int(day)
+
+
+def test_the_split_of_table_6_holds_more_days_than_that_of_table_3():
+    other = all_applied({}, [Build("I1", (1, 2, 3, 4)), Build("I2", (5, 6, 7))])
+    other = all_applied(other, [Build("I3", (8, 9, 10)), Build("I4", (11,))])
+    lengths = [held(other)]
+    for operations in ([Add("I4", (12,))], [Add("I4", (13,))], [Drop("I1"), Build("I1", (14,))]):
+        other = all_applied(other, operations)
+        lengths.append(held(other))
+    assert lengths == [11, 12, 13, 10]
+
+    state, _ = Wata().start(10, 4)
+    ours = []
+    for day in range(11, 15):
+        state, _ = Wata().advance(state, day)
+        ours.append(len(state.days))
+    assert ours == [11, 12, 10, 11]
+
+
+@pytest.mark.parametrize(("window", "n"), [(w, n) for w in range(2, 9) for n in range(2, w + 1)])
+def test_no_first_split_holds_fewer_days_at_its_longest_than_wata_s(window, n):
+    bound = window - 1 + -(-(window - 1) // (n - 1))
+    longest = []
+    for cut in compositions(window, n):
+        first, days, indexes = 1, iter(range(1, window + 1)), {}
+        for j, size in enumerate(cut, start=1):
+            indexes[f"I{j}"] = tuple(next(days) for _ in range(size))
+        state, most = state_of(window, window, indexes), 0
+        for day in range(window + first, 4 * window):
+            state, _ = Wata().advance(state, day)
+            most = max(most, len(state.days))
+        longest.append(most)
+    assert min(longest) == bound
+
+
+def test_rata_prepares_a_day_at_a_time_on_the_days_that_the_text_names():
+    state, _ = Rata().start(10, 4)
+    early = {}
+    for day in range(11, 15):
+        state, step = Rata().advance(state, day)
+        early[day] = [str(operation) for operation in step.before]
+        assert step.after == ()
+    assert early == {
+        11: ["T14 <- BuildIndex({6})"],
+        12: ["T15 <- T14", "AddToIndex({5}, T14)"],
+        13: [],
+        14: ["T17 <- BuildIndex({9})"],
+    }
+
+
+def held(indexes):
+    return sum(map(len, indexes.values()))
+
+
+def compositions(total, parts):
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(1, total - parts + 2):
+        for rest in compositions(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def temporaries_of(cell):
+    named = (part.split("=") for part in cell.split(",") if part.strip())
+    return {name.strip(): days_of(days) for name, days in named}
+
+
+def days_of(cell):
+    days = []
+    for part in cell.split():
+        first, _, last = part.partition("-")
+        days += range(int(first), int(last or first) + 1)
+    return tuple(days)
