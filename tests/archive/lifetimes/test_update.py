@@ -94,9 +94,8 @@ def test_without_rebuilding_files_hold_at_most_two_records_for_each_live_one(gri
         for runs in after.subindices:
             assert all(state.live(k) for state in runs)
         for write in step.writes:
-            if write.fresh:
-                *older, new = after.subindices[write.subindex]
-                assert not older or older[-1].live(k) >= 2 * new.total
+            *older, new = after.subindices[write.subindex]
+            assert not older or older[-1].live(k) >= 2 * new.total
 
 
 @given(grid=GRIDS, batches=BATCHES, gap=st.integers(1, 3 * P))

@@ -31,11 +31,11 @@ def runs_to_merge(
     alive = [run for run in runs if run.live(over)]
     if technique is Technique.REBUILD:
         return tuple(alive) if fresh or dying else ()
-    chosen = {run.number for run in alive if 2 * run.live(over) < run.total}
-    size = fresh
-    for run in reversed(alive):
+    chosen = [run for run in alive if 2 * run.live(over) < run.total]
+    size = fresh + sum(run.live(over) for run in chosen)
+    for run in reversed([run for run in alive if run not in chosen]):
         if run.live(over) >= 2 * size:
             break
-        chosen.add(run.number)
+        chosen.append(run)
         size += run.live(over)
-    return tuple(run for run in alive if run.number in chosen)
+    return tuple(run for run in alive if run in chosen)
