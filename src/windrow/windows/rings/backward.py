@@ -1,0 +1,128 @@
+"""BW: rings linked from new to old, so that expired tuples are cut off together.
+
+The youngest tuple of the oldest basic window comes first when that window is read backwards, and
+its ring leads through all others of its value there, then to the index (Golab et al. 2004, 5.3).
+So each ring is cut once per distinct value. The oldest tuple that stays has to be found from the
+index, to let it point back there: the whole ring, but once per value instead of once per tuple.
+
+Cost per tuple: d + (d/b)(1 + D + N/D) at most to insert, (d/b)(N/D) to delete.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.columns.growable import Growable
+from windrow.columns.kernels import grid_out, int64, ints_out, kernel
+from windrow.windows.rings.auxiliary import AuxiliaryIndex
+from windrow.windows.rings.chains import link, walk, with_room
+from windrow.windows.rings.ring import Stretch
+from windrow.windows.steps import Steps
+from windrow.windows.values.groups import GroupIndex
+from windrow.windows.values.index import ValueIndex
+
+Int64s = npt.NDArray[np.int64]
+CUT = -(2**62)
+"""The link of an expired tuple that is no longer part of a ring."""
+
+
+@kernel(int64, int64, int64, int64, grid_out, ints_out, ints_out, ints_out, ints_out)
+def _expire(start, stop, base, links, ends, nodes, counts, taken):  # type: ignore[no-untyped-def]
+    """Cut the tuples from ``start`` up to ``stop`` off their rings; how many rings that were."""
+    found, steps = 0, 0
+    for p in range(stop - 1, start - 1, -1):
+        if links[p - base, 0] == CUT:
+            continue
+        q, count = p, 0
+        while q >= 0:
+            older = links[q - base, 0]
+            links[q - base, 0] = CUT
+            q = older
+            count += 1
+        n = ~q
+        nodes[found], counts[found] = n, count
+        found += 1
+        steps += count
+        if ends[n] < stop:
+            ends[n] = -1
+            continue
+        q = ends[n]
+        steps += 1
+        while links[q - base, 0] >= stop:
+            q = links[q - base, 0]
+            steps += 1
+        links[q - base, 0] = ~n
+    taken[0] = steps
+    return found
+
+
+class BackwardLinks:
+    """A link per tuple to the next older one, and per node the newest tuple in the window.
+
+    What is filling hangs on the auxiliary index only, so no query meets it.
+    """
+
+    def __init__(self, index: ValueIndex | GroupIndex) -> None:
+        self.index = index
+        self.links = Growable(np.int64, width=1)
+        self.ends = np.full(64, -1, np.int64)
+        self._auxiliary = AuxiliaryIndex(index)
+
+    def insert(self, values: Int64s, first: int, steps: Steps) -> Int64s:
+        """Link the tuples at the positions from ``first`` on; the index nodes of each."""
+        auxiliary, links = self._auxiliary, self.links
+        codes, fresh, nodes = auxiliary.insert(values, steps)
+        self.ends = with_room(self.ends, self.index.used)
+        ends = self.ends[nodes]
+        auxiliary.newest[fresh] = np.where(ends >= 0, ends, ~nodes)
+        links.extend(len(values), -1)
+        at = np.arange(first, first + len(values))
+        link(codes, at, first, auxiliary.newest, 0, links.view[first - links.base :])
+        steps.link += len(fresh)
+        return auxiliary.main_nodes(codes)
+
+    def attach(self, steps: Steps) -> None:
+        """Let queries see what is linked."""
+        nodes, counts, newest = self._auxiliary.close()
+        self.index.attach(nodes, steps, counts)
+        self.ends[nodes] = newest
+        steps.ends += len(nodes)
+
+    def walk(self, nodes: Int64s) -> Int64s:
+        """The tuples of the nodes, oldest first; a ring ends where it leaves the window."""
+        links = self.links
+        return walk(nodes[::-1].copy(), self.ends, links.base, 0, links.view)[::-1]
+
+
+class BackwardRing:
+    """See the module."""
+
+    name = "BW"
+
+    def __init__(self, index: ValueIndex | GroupIndex) -> None:
+        self.index = index
+        self._backward = BackwardLinks(index)
+
+    def insert(self, values: Int64s, first: int, steps: Steps) -> None:
+        self._backward.insert(values, first, steps)
+
+    def turn(self, oldest: Stretch | None, steps: Steps) -> None:
+        backward = self._backward
+        backward.attach(steps)
+        if oldest is None:
+            return
+        room, links = oldest.stop - oldest.start, backward.links
+        nodes, counts, taken = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(1, int)
+        found = _expire(
+            oldest.start, oldest.stop, links.base, links.view, backward.ends, nodes, counts, taken
+        )
+        links.drop_before(oldest.stop)
+        steps.unlink += int(taken[0])
+        self.index.expire(nodes[:found], steps, counts[:found])
+
+    def forget(self, nodes: Int64s) -> None:
+        self._backward.ends[nodes] = -1
+
+    def tuples(self, nodes: Int64s) -> Int64s:
+        return self._backward.walk(nodes)

@@ -1,0 +1,85 @@
+"""Rings linked from old to new: walking them, and taking expired tuples out of them.
+
+Both the plain ring and AUX are linked in this direction. The oldest tuple of a ring is the one
+that the index points at. To take it out, its ring is followed all the way back to the index,
+which is the only place where the pointer to it can be changed: N/D steps per expired tuple
+(Golab et al. 2004, 5.1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.columns.growable import Growable
+from windrow.columns.kernels import int64, ints, ints_out, kernel
+from windrow.windows.rings.chains import with_room
+from windrow.windows.rings.ring import Stretch
+
+Int64s = npt.NDArray[np.int64]
+
+
+@kernel(int64, int64, int64, int64, ints, ints_out, ints_out, ints_out)
+def _expire(start, stop, base, links, starts, ends, nodes):  # type: ignore[no-untyped-def]
+    """Advance the starts of the rings past the tuples from ``start`` up to ``stop``."""
+    steps = 0
+    for p in range(start, stop):
+        q = p
+        while links[q - base] >= 0:
+            q = links[q - base]
+            steps += 1
+        steps += 1
+        n = ~links[q - base]
+        starts[n] = links[p - base] if q != p else -1
+        if ends[n] == p:
+            ends[n] = -1
+        nodes[p - start] = n
+    return steps
+
+
+@kernel(int64, ints, ints, ints, ints, int64, ints_out)
+def _walk(nodes, starts, ends, links, base, out):  # type: ignore[no-untyped-def]
+    count = 0
+    for i in range(len(nodes)):
+        n = nodes[i]
+        if ends[n] < 0:
+            continue
+        p = starts[n]
+        while True:
+            out[count] = p
+            count += 1
+            if p == ends[n]:
+                break
+            p = links[p - base]
+    return count
+
+
+class ForwardLinks:
+    """A link per tuple, and for each node the oldest tuple and the newest that is in the window."""
+
+    def __init__(self) -> None:
+        self.links = Growable(np.int64)
+        self.starts, self.ends = np.full(64, -1, np.int64), np.full(64, -1, np.int64)
+
+    def reserve(self, nodes: int, more: int) -> None:
+        """Make room for so many nodes, and for more tuples."""
+        self.starts, self.ends = with_room(self.starts, nodes), with_room(self.ends, nodes)
+        self.links.extend(more, -1)
+
+    def expire(self, oldest: Stretch) -> tuple[Int64s, int]:
+        """Take a basic window out; the node of each of its tuples, and the steps."""
+        nodes, links = np.empty(oldest.stop - oldest.start, np.int64), self.links
+        steps = _expire(
+            oldest.start, oldest.stop, links.base, links.view, self.starts, self.ends, nodes
+        )
+        links.drop_before(oldest.stop)
+        return nodes, steps
+
+    def forget(self, nodes: Int64s) -> None:
+        self.starts[nodes] = self.ends[nodes] = -1
+
+    def walk(self, nodes: Int64s, room: int) -> Int64s:
+        """The tuples of the nodes that are in the window, of which there are ``room``."""
+        out = np.empty(room, np.int64)
+        _walk(nodes, self.starts, self.ends, self.links.view, self.links.base, out)
+        return out

@@ -1,0 +1,50 @@
+"""What the ring indexes have in common (Golab et al. 2004, 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.windows.steps import Steps
+from windrow.windows.values.groups import GroupIndex
+from windrow.windows.values.index import ValueIndex
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The positions of a basic window's tuples: from ``start`` up to ``stop``."""
+
+    start: int
+    stop: int
+
+
+class Ring(Protocol):
+    """All tuples with the same value (or the same group) form a ring that begins in the index.
+
+    A tuple is linked when it comes, but *end-of-ring pointers* bound what a query may see to the
+    basic windows that are full. A pointer from a ring back to node n is the number ``~n``.
+    """
+
+    name: str
+    index: ValueIndex | GroupIndex
+
+    def insert(self, values: Int64s, first: int, steps: Steps) -> None:
+        """Link the tuples at the positions from ``first`` on."""
+        ...
+
+    def turn(self, oldest: Stretch | None, steps: Steps) -> None:
+        """Let queries see what has been linked, and forget the oldest basic window."""
+        ...
+
+    def forget(self, nodes: Int64s) -> None:
+        """Nodes were purged; their numbers may come again for other values."""
+        ...
+
+    def tuples(self, nodes: Int64s) -> Int64s:
+        """The positions of the tuples of these nodes, node after node, oldest first."""
+        ...

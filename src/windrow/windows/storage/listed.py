@@ -1,0 +1,35 @@
+"""LIST: a basic window as its tuples, in the order in which they came (Golab et al. 2004, 2.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.windows.steps import Steps
+from windrow.windows.storage.contents import Contents
+from windrow.windows.values.nodes import EACH_ONCE
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Listed:
+    """See the module. Cost: O(1) per tuple; space: a pointer per tuple."""
+
+    name = "LIST"
+    indexed_by = frozenset({"L-INDEX", "T-INDEX", "H-INDEX", "G-INDEX"})
+
+    def __init__(self) -> None:
+        self._parts: list[Int64s] = []
+
+    def insert(self, values: Int64s, steps: Steps) -> Int64s:
+        steps.store += len(values)
+        return values
+
+    def point(self, pointers: Int64s) -> None:
+        self._parts.append(pointers)
+
+    def close(self) -> Contents:
+        parts, self._parts = self._parts, []
+        if len(parts) == 1:
+            return Contents(parts[0], EACH_ONCE)
+        return Contents(np.concatenate([EACH_ONCE, *parts]), EACH_ONCE)
