@@ -1,1 +1,1 @@
-"""The archive: indexed windows of days, or of records with lifetimes of their own, on disk."""
+"""The archive: an indexed window of days on disk that forgets on time."""

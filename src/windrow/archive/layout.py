@@ -1,0 +1,210 @@
+"""What an entry looks like: the record's columns, the search key, and its stamps.
+
+An *entry* is a record as the index holds it (Shivakumar, Garcia-Molina 1997, 2). A record whose
+search field is a list has an entry for each value in it, and none if the list is empty. Each entry
+is stamped with its day, ``_day``; if records have lifetimes of their own, also with the first
+instant at which it is no longer valid, ``_exp``. Entries with one key form a *bucket*; they stand
+in it in the order of ``_exp`` if there is one, of ``_day`` otherwise, so that the live ones are
+next to each other.
+
+A key is never NULL to a probe: entries whose key is (or contains) NULL are only found by scans.
+All NaNs are one key, above every number; 0.0 and -0.0 are one key.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.archive.errors import ArchiveError
+
+DAY, EXPIRY = "_day", "_exp"
+DAY_TYPE = pa.dictionary(pa.int16(), pa.int32())
+MAX_DAYS = 30_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of an archive's entries; ``lifetimes`` says whether they carry an expiry."""
+
+    schema: pa.Schema
+    key: tuple[str, ...]
+    lifetimes: bool = False
+
+    def __post_init__(self) -> None:
+        for stamp in (DAY, EXPIRY):
+            if stamp in self.schema.names:
+                raise ArchiveError(
+                    where=f"column {stamp}",
+                    expected="another name: this one is the archive's own",
+                    remedy="rename the column",
+                )
+        if not self.key or len(set(self.key)) != len(self.key):
+            raise ArchiveError(where="key", expected="one or more different columns")
+        if len(set(self.schema.names)) != len(self.schema.names):
+            raise ArchiveError(where="schema", expected="column names that are all different")
+        lists = 0
+        for name in self.key:
+            if name not in self.schema.names:
+                raise ArchiveError(
+                    where="key",
+                    expected=f"one of the columns {', '.join(self.schema.names)}",
+                    found=name,
+                )
+            kind = self.schema.field(name).type
+            if _is_list(kind):
+                lists, kind = lists + 1, kind.value_type
+            if not _sortable(kind):
+                raise ArchiveError(
+                    where=f"key column {name}",
+                    expected="numbers, strings, bytes, times, dates, decimals or booleans",
+                    found=str(kind),
+                    remedy="convert the column, or choose another key",
+                )
+        if lists > 1:
+            raise ArchiveError(where="key", expected="at most one list among its columns")
+
+    @property
+    def order(self) -> str:
+        """The stamp by which the entries of a bucket are ordered."""
+        return EXPIRY if self.lifetimes else DAY
+
+    @cached_property
+    def entry_schema(self) -> pa.Schema:
+        """The columns of an entry without its stamps: a list in the key has become its values."""
+        fields = [
+            pa.field(f.name, f.type.value_type)
+            if f.name in self.key and _is_list(f.type)
+            else pa.field(f.name, f.type)
+            for f in self.schema
+        ]
+        return pa.schema(fields)
+
+    @cached_property
+    def stamps(self) -> tuple[pa.Field, ...]:
+        day = pa.field(DAY, DAY_TYPE)
+        return (day, pa.field(EXPIRY, pa.int64())) if self.lifetimes else (day,)
+
+    def stored(self, encodings: Mapping[str, str]) -> pa.Schema:
+        """The columns as an Arrow run has them: those in ``encodings`` are dictionary-encoded."""
+        fields = [
+            pa.field(f.name, pa.dictionary(_INDEX[encodings[f.name]], f.type))
+            if f.name in encodings
+            else f
+            for f in self.entry_schema
+        ]
+        return pa.schema([*fields, *self.stamps])
+
+    def given(self, encodings: Mapping[str, str]) -> pa.Schema:
+        """The columns as readers are given them, and as Parquet has them: the day is a number."""
+        fields = list(self.stored(encodings))
+        place = len(self.entry_schema)
+        return pa.schema([*fields[:place], pa.field(DAY, pa.int32()), *fields[place + 1 :]])
+
+    def entries(
+        self,
+        data: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch],
+        day: int,
+        expiries: pa.Array | None = None,
+    ) -> pa.Table:
+        """Records as entries of one day, stamped; in the order given."""
+        table = self._declared(data)
+        for name in self.key:
+            if _is_list(table.schema.field(name).type):
+                table, expiries = _each_value(table, name, expiries)
+            if pa.types.is_floating(table.schema.field(name).type):
+                table = table.set_column(
+                    table.column_names.index(name), name, _one_of_each(table.column(name))
+                )
+        stamp = pa.DictionaryArray.from_arrays(
+            pa.array(np.zeros(len(table), np.int16)), pa.array([day], pa.int32())
+        )
+        table = table.append_column(self.stamps[0], stamp)
+        if self.lifetimes:
+            if expiries is None or expiries.null_count:
+                raise ArchiveError(where="expiries", expected="an expiry for each record")
+            table = table.append_column(self.stamps[1], expiries.cast(pa.int64()))
+        return table.combine_chunks()
+
+    def _declared(self, data: Any) -> pa.Table:
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        elif not isinstance(data, pa.Table):
+            data = pa.Table.from_batches(list(data), schema=self.schema)
+        missing = [n for n in self.schema.names if n not in data.column_names]
+        if missing:
+            raise ArchiveError(
+                where="data",
+                expected=f"the columns {', '.join(self.schema.names)}",
+                found=f"no {', '.join(missing)}",
+            )
+        try:
+            return data.select(self.schema.names).cast(self.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise ArchiveError(
+                where="data", expected=f"columns of the types {self.schema}", found=str(error)
+            ) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest has it: readable, and the exact schema beside it as Arrow writes it."""
+        return {
+            "columns": {f.name: str(f.type) for f in self.schema},
+            "schema": base64.b64encode(self.schema.serialize().to_pybytes()).decode(),
+            "key": list(self.key),
+            "lifetimes": self.lifetimes,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Layout:
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["schema"])))
+        return cls(schema, tuple(value["key"]), bool(value["lifetimes"]))
+
+
+_INDEX = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32()}
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _sortable(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_float32(kind)
+        or types.is_float64(kind)
+        or types.is_boolean(kind)
+        or types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or (types.is_temporal(kind) and not types.is_interval(kind))
+        or types.is_decimal128(kind)
+    )
+
+
+def _one_of_each(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Floats with one zero and one NaN."""
+    nan = pa.scalar(math.nan, column.type)
+    return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0, column.type)))
+
+
+def _each_value(
+    table: pa.Table, name: str, expiries: pa.Array | None
+) -> tuple[pa.Table, pa.Array | None]:
+    """A row for each value of a list column, the rest of the row repeated."""
+    lists = table.column(name).combine_chunks()
+    lists = lists if isinstance(lists, pa.Array) else pa.concat_arrays(lists.chunks)
+    parents = pc.list_parent_indices(lists)
+    repeated = table.take(parents)
+    index = table.column_names.index(name)
+    repeated = repeated.set_column(index, name, pc.list_flatten(lists))
+    return repeated, None if expiries is None else expiries.take(parents)

@@ -1,0 +1,109 @@
+"""The directory of a run: distinct keys in ascending order, and the row where each bucket starts.
+
+It is an Arrow file of its own beside the entries, the same for both formats of entries, and is
+searched where it is mapped. Columns: the key's, under their own names (strings with 64-bit
+offsets, booleans as 0 and 1), and ``_start``. The row after the last bucket is in the schema's
+metadata; rows from there on are entries without a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.archive.errors import ArchiveError, DamagedError
+from windrow.archive.files import Sink
+from windrow.archive.layout import Layout
+from windrow.archive.runs.search import directory_type, searcher
+from windrow.columns.arrays import Int64s
+
+START, END = "_start", b"windrow.end"
+
+
+def write_directory(
+    sink: Sink, layout: Layout, distinct: Sequence[pa.Array], starts: Int64s
+) -> None:
+    """``starts`` has an element more than there are keys: the row after the last bucket."""
+    kinds = [directory_type(layout.entry_schema.field(n).type) for n in layout.key]
+    columns = [d.cast(k) for d, k in zip(distinct, kinds, strict=True)]
+    fields = [pa.field(n, k) for n, k in zip(layout.key, kinds, strict=True)]
+    schema = pa.schema(
+        [*fields, pa.field(START, pa.int64())], metadata={END: str(int(starts[-1])).encode()}
+    )
+    batch = pa.record_batch([*columns, pa.array(starts[:-1])], schema=schema)
+    with pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(batch)
+
+
+class Directory:
+    """A directory that is open. ``find`` costs a binary search per column of the key."""
+
+    def __init__(self, buffer: pa.Buffer, layout: Layout, where: str) -> None:
+        try:
+            batch = pa.ipc.open_file(buffer).get_batch(0)
+            self.end = int(batch.schema.metadata[END])
+            self.columns = [batch.column(name) for name in layout.key]
+            self.starts: Int64s = batch.column(START).to_numpy(zero_copy_only=True)
+        except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            raise DamagedError(
+                where=where,
+                expected="the directory of a run",
+                found=str(error),
+                remedy="run `verify`, and restore the file from a copy of the archive",
+            ) from error
+        kinds = [layout.entry_schema.field(name).type for name in layout.key]
+        self._searchers = [searcher(c, k) for c, k in zip(self.columns, kinds, strict=True)]
+        self._count = len(self.starts)
+        self._key = layout.key
+
+    def __len__(self) -> int:
+        """How many distinct keys there are."""
+        return self._count
+
+    def find(self, key: Any) -> tuple[int, int]:
+        """The rows [start, stop) of a key's bucket; of a composite key, its first columns do."""
+        if len(self._searchers) == 1 and type(key) is not tuple:
+            search = self._searchers[0]
+            low = search.left(key, 0, self._count)
+            return self._rows(low, search.right(key, low, self._count))
+        low, high = 0, self._count
+        for search, value in zip(self._searchers, self._values(key), strict=False):
+            low = search.left(value, low, high)
+            high = search.right(value, low, high)
+        return self._rows(low, high)
+
+    def find_range(self, least: Any, greatest: Any) -> tuple[int, int]:
+        """The rows whose keys are between two keys, both included; None leaves a side open."""
+        low = 0 if least is None else self._edge(least, after=False)
+        high = self._count if greatest is None else self._edge(greatest, after=True)
+        return self._rows(low, max(low, high))
+
+    def counts(self) -> Int64s:
+        """How many entries each key has."""
+        return np.diff(self.starts, append=self.end)
+
+    def _edge(self, key: Any, *, after: bool) -> int:
+        low, high = 0, self._count
+        values = self._values(key)
+        for search, value in zip(self._searchers, values, strict=False):
+            low, high = search.left(value, low, high), search.right(value, low, high)
+        return high if after else low
+
+    def _values(self, key: Any) -> tuple[Any, ...]:
+        values = key if isinstance(key, tuple) else (key,)
+        if not 1 <= len(values) <= len(self._searchers):
+            raise ArchiveError(
+                where="probe",
+                expected=f"a key of the columns {', '.join(self._key)}, or of the first of them",
+                found=repr(key),
+            )
+        return values
+
+    def _rows(self, low: int, high: int) -> tuple[int, int]:
+        if low >= high:
+            return 0, 0
+        stop = self.end if high == self._count else int(self.starts[high])
+        return int(self.starts[low]), stop

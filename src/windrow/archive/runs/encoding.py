@@ -1,0 +1,100 @@
+"""Which columns of a run are dictionary-encoded, and how wide their codes are.
+
+Arrow runs are read where they are mapped, so they cannot be compressed; what repeats is written
+once instead. Whether a column repeats is decided from the data when a day comes: a sample first,
+then the whole column. What was decided is kept in the manifest and only ever widens (not encoded,
+8, 16, 32 bits), so that runs written under one decision have one type and are put together
+without a copy; a run written under an earlier one is converted as it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.archive.layout import Layout
+
+_SAMPLE = 16_384
+_ENOUGH = 1_024
+_WIDTHS = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
+
+
+def encode(
+    layout: Layout, table: pa.Table, before: Mapping[str, str]
+) -> tuple[dict[str, str], pa.Table]:
+    """Encodings from now on, given those before and the entries that have come; and these so."""
+    chosen: dict[str, str] = {}
+    for index, field in enumerate(layout.entry_schema):
+        column = table.column(index)
+        if field.name in before or _repeats(column):
+            codes = column.combine_chunks().dictionary_encode()
+            codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
+            distinct = len(codes.dictionary)
+            if field.name not in before and not _pays(distinct, column):
+                continue
+            chosen[field.name] = widest(narrowest(distinct), before.get(field.name, "int8"))
+            table = table.set_column(index, field.name, codes)
+    return chosen, encoded(table, layout.stored(chosen))
+
+
+def narrowest(distinct: int) -> str:
+    """The least width whose codes can tell so many values apart."""
+    return next(name for name, limit in _WIDTHS.items() if distinct <= limit)
+
+
+def widest(*widths: str) -> str:
+    return max(widths, key=_WIDTHS.__getitem__)
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    if len(column) < _ENOUGH or pa.types.is_boolean(column.type) or not _hashable(column.type):
+        return False
+    step = max(1, len(column) // _SAMPLE)
+    sample = column.take(pa.array(np.arange(0, len(column), step))) if step > 1 else column
+    return len(sample.unique()) <= len(sample) // 2
+
+
+def _hashable(kind: pa.DataType) -> bool:
+    try:
+        pa.array([], kind).dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
+def _pays(distinct: int, column: pa.ChunkedArray) -> bool:
+    rows, plain = len(column), column.nbytes
+    codes = rows * {"int8": 1, "int16": 2, "int32": 4}[narrowest(distinct)]
+    return bool(distinct * plain / rows + codes < 0.8 * plain)
+
+
+def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table's columns in the types of a stored schema, dictionaries built where it has them."""
+    columns = [_as(table.column(f.name), f.type) for f in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if column.type == kind:
+        return column
+    if not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    if column.type == kind:
+        return column
+    chunks = [
+        pa.DictionaryArray.from_arrays(c.indices.cast(kind.index_type), c.dictionary)
+        for c in column.chunks
+    ]
+    return pa.chunked_array(chunks, kind)
+
+
+def decoded(table: pa.Table) -> pa.Table:
+    """A table with its dictionary-encoded columns in plain types, which costs a copy of them."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+    return table

@@ -1,0 +1,70 @@
+"""What a manifest knows of a run without opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from windrow.archive.files import Written
+
+Format = Literal["arrow", "parquet"]
+FOLDER = "runs"
+
+
+@dataclass(frozen=True)
+class RunRef:
+    """An immutable run: a file of entries and a file with their directory.
+
+    ``days`` has a pair (day, number of entries) for each day with entries, in ascending order;
+    ``expiries`` are the least and the greatest expiry, if entries have one.
+    """
+
+    name: str
+    format: Format
+    days: tuple[tuple[int, int], ...]
+    expiries: tuple[int, int] | None
+    entries: Written
+    directory: Written
+
+    @property
+    def rows(self) -> int:
+        return sum(rows for _, rows in self.days)
+
+    @property
+    def bytes(self) -> int:
+        return self.entries.size + self.directory.size
+
+    @property
+    def entries_file(self) -> str:
+        return f"{FOLDER}/{self.name}.{self.format}"
+
+    @property
+    def directory_file(self) -> str:
+        return f"{FOLDER}/{self.name}.directory"
+
+    @property
+    def files(self) -> tuple[tuple[str, Written], tuple[str, Written]]:
+        return (self.entries_file, self.entries), (self.directory_file, self.directory)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "format": self.format,
+            "days": [list(pair) for pair in self.days],
+            "expiries": None if self.expiries is None else list(self.expiries),
+            "entries": [self.entries.size, self.entries.checksum],
+            "directory": [self.directory.size, self.directory.checksum],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunRef:
+        low_high = value["expiries"]
+        return cls(
+            value["name"],
+            value["format"],
+            tuple((int(day), int(rows)) for day, rows in value["days"]),
+            None if low_high is None else (int(low_high[0]), int(low_high[1])),
+            Written(*value["entries"]),
+            Written(*value["directory"]),
+        )

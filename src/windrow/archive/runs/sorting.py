@@ -1,0 +1,93 @@
+"""Entries into the order of a run: by key, and within a key by stamp.
+
+Distinct keys are few compared with entries, so only they are compared: each entry gets the rank
+of its key, and one counting sort in linear time gives the order and, as its running totals, the
+directory. It is stable, so entries that are equal in key and stamp keep their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.arrays import Int64s
+from windrow.columns.kernels import ints, ints_out, kernel, void
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Keys as ranks among the distinct ones, which are in ascending order, a column each.
+
+    A key that is (or contains) NULL is not among them; its rank is their number.
+    """
+
+    ranks: Int64s
+    distinct: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        """How many distinct keys there are."""
+        return len(self.distinct[0])
+
+
+def rank(columns: list[pa.Array]) -> Ranked:
+    """Keys of one or more columns, ranked; the order is lexicographic."""
+    codes, values = _rank_one(columns[0])
+    distinct = [values]
+    for column in columns[1:]:
+        more, values = _rank_one(column)
+        wide = codes * (len(values) + 1) + more
+        wide[(codes == len(distinct[0])) | (more == len(values))] = -1
+        pairs = pa.array(wide, mask=wide < 0)
+        codes, kept = _rank_one(pairs)
+        left, right = np.divmod(kept.to_numpy(zero_copy_only=False), len(values) + 1)
+        distinct = [d.take(pa.array(left)) for d in distinct] + [values.take(pa.array(right))]
+    return Ranked(codes, tuple(distinct))
+
+
+def _rank_one(column: pa.Array) -> tuple[Int64s, pa.Array]:
+    encoded = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+    values = encoded.dictionary
+    order = pc.sort_indices(values).to_numpy()
+    place = np.empty(len(values) + 1, np.int64)
+    place[order] = np.arange(len(values))
+    place[-1] = len(values)
+    indices = encoded.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int64()), len(values))
+    ranks: Int64s = place[indices.to_numpy(zero_copy_only=False)]
+    return ranks, values.take(pa.array(order))
+
+
+def arrange(
+    ranks: Int64s, distinct: int, stamps: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.int64], Int64s]:
+    """(order, starts): the positions of entries in a run's order, and where each bucket starts.
+
+    ``starts`` has an element more than there are distinct keys: where entries without a key start.
+    """
+    first = None
+    if len(stamps) > 1 and bool(np.any(stamps[1:] < stamps[:-1])):
+        first = np.argsort(stamps, kind="stable")
+        ranks = ranks[first]
+    starts = np.zeros(distinct + 2, np.int64)
+    order = np.empty(len(ranks), np.int64)
+    _place(np.ascontiguousarray(ranks), starts, order)
+    return (order if first is None else first[order]), starts[:-1]
+
+
+@kernel(void, ints, ints_out, ints_out)
+def _place(ranks, starts, order):  # type: ignore[no-untyped-def]
+    """Counting sort; ``starts`` comes in as zeros and goes out as the start of each rank."""
+    for rank_of in ranks:
+        starts[rank_of + 1] += 1
+    for i in range(1, len(starts)):
+        starts[i] += starts[i - 1]
+    free = starts[:-1].copy()
+    for i in range(len(ranks)):
+        order[free[ranks[i]]] = i
+        free[ranks[i]] += 1

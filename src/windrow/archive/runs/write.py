@@ -1,0 +1,148 @@
+"""Writing a run: sorted pieces of entries into a file, and the directory beside it.
+
+A *piece* holds whole buckets, so it becomes one record batch of an Arrow run, and a bucket is a
+slice of one batch. A run of one day is one piece; a merge makes as many as it needs to stay within
+its memory. Both files are synced before this returns; their names are made durable by whoever
+publishes the manifest that has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windrow.archive.files import Disk, Sink, Written
+from windrow.archive.layout import DAY, EXPIRY, Layout
+from windrow.archive.runs.directory import write_directory
+from windrow.archive.runs.encoding import encode, encoded
+from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.sorting import arrange, rank
+from windrow.columns.arrays import Int64s
+
+ROW_GROUP = 4_096
+_NONE = Written(0, 0)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Entries in a run's order, their distinct keys, and where each key's bucket starts.
+
+    ``starts`` has an element more than there are keys: where entries without a key start.
+    """
+
+    entries: pa.Table
+    distinct: Sequence[pa.Array]
+    starts: Int64s
+
+
+@dataclass
+class _Tally:
+    """What is learnt of a run while its pieces go by."""
+
+    distinct: list[Sequence[pa.Array]] = field(default_factory=list)
+    starts: list[Int64s] = field(default_factory=list)
+    days: dict[int, int] = field(default_factory=dict)
+    expiries: list[int] = field(default_factory=list)
+    rows: int = 0
+    end: int = 0
+
+    def add(self, piece: Piece) -> None:
+        self.distinct.append(piece.distinct)
+        self.starts.append(piece.starts[:-1] + self.rows)
+        if len(piece.starts) > 1:
+            self.end = self.rows + int(piece.starts[-1])
+        day = piece.entries.column(DAY)
+        for chunk in day.chunks:
+            counts = np.bincount(chunk.indices.to_numpy(), minlength=len(chunk.dictionary))
+            for value, count in zip(chunk.dictionary.to_pylist(), counts.tolist(), strict=True):
+                if count:
+                    self.days[value] = self.days.get(value, 0) + count
+        if EXPIRY in piece.entries.column_names and len(piece.entries):
+            times = piece.entries.column(EXPIRY).to_numpy()
+            self.expiries += [int(times.min()), int(times.max())]
+        self.rows += len(piece.entries)
+
+
+def write_day(
+    disk: Disk,
+    layout: Layout,
+    encodings: Mapping[str, str],
+    entries: pa.Table,
+    name: str,
+    kind: Format,
+) -> tuple[RunRef, dict[str, str]]:
+    """Entries in any order (``Layout.entries``) as a run; and the encodings from now on."""
+    if kind == "arrow":
+        after, entries = encode(layout, entries, encodings)
+    else:
+        after = dict(encodings)
+    keys = [_one(entries.column(name)) for name in layout.key]
+    ranked = rank(keys)
+    order, starts = arrange(ranked.ranks, len(ranked), _stamps(entries, layout))
+    piece = Piece(entries.take(pa.array(order)), ranked.distinct, starts)
+    return write_run(disk, layout, piece.entries.schema, [piece], name, kind), after
+
+
+def write_run(
+    disk: Disk,
+    layout: Layout,
+    schema: pa.Schema,
+    pieces: Iterable[Piece],
+    name: str,
+    kind: Format,
+) -> RunRef:
+    """Pieces in ascending order of their keys as a run; ``schema`` is theirs."""
+    tally = _Tally()
+    ref = RunRef(name, kind, (), None, _NONE, _NONE)
+
+    def fill(sink: Sink) -> None:
+        if kind == "arrow":
+            _write_arrow(sink, schema, _counted(pieces, tally))
+        else:
+            _write_parquet(sink, layout.given({}), _counted(pieces, tally))
+
+    entries = disk.write(ref.entries_file, fill)
+    disk.sync(ref.entries_file)
+    distinct = [pa.concat_arrays(list(parts)) for parts in zip(*tally.distinct, strict=True)]
+    starts = np.concatenate([*tally.starts, np.array([tally.end], np.int64)])
+    directory = disk.write(
+        ref.directory_file, lambda sink: write_directory(sink, layout, distinct, starts)
+    )
+    disk.sync(ref.directory_file)
+    expiries = (min(tally.expiries), max(tally.expiries)) if tally.expiries else None
+    return RunRef(name, kind, tuple(sorted(tally.days.items())), expiries, entries, directory)
+
+
+def _counted(pieces: Iterable[Piece], tally: _Tally) -> Iterator[pa.Table]:
+    for piece in pieces:
+        tally.add(piece)
+        yield piece.entries
+
+
+def _write_arrow(sink: Sink, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    with pa.ipc.new_file(sink, schema) as writer:
+        for table in tables:
+            writer.write_table(table.combine_chunks())
+
+
+def _write_parquet(sink: Sink, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(encoded(table, schema), row_group_size=ROW_GROUP)
+
+
+def _stamps(entries: pa.Table, layout: Layout) -> Any:
+    """The stamps that order a bucket; the entries of one day need none but their expiry."""
+    if layout.lifetimes:
+        return entries.column(EXPIRY).to_numpy()
+    return np.zeros(0, np.int64)
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    chunk = column.combine_chunks()
+    return chunk if isinstance(chunk, pa.Array) else pa.concat_arrays(chunk.chunks)
