@@ -25,6 +25,7 @@ HELD = {"I1": (1, 2), "Temp": (3,)}
     [
         (Build("I1", (4, 5)), {"I1": (4, 5), "Temp": (3,)}),
         (Build("I2", (4,)), {"I1": (1, 2), "Temp": (3,), "I2": (4,)}),
+        (Build("Temp", ()), {"I1": (1, 2), "Temp": ()}),
         (Add("Temp", (1, 4)), {"I1": (1, 2), "Temp": (1, 3, 4)}),
         (Delete("I1", (1,)), {"I1": (2,), "Temp": (3,)}),
         (Copy("Temp", "I1"), {"I1": (3,), "Temp": (3,)}),
@@ -43,7 +44,6 @@ def test_an_operation_leaves_these_time_sets(operation, left):
         Add("I9", (4,)),
         Add("I1", ()),
         Build("I1", (5, 4)),
-        Build("I1", ()),
         Delete("I1", (3,)),
         Copy("T7", "I1"),
         Rename("T7", "I1"),

@@ -42,34 +42,35 @@ WATA = """
 I4 <- BuildIndex({10}) | 1-3 | 4-6 | 7-9 | 10 |
 11 | AddToIndex({11}, I4) | 1-3 | 4-6 | 7-9 | 10 11 |
 12 | AddToIndex({12}, I4) | 1-3 | 4-6 | 7-9 | 10-12 |
-13 | Drop I1; I1 <- BuildIndex({13}) | 13 | 4-6 | 7-9 | 10-12 |
+13 | Drop I1; I1 <- {}; AddToIndex({13}, I1) | 13 | 4-6 | 7-9 | 10-12 |
 14 | AddToIndex({14}, I1) | 13 14 | 4-6 | 7-9 | 10-12 |
 """
 
 REINDEX_PLUS = """
-10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}) | 1-5 | 6-10 |
-11 | Temp <- BuildIndex({11}); I1 <- Temp; AddToIndex({2, 3, 4, 5}, I1) | 2-5 11 | 6-10 | Temp=11
+10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}); Temp <- {} \
+| 1-5 | 6-10 | Temp=
+11 | AddToIndex({11}, Temp); I1 <- Temp; AddToIndex({2, 3, 4, 5}, I1) | 2-5 11 | 6-10 | Temp=11
 12 | AddToIndex({12}, Temp); I1 <- Temp; AddToIndex({3, 4, 5}, I1) | 3-5 11 12 | 6-10 | Temp=11 12
 13 | AddToIndex({13}, Temp); I1 <- Temp; AddToIndex({4, 5}, I1) | 4 5 11-13 | 6-10 | Temp=11-13
 14 | AddToIndex({14}, Temp); I1 <- Temp; AddToIndex({5}, I1) | 5 11-14 | 6-10 | Temp=11-14
-15 | AddToIndex({15}, Temp); Rename Temp as I1 | 11-15 | 6-10 |
-16 | Temp <- BuildIndex({16}); I2 <- Temp; AddToIndex({7, 8, 9, 10}, I2) | 11-15 | 7-10 16 | Temp=16
+15 | AddToIndex({15}, Temp); Rename Temp as I1; Temp <- {} | 11-15 | 6-10 | Temp=
+16 | AddToIndex({16}, Temp); I2 <- Temp; AddToIndex({7, 8, 9, 10}, I2) | 11-15 | 7-10 16 | Temp=16
 """
 
 REINDEX_PLUS_PLUS = """
-10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}); \
+10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}); T0 <- {}; \
 T1 <- BuildIndex({5}); T2 <- T1; AddToIndex({4}, T2); T3 <- T2; AddToIndex({3}, T3); \
-T4 <- T3; AddToIndex({2}, T4) | 1-5 | 6-10 | T1=5, T2=4 5, T3=3-5, T4=2-5
+T4 <- T3; AddToIndex({2}, T4) | 1-5 | 6-10 | T0=, T1=5, T2=4 5, T3=3-5, T4=2-5
 11 | AddToIndex({11}, T4); Rename T4 as I1; AddToIndex({11}, T3); AddToIndex({11}, T2); \
-AddToIndex({11}, T1); T0 <- BuildIndex({11}) | 2-5 11 | 6-10 | T0=11, T1=5 11, T2=4 5 11, T3=3-5 11
+AddToIndex({11}, T1); AddToIndex({11}, T0) | 2-5 11 | 6-10 | T0=11, T1=5 11, T2=4 5 11, T3=3-5 11
 12 | AddToIndex({12}, T3); Rename T3 as I1; AddToIndex({12}, T2); AddToIndex({12}, T1); \
 AddToIndex({12}, T0) | 3-5 11 12 | 6-10 | T0=11 12, T1=5 11 12, T2=4 5 11 12
 13 | AddToIndex({13}, T2); Rename T2 as I1; AddToIndex({13}, T1); AddToIndex({13}, T0) \
 | 4 5 11-13 | 6-10 | T0=11-13, T1=5 11-13
 14 | AddToIndex({14}, T1); Rename T1 as I1; AddToIndex({14}, T0) | 5 11-14 | 6-10 | T0=11-14
-15 | AddToIndex({15}, T0); Rename T0 as I1; T1 <- BuildIndex({10}); T2 <- T1; \
+15 | AddToIndex({15}, T0); Rename T0 as I1; T0 <- {}; T1 <- BuildIndex({10}); T2 <- T1; \
 AddToIndex({9}, T2); T3 <- T2; AddToIndex({8}, T3); T4 <- T3; AddToIndex({7}, T4) \
-| 11-15 | 6-10 | T1=10, T2=9 10, T3=8-10, T4=7-10
+| 11-15 | 6-10 | T0=, T1=10, T2=9 10, T3=8-10, T4=7-10
 """
 
 RATA = """
@@ -107,10 +108,12 @@ def test_the_paper_s_table(scheme, n, table):
 
 def test_the_split_of_table_6_holds_more_days_than_that_of_table_3():
     other = all_applied({}, [Build("I1", (1, 2, 3, 4)), Build("I2", (5, 6, 7))])
-    other = all_applied(other, [Build("I3", (8, 9, 10)), Build("I4", (11,))])
-    lengths = [held(other)]
-    for operations in ([Add("I4", (12,))], [Add("I4", (13,))], [Drop("I1"), Build("I1", (14,))]):
-        other = all_applied(other, operations)
+    other = all_applied(other, [Build("I3", (8, 9, 10)), Build("I4", ())])
+    lengths = []
+    for day in (11, 12, 13, 14):
+        if day == 14:
+            other = all_applied(other, [Drop("I1"), Build("I1", ())])
+        other = all_applied(other, [Add("I4" if day < 14 else "I1", (day,))])
         lengths.append(held(other))
     assert lengths == [11, 12, 13, 10]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.archive.schemes.base import State, following, started, stepped
-from windrow.archive.schemes.operations import Add, Build, Delete, Step
+from windrow.archive.schemes.operations import Add, Delete, Step
 
 
 class Del:
@@ -23,6 +23,4 @@ class Del:
     def advance(self, state: State, day: int) -> tuple[State, Step]:
         expired = following(self, state, day) - state.window
         target = state.holder(expired)
-        if state.indexes[target] == (expired,):  # nothing would be left to add to
-            return stepped(state, day, (Build(target, (day,)),))
         return stepped(state, day, (Add(target, (day,)),), before=(Delete(target, (expired,)),))

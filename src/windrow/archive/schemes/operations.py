@@ -23,13 +23,16 @@ class SchemeError(WindrowError):
 
 @dataclass(frozen=True)
 class Build:
-    """``target`` becomes a packed index of exactly ``days``, whatever it held before."""
+    """``target`` becomes a packed index of exactly ``days``, whatever it held before.
+
+    Without days it becomes an empty index, to be added to.
+    """
 
     target: str
     days: Days
 
     def __str__(self) -> str:
-        return f"{self.target} <- BuildIndex({_set(self.days)})"
+        return f"{self.target} <- " + (f"BuildIndex({_set(self.days)})" if self.days else "{}")
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def applied(indexes: Mapping[str, Days], operation: Operation) -> dict[str, Days
     """The time-sets after an operation; refuses one that does not fit what is there."""
     after = dict(indexes)
     if isinstance(operation, Build):
-        after[operation.target] = _ordered(operation.days, operation)
+        after[operation.target] = _ordered(operation.days, operation) if operation.days else ()
     elif isinstance(operation, Add):
         held = _held(indexes, operation.target, operation)
         _check(not set(held) & set(operation.days), "days that it has not", held, operation)

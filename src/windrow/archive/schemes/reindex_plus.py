@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.archive.schemes.base import State, following, started, stepped
-from windrow.archive.schemes.operations import Add, Build, Copy, Operation, Rename, Step
+from windrow.archive.schemes.operations import Add, Build, Copy, Rename, Step
 
 TEMP = "Temp"
 
@@ -22,16 +22,13 @@ class ReindexPlus:
     fewest = 1
 
     def start(self, window: int, n: int, first_day: int = 1) -> tuple[State, Step]:
-        return started(self, window, n, first_day)
+        return started(self, window, n, first_day, after=(Build(TEMP, ()),))
 
     def advance(self, state: State, day: int) -> tuple[State, Step]:
         expired = following(self, state, day) - state.window
         target = state.holder(expired)
-        collected = state.indexes.get(TEMP, ())
-        left = tuple(d for d in state.indexes[target] if d != expired and d not in collected)
-        if not collected and not left:
-            return stepped(state, day, (Build(target, (day,)),))
-        new: Operation = Add(TEMP, (day,)) if collected else Build(TEMP, (day,))
-        if not left:
-            return stepped(state, day, (new, Rename(TEMP, target)))
-        return stepped(state, day, (new, Copy(TEMP, target), Add(target, left)))
+        old = set(state.indexes[target]) - set(state.indexes[TEMP]) - {expired}
+        new = Add(TEMP, (day,))
+        if not old:
+            return stepped(state, day, (new, Rename(TEMP, target)), after=(Build(TEMP, ()),))
+        return stepped(state, day, (new, Copy(TEMP, target), Add(target, tuple(sorted(old)))))

@@ -22,9 +22,9 @@ class ReindexPlusPlus:
     """Shivakumar, Garcia-Molina 1997, 3.4 and Table 5.
 
     When a cluster of c days begins to expire there is a ladder of temporary indexes: ``Tk``
-    holds its last k days, for k from 1 to c - 1. Each day the highest rung takes the new day
-    and becomes the constituent; then the rungs below it, and ``T0``, which began empty, take
-    the new day as well. So the new data waits for one day's indexing only.
+    holds its last k days, for k from 0 to c - 1. Each day the highest rung takes the new day
+    and becomes the constituent; then the rungs below it take the new day as well. So the new
+    data waits for one day's indexing only.
 
     The ladder of the next cluster is indexed a day at a time while this one is in use, under
     the names ``Next1``, ``Next2``...; with ``spread`` off, all of it once this one is used up,
@@ -40,13 +40,14 @@ class ReindexPlusPlus:
     def start(self, window: int, n: int, first_day: int = 1) -> tuple[State, Step]:
         state, _ = started(self, window, n, first_day)
         ladder = flattened(_ladder("T", state.constituents[0][1]))
-        return started(self, window, n, first_day, after=ladder)
+        return started(self, window, n, first_day, after=(Build("T0", ()), *ladder))
 
     def advance(self, state: State, day: int) -> tuple[State, Step]:
         expired = following(self, state, day) - state.window
         target = state.holder(expired)
-        old = sum(1 for name, _ in state.temporaries if _is_rung(name) and name != "T0")
-        transition, after = _taken(state, target, old, day)
+        old = sum(1 for name, _ in state.temporaries if name.startswith("T")) - 1
+        transition = (Add(f"T{old}", (day,)), Rename(f"T{old}", target))
+        after: tuple[Operation, ...] = tuple(Add(f"T{k}", (day,)) for k in reversed(range(old)))
         before: tuple[Operation, ...] = ()
         next_day = expired + old + 1  # the first of the cluster that expires after this one
         if self.spread and len(state.constituents) > 1:
@@ -55,30 +56,16 @@ class ReindexPlusPlus:
             before = due(chunks, done, next_day + state.window - day)
             if old == 0:
                 renames = (Rename(f"Next{k + 1}", f"T{k + 1}") for k in range(len(chunks)))
-                after = tuple(renames)
+                after = (Build("T0", ()), *renames)
         elif old == 0:
             then, _ = stepped(state, day, transition)
-            after = flattened(_ladder("T", then.indexes[then.holder(next_day)]))
+            ladder = flattened(_ladder("T", then.indexes[then.holder(next_day)]))
+            after = (Build("T0", ()), *ladder)
         return stepped(state, day, transition, before=before, after=after)
 
 
-def _taken(
-    state: State, target: str, old: int, day: int
-) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
-    """The highest rung takes the day and becomes the constituent; the others take it after."""
-    started_anew = "T0" not in state.indexes
-    if old == 0 and started_anew:
-        return (Build(target, (day,)),), ()
-    rung = f"T{old}"
-    transition = (Add(rung, (day,)), Rename(rung, target))
-    if old == 0:
-        return transition, ()
-    lowest: Operation = Build("T0", (day,)) if started_anew else Add("T0", (day,))
-    return transition, (*(Add(f"T{k}", (day,)) for k in range(old - 1, 0, -1)), lowest)
-
-
 def _ladder(prefix: str, days: Days) -> list[Chunk]:
-    """The rungs of a cluster from the lowest up; each costs the indexing of one day."""
+    """The rungs of a cluster from the lowest but T0 up; each indexes one day."""
     rungs: list[Chunk] = []
     for k, added in enumerate(reversed(days[1:]), start=1):
         rung = f"{prefix}{k}"
@@ -87,7 +74,3 @@ def _ladder(prefix: str, days: Days) -> list[Chunk]:
         else:
             rungs.append((Copy(f"{prefix}{k - 1}", rung), Add(rung, (added,))))
     return rungs
-
-
-def _is_rung(name: str) -> bool:
-    return name[:1] == "T"

@@ -28,7 +28,7 @@ class Wata:
         expired = following(self, state, day) - state.window
         oldest = state.holder(expired)
         if state.indexes[oldest][-1] == expired:
-            return stepped(state, day, (Drop(oldest), Build(oldest, (day,))))
+            return stepped(state, day, (Drop(oldest), Build(oldest, ()), Add(oldest, (day,))))
         return stepped(state, day, (Add(state.holder(state.day), (day,)),))
 
 
