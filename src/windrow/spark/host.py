@@ -55,7 +55,9 @@ class BucketHost:
         self._relations = {
             e.name for e in stage.inputs if any(isinstance(n, RelationScan) for n in walk(e.pre))
         }
-        self._pipeline = Pipeline(stage.plan, changes=final, strategy=strategy)
+        # What NT changes in a plan was changed before the cut; a second time would be once too many.
+        left = Strategy.UPA if strategy is Strategy.NT else strategy
+        self._pipeline = Pipeline(stage.plan, changes=final, strategy=left)
         self._waiting: dict[str, dict[str, Delta]] = {e.name: {} for e in stage.inputs}
         self._put: dict[str, Delta] = {}
         self._drop: list[str] = []
