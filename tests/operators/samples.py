@@ -75,6 +75,14 @@ QUERIES = {
     "except_rows": "(SELECT k FROM s [ROWS 9]) EXCEPT (SELECT k FROM r [RANGE 3 SECONDS])",
     "not_exists": "SELECT k, a FROM s [RANGE 8 SECONDS] "
     "WHERE NOT EXISTS (SELECT * FROM r [RANGE 4 SECONDS] WHERE r.k = s.k)",
+    "not_exists_theta": "SELECT k, a FROM s [RANGE 8 SECONDS] "
+    "WHERE NOT EXISTS (SELECT * FROM r [RANGE 5 SECONDS] WHERE r.k = s.k AND b > a)",
+    "not_exists_theta_strict": "SELECT k, a, n FROM s [ROWS 9] "
+    "WHERE NOT EXISTS (SELECT * FROM r [ROWS 4] WHERE b > a + 6 OR m > n)",
+    "not_exists_theta_relation": "SELECT k, a FROM s [RANGE 8 SECONDS] "
+    "WHERE NOT EXISTS (SELECT * FROM rel WHERE rel.k = s.k AND w > a)",
+    "not_in_constant": "SELECT k, a FROM s [RANGE 8 SECONDS] "
+    "WHERE 2 NOT IN (SELECT k FROM r [RANGE 2 SECONDS])",
     "not_in": "SELECT k, a FROM s [ROWS 8] "
     "WHERE k NOT IN (SELECT k FROM r [RANGE 4 SECONDS] WHERE k IS NOT NULL)",
     "extremes": "SELECT k, MIN(a), MAX(x), MAX(n) FROM s [RANGE 9 SECONDS] GROUP BY k",

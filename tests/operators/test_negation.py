@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
+from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.plan.program import compile_script
 
 STREAMS = """
@@ -21,6 +22,10 @@ CREATE STREAM r (ts BIGINT, k INT, b INT);
 FORMS = {
     "exists": "SELECT k, a FROM s {left} "
     "WHERE NOT EXISTS (SELECT * FROM r {right} WHERE r.k = s.k);",
+    "theta": "SELECT k, a FROM s {left} "
+    "WHERE NOT EXISTS (SELECT * FROM r {right} WHERE r.k = s.k AND b > a);",
+    "theta only": "SELECT k, a FROM s {left} "
+    "WHERE NOT EXISTS (SELECT * FROM r {right} WHERE b + 2 < a);",
     "in": "SELECT k, a FROM s {left} WHERE k NOT IN (SELECT k FROM r {right});",
     "except": "(SELECT k FROM s {left}) EXCEPT (SELECT k FROM r {right});",
 }
@@ -64,10 +69,18 @@ def contents(rows: list[Row], now: int, window: tuple[str, int]) -> list[Row]:
     return [row for row in rows if row[0] <= now][-size:]
 
 
+def goes(form: str, left: Row, right: Row) -> bool:
+    if form == "theta only":
+        return right[2] + 2 < left[2]
+    return left[1] is not None and left[1] == right[1] and right[2] > left[2]
+
+
 def answer(form: str, left: list[Row], right: list[Row]) -> Counter[tuple[Any, ...]]:
     keys = [row[1] for row in right]
     if form == "exists":
         return Counter(row[1:] for row in left if row[1] is None or row[1] not in keys)
+    if form.startswith("theta"):
+        return Counter(row[1:] for row in left if not any(goes(form, row, r) for r in right))
     if form == "in":
         if not keys:
             return Counter(row[1:] for row in left)
@@ -111,3 +124,30 @@ def test_negation_is_its_definition_at_every_instant(
                 bag[row] += change
         expected = answer(form, contents(lefts, now, sides[0]), contents(rights, now, sides[1]))
         assert +bag == expected, f"{query} at {now}"
+
+
+def test_matches_are_counted_anew_when_the_living_move_together() -> None:
+    query = (
+        "SELECT k, a FROM s [PARTITION BY k ROWS 1] "
+        "WHERE NOT EXISTS (SELECT * FROM r [RANGE 20000 SECONDS] WHERE r.k = s.k AND b > a);"
+    )
+    pipeline = Pipeline(compile_script(STREAMS + query).queries[0].plan, changes=True)
+    # The tuple of key 1 is the oldest and lives; those of key 2 push each other out.
+    lefts: list[Row] = [(0, 1, 5), *((ts, 2, ts % 7) for ts in range(1, 12_000))]
+    rights: list[Row] = [(1, 1, 9), (3, 1, 9), (5, 2, 3)]
+    moved = False
+    (negation,) = (o for o in pipeline._operators() if isinstance(o, UnmatchedTheta))
+    inputs = {"s": delta(lefts, ["ts", "k", "a"]), "r": delta(rights, ["ts", "k", "b"])}
+    for now in range(499, 12_000, 500):
+        part = {name: d.split(now)[0].split(now - 500)[1] for name, d in inputs.items()}
+        pipeline.process(part, now)
+        moved |= negation.left.buffer.base > 0
+        last = (2, now % 7)
+        shown = [tuple(row.values()) for row in pipeline.live_rows().to_pylist()]
+        assert shown == ([last] if last[1] >= 3 else [])
+    assert moved
+    pipeline.process({}, 20_002)
+    assert pipeline.live_rows().num_rows == (1 if 11_999 % 7 >= 3 else 0)
+    pipeline.process({}, 20_005)
+    shown = sorted(tuple(row.values()) for row in pipeline.live_rows().to_pylist())
+    assert shown == [(1, 5), (2, 11_999 % 7)]

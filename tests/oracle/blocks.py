@@ -61,17 +61,18 @@ class Item:
 class Negation:
     """NOT EXISTS or NOT IN over one source: ``pairs`` are the outer and inner sides of ``=``.
 
-    NOT IN has exactly one pair.
+    ``across`` is another condition of NOT EXISTS over both. NOT IN has exactly one pair.
     """
 
     kind: str
     source: Source
     pairs: tuple[tuple[Expr, Expr], ...]
     where: Expr | None = None
+    across: Expr | None = None
 
     @property
     def cql(self) -> str:
-        conditions = [self.where.cql] if self.where else []
+        conditions = [part.cql for part in (self.where, self.across) if part is not None]
         if self.kind == "NOT IN":
             ((outer, inner),) = self.pairs
             head = f"{outer.cql} NOT IN (SELECT {inner.cql}"

@@ -247,7 +247,7 @@ def negation_sql(negation: Negation, first: str) -> str:
     """NOT EXISTS, and NOT IN told in its terms."""
     alias = negation.source.alias
     conditions = [f"{alias}.t = {first}.t"]
-    conditions += [negation.where.sql] if negation.where else []
+    conditions += [c.sql for c in (negation.where, negation.across) if c is not None]
     nothing = f"NOT EXISTS (SELECT 1 FROM ({source_sql(negation.source)}) AS {alias} WHERE "
     if negation.kind == "NOT IN":
         ((outer, inner),) = negation.pairs

@@ -60,12 +60,19 @@ def ask(
 
 
 def without(
-    block: Select, kind: str, window: Window | None, *names: str, name: str = "S2", where: str = ""
+    block: Select,
+    kind: str,
+    window: Window | None,
+    *names: str,
+    name: str = "S2",
+    where: str = "",
+    across: str = "",
 ) -> Select:
     """The block without what has a partner in another window."""
     pairs = tuple((X[n], replace(X[n], cql=f"N.{n}", sql=f"N.{n}")) for n in names)
     inner = Source(name, "N", window)
-    negation = Negation(kind, inner, pairs, same(where) if where else None)
+    conditions = (same(text) if text else None for text in (where, across))
+    negation = Negation(kind, inner, pairs, *conditions)
     return replace(block, negations=(*block.negations, negation))
 
 
@@ -119,6 +126,24 @@ MORE_SAMPLES: dict[str, Program] = {
     "not exists at all": ask(without(plain(Range(6)), "NOT EXISTS", Now())),
     "not exists with a filter": ask(
         without(plain(Range(6)), "NOT EXISTS", Rows(3), "k", where="N.a > 4")
+    ),
+    "not exists with a comparison": ask(
+        without(plain(Range(8)), "NOT EXISTS", Range(6), "k", across="N.a > X.a")
+    ),
+    "not exists with a comparison of rows": ask(
+        without(plain(Rows(9)), "NOT EXISTS", Rows(4), "s", where="N.k > 1", across="N.a <> X.k")
+    ),
+    "not exists with a comparison only": ask(
+        without(plain(Range(6)), "NOT EXISTS", Range(3, 2), across="N.a < X.a")
+    ),
+    "not exists with a comparison in a relation": ask(
+        without(plain(Unbounded()), "NOT EXISTS", None, name="R", across="N.k > X.k")
+    ),
+    "negation of a join with a comparison": ask(
+        without(
+            joined(EQUAL, Range(4), Range(4)), "NOT EXISTS", Range(4), "k", name="S3",
+            across="N.x < Y.x",
+        )
     ),
     "not exists of rows": ask(without(plain(Rows(4)), "NOT EXISTS", Range(3, 2), "k")),
     "not in": ask(without(plain(Range(6)), "NOT IN", Range(1), "k")),

@@ -112,7 +112,11 @@ def negations(draw: st.DrawFn, columns: list[Expr], names: list[Named]) -> Negat
     most = 0 if not pairs else 1 if kind == "NOT IN" else draw(st.sampled_from([1] * 6 + [2, 2, 0]))
     chosen = tuple(draw(st.sampled_from(alike * 8 + pairs)) for _ in range(most))
     where = draw(predicates(inner)) if draw(st.integers(0, 2)) == 0 else None
-    return Negation(kind, Source(named.name, "N", window), chosen, where)
+    across = None
+    if kind == "NOT EXISTS" and pairs and draw(st.integers(0, 2)) == 0:
+        outer, other = draw(st.sampled_from(pairs))
+        across = compare(other, draw(st.sampled_from(["<", ">=", "<>"])), outer)
+    return Negation(kind, Source(named.name, "N", window), chosen, where, across)
 
 
 @st.composite

@@ -198,7 +198,7 @@ def plain_sql(select: Select, *before: str) -> str:
 def negated_sql(negation: Negation) -> str:
     """The negation in SQL's own words."""
     alias = negation.source.alias
-    conditions = [negation.where.sql] if negation.where is not None else []
+    conditions = [c.sql for c in (negation.where, negation.across) if c is not None]
     if negation.kind == "NOT IN":
         ((outer, inner),) = negation.pairs
         head = f"{outer.sql} NOT IN (SELECT {inner.sql}"

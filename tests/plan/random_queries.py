@@ -65,7 +65,8 @@ def _negated(draw: st.DrawFn, column: str) -> str:
     name = draw(st.sampled_from(["s", "t"]))
     window = draw(st.sampled_from(WINDOWS))
     if draw(st.booleans()):
-        return f"NOT EXISTS (SELECT * FROM {name} {window} AS n WHERE n.k = {column})"
+        more = f" AND n.{COLUMNS[name][1]} > {column}" if draw(st.integers(0, 3)) == 0 else ""
+        return f"NOT EXISTS (SELECT * FROM {name} {window} AS n WHERE n.k = {column}{more})"
     return f"{column} NOT IN (SELECT n.k FROM {name} {window} AS n)"
 
 

@@ -105,9 +105,15 @@ def test_every_kind_of_operator_has_a_line(query: str, line: str) -> None:
     assert line in explain(optimised(query))
 
 
-def test_what_is_not_executable_is_said_below_the_plan() -> None:
-    query = "SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t WHERE t.c > s.a)"
-    assert "other than equalities is not executable yet; compare" in explain(optimised(query))
+def test_a_negation_under_more_than_equalities_counts_matches_by_tuple() -> None:
+    query = (
+        "SELECT k FROM s [RANGE 5] "
+        "WHERE NOT EXISTS (SELECT * FROM t [RANGE 3] WHERE t.k = s.k AND t.c > s.a)"
+    )
+    drawn = explain(optimised(query))
+    assert "Negation NOT EXISTS s.k = t.k AND t.c > s.a" in drawn
+    assert "state FIFO of basic windows, count of matches by tuple\n" in drawn
+    assert "key t.k, window [RANGE 3 SECONDS], state FIFO of basic windows\n" in drawn
 
 
 def test_explain_statements_give_requests_in_order() -> None:

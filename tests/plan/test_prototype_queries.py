@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from windrow.engine.pipeline import Pipeline
 from windrow.plan.nodes import StreamScan, walk
-from windrow.plan.physical import not_executable
 from windrow.plan.program import compile_script
 
 CASES = sorted((Path(__file__).parents[1] / "conformance" / "cql").glob("*.json"))
@@ -41,7 +41,7 @@ def test_all_cases_are_here() -> None:
 def test_the_query_compiles_and_can_run(path: Path) -> None:
     case = json.loads(path.read_text("utf-8"))
     (query,) = compile_script(script(case)).queries
-    assert not_executable(query.plan) is None
+    Pipeline(query.plan)
     width = {len(values) for _, _, values in case["expect"]}
     assert width == {len(query.plan.schema)}
     scans = {n.name for n in walk(query.plan) if isinstance(n, StreamScan)}

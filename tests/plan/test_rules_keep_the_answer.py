@@ -130,7 +130,7 @@ def test_random_queries_meet_every_rewriting() -> None:
     met: set[str] = set()
 
     @given(query=random_queries.queries(), statistics=random_queries.statistics())
-    @settings(max_examples=150, derandomize=True, database=None)
+    @settings(max_examples=250, derandomize=True, database=None)
     def meet(query: str, statistics: Statistics) -> None:
         for found in alternatives(bound(query, random_queries.DECLARATIONS), statistics):
             met.update(name for name in CHOICES if name in found.rewriting)

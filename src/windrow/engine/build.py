@@ -11,6 +11,7 @@ import pyarrow as pa
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Type
 from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.distinct import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
@@ -37,8 +38,9 @@ from windrow.operators.rows_window import RowsWindow as LastRows
 from windrow.operators.rstream import RelationStream
 from windrow.operators.snap import Snap
 from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow
+from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
-from windrow.plan.expressions import Column, Expression
+from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.nodes import (
     Aggregate,
     AppendOnly,
@@ -135,6 +137,12 @@ def _negation(node: Negation, schema: pa.Schema, scan: bool) -> Operator:
     kinds = [ARROW[k.type] for k in node.left_keys]
     keys = (node.left_keys, node.right_keys)
     null_aware = node.form is NegationForm.NOT_IN
+    if node.residual is not None:
+        schemas = (schema, arrow_schema(node.right.schema))
+        # NOT IN asks for more than that nothing is equal: nothing may be unknown either.
+        unknown = Call("coalesce", (node.residual, Literal(True, Type.BOOLEAN)), Type.BOOLEAN)
+        condition = unknown if null_aware else node.residual
+        return UnmatchedTheta(schemas, patterns, keys, kinds, condition, scan)
     return Unmatched(schema, patterns, keys, kinds, null_aware, scan)
 
 

@@ -16,7 +16,6 @@ from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.sinks import FileSink
 from windrow.plan.catalog import Catalog
-from windrow.plan.physical import not_executable
 from windrow.plan.strategy import Strategy
 from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor, time_of
@@ -135,10 +134,6 @@ class _Run:
         on_progress: Callable[[Progress], None],
         strategy: Strategy,
     ) -> None:
-        for declared in catalog.queries:
-            problem = not_executable(declared.plan)
-            if problem is not None:
-                raise problem
         self.queries = [EmbeddedQuery(declared, strategy) for declared in catalog.queries]
         used = {name for query in self.queries for name in query.streams}
         pages = Quarantine(quarantine) if quarantine is not None else None

@@ -4,8 +4,7 @@ For each value there is a count of the live right tuples that have it; a value i
 the count is zero. A left tuple is in the answer where its own life and the open periods of its
 value meet. So a right tuple that comes may withdraw left tuples before their time, by negative
 tuples, and one that expires may bring left tuples back; what merely expires by itself is not
-announced. Inside an interval the counts' changes are sorted by value and time first; then each
-left tuple that can be affected walks through the periods of its value.
+announced (see ``windrow.operators.openings``).
 
 NOT IN follows SQL's NULLs: while the right side holds a NULL nothing is in the answer, and a
 left NULL is only while the right side is empty. For NOT EXISTS a NULL simply equals nothing.
@@ -27,85 +26,18 @@ from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import (
-    boolean,
-    flags,
-    grid,
-    int64,
-    ints,
-    ints_out,
-    kernel,
-)
+from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
-from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
+from windrow.operators.openings import Flips, changes_of, counted
 from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import END, EXP, LINK, TS, grown
+from windrow.operators.state.index import EXP, LINK, grown
 from windrow.plan.expressions import Expression
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-
-@kernel(
-    int64, ints, ints, grid, int64, int64, int64, ints, flags, ints, ints, ints, boolean,
-    *[ints_out] * 3,
-)  # fmt: skip
-def _pieces(  # type: ignore[no-untyped-def]
-    at, codes, life, base, before, now, first, was_open, flips, others, stops, all_open,
-    out_at, out_time, out_sign,
-):  # fmt: skip
-    """Changes of the left tuples ``at`` in the interval ``(before, now]``.
-
-    ``flips[first[c]:stops[c]]`` are the instants at which value c opens or closes, ``was_open[c]``
-    says how it stood before; ``others`` are the instants at which everything opens or closes and
-    ``all_open`` how that stood. The answer is the number of changes, which may exceed the room.
-    """
-    count, room = 0, len(out_at)
-    for i in range(len(at)):
-        row = at[i] - base
-        ts, end, exp = life[row, TS], life[row, END], life[row, EXP]
-        if end <= before:
-            continue
-        c = codes[row]
-        a, z, b = first[c], stops[c], 0
-        mine, everything = was_open[c], all_open
-        inside = mine and everything and ts <= before
-        time = before
-        while True:
-            # The next instant at which something happens to this tuple.
-            step = end
-            if ts > time:
-                step = min(step, ts)
-            if a < z:
-                step = min(step, flips[a])
-            if b < len(others):
-                step = min(step, others[b])
-            if step > now:
-                break
-            time = step
-            while a < z and flips[a] <= time:
-                mine = not mine
-                a += 1
-            while b < len(others) and others[b] <= time:
-                everything = not everything
-                b += 1
-            if time >= end:
-                if inside and end < exp:
-                    if count < room:
-                        out_at[count], out_time[count], out_sign[count] = at[i], end, -1
-                    count += 1
-                break
-            stays = mine and everything and ts <= time
-            if stays != inside:
-                if count < room:
-                    out_at[count], out_time[count] = at[i], time
-                    out_sign[count] = 1 if stays else -1
-                count += 1
-                inside = stays
-    return count
 
 
 @kernel(int64, ints, ints, grid, int64, ints_out)
@@ -120,49 +52,6 @@ def _chained(values, heads, life, base, out):  # type: ignore[no-untyped-def]
             count += 1
             p = life[p - base, LINK]
     return count
-
-
-class _Counts:
-    """Live right tuples per value, and how the counts moved during an interval."""
-
-    def __init__(self) -> None:
-        self.counts = np.zeros(64, np.int64)
-
-    def advance(self, code: Int64s, time: Int64s, sign: npt.NDArray[np.int8], size: int) -> Flips:
-        """Take changes in; when each of ``size`` values opened or closed."""
-        self.counts = grown(self.counts, size, 0)
-        was_open = self.counts[:size] == 0
-        none = np.zeros(size, np.int64)
-        if not len(code):
-            return Flips(was_open, none, none, np.empty(0, np.int64), np.empty(0, np.int64))
-        events = Events.sort(code, time, np.zeros(len(code), np.int64), sign)
-        before = self.counts[events.groups]
-        after = events.running(events.sign.astype(np.int64), before)
-        last = events.code[events.last]
-        self.counts[last] = after
-        earlier = np.where(
-            events.opening, before[events.group_of], np.concatenate([[0], after[:-1]])
-        )
-        flipped = np.flatnonzero((earlier == 0) != (after == 0))
-        value, instant = last[flipped], events.time[events.last][flipped]
-        first = np.searchsorted(value, np.arange(size), side="left")
-        stop = np.searchsorted(value, np.arange(size), side="right")
-        return Flips(was_open, first, stop, instant, np.unique(value))
-
-
-class Flips:
-    """``at[first[v]:stop[v]]`` are the instants at which value v opened or closed."""
-
-    def __init__(
-        self, was_open: Bools, first: Int64s, stop: Int64s, at: Int64s, values: Int64s
-    ) -> None:
-        self.was_open, self.first, self.stop, self.at, self.values = (
-            was_open,
-            first,
-            stop,
-            at,
-            values,
-        )
 
 
 class Unmatched:
@@ -189,16 +78,18 @@ class Unmatched:
     def _restart(self) -> None:
         self.values = Interner(self.kinds)
         self.right_codes = Growable(np.int64)
-        self.per_value, self.nulls, self.total = _Counts(), _Counts(), _Counts()
+        self.per_value = np.zeros(64, np.int64)
+        self.nulls, self.total = np.zeros(1, np.int64), np.zeros(1, np.int64)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         new, gone = self._add_left(inputs[0])
         code, time, sign, null = self._add_right(inputs[1], now)
         size = len(self.values)
-        flips = self.per_value.advance(code[~null], time[~null], sign[~null], size)
+        self.per_value = grown(self.per_value, size, 0)
+        flips = counted(self.per_value[:size], code[~null], time[~null], sign[~null])
         zeros = np.zeros(len(code), np.int64)
-        nulls = self.nulls.advance(zeros[null], time[null], sign[null], 1)
-        total = self.total.advance(zeros, time, sign, 1)
+        nulls = counted(self.nulls, zeros[null], time[null], sign[null])
+        total = counted(self.total, zeros, time, sign)
         self.left.heads = grown(self.left.heads, size, -1)
         affected = self._affected(flips, nulls, total, new, gone)
         answer = self._emit(affected, flips, nulls, total, now)
@@ -260,7 +151,7 @@ class Unmatched:
             is_null = self.left.codes.take(at) == missing
             parts = [
                 self._walk(at[~is_null], flips, nulls.at, bool(nulls.was_open[0]), now),
-                self._walk(at[is_null], _never(flips), total.at, bool(total.was_open[0]), now),
+                self._walk(at[is_null], flips.never(), total.at, bool(total.was_open[0]), now),
             ]
         else:
             parts = [self._walk(at, flips, np.empty(0, np.int64), True, now)]
@@ -278,17 +169,8 @@ class Unmatched:
     def _walk(
         self, at: Int64s, flips: Flips, others: Int64s, all_open: bool, now: int
     ) -> tuple[Int64s, Int64s, Int64s]:
-        life, room = self.left.buffer.life, 2 * len(at) + 64
-        while True:
-            out = [np.empty(room, np.int64) for _ in range(3)]
-            count = _pieces(
-                at, self.left.codes.view, life.view, life.base, self.now, now, flips.first,
-                flips.was_open, flips.at, others, flips.stop, all_open, *out,
-            )  # fmt: skip
-            if count <= room:
-                position, time, sign = (a[:count] for a in out)
-                return position, time, sign
-            room = count
+        codes, life = self.left.codes.take(at), self.left.buffer.life
+        return changes_of(at, codes, life, (self.now, now), flips, others, all_open)
 
     def _forget(self, now: int) -> None:
         self.now = now
@@ -308,13 +190,8 @@ class Unmatched:
         self.right_codes.append(self._right_codes(self.right.rows.take(everything)))
         code = self.right_codes.take(self.right.living())
         size = len(self.values)
-        for counts, codes, width in (
-            (self.per_value, code[code >= 0], size),
-            (self.nulls, np.zeros(int((code < 0).sum()), np.int64), 1),
-            (self.total, np.zeros(len(code), np.int64), 1),
-        ):
-            counts.counts = grown(counts.counts, width, 0)
-            np.add.at(counts.counts, codes, 1)
+        self.per_value = np.bincount(code[code >= 0], minlength=size).astype(np.int64)
+        self.nulls[0], self.total[0] = (code < 0).sum(), len(code)
 
     def size(self) -> int:
         return len(self.left.buffer) + len(self.right)
@@ -331,10 +208,3 @@ class Unmatched:
         self.left.buffer.load(below("left", segments), meta["left"])
         self.right.load(below("right", segments), meta["right"])
         self._recount()
-
-
-def _never(flips: Flips) -> Flips:
-    """Values that are always open."""
-    size = len(flips.was_open)
-    none = np.zeros(size, np.int64)
-    return Flips(np.ones(size, np.bool_), none, none, np.empty(0, np.int64), flips.values)

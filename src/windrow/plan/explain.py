@@ -15,7 +15,7 @@ from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.describe import key_text, node_text, window
 from windrow.plan.nodes import Node, Window
 from windrow.plan.optimiser import Alternative
-from windrow.plan.physical import buffer_for, changes_buffer, not_executable
+from windrow.plan.physical import buffer_for, changes_buffer
 from windrow.plan.strategy import Strategy, applied
 from windrow.plan.windows import RowsWindow
 
@@ -36,9 +36,6 @@ def explain(subject: QueryDeclaration | ExplainRequest, strategy: Strategy = Str
         f"↑ {plan.pattern.name}{f', state {kept}' if kept else ''}",
     ]
     lines += _tree(plan, query.clock, "", strategy)
-    missing = not_executable(query.plan)
-    if missing is not None:
-        lines += ["", str(missing)]
     if isinstance(subject, ExplainRequest) and subject.cost:
         lines += ["", *_considered(subject.considered, query.clock)]
     return "\n".join(lines)

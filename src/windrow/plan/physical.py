@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
-from windrow.plan.catalog import (
-    ArchiveDeclaration,
-    Declaration,
-    QueryDeclaration,
-    SubscriptionsDeclaration,
-)
+from windrow.plan.catalog import ArchiveDeclaration, Declaration, SubscriptionsDeclaration
 from windrow.plan.nodes import (
     DuplicateElimination,
     Every,
@@ -26,7 +21,6 @@ from windrow.plan.nodes import (
     ToStream,
     Window,
     is_nrr,
-    walk,
 )
 from windrow.plan.strategy import Strategy
 from windrow.plan.windows import RangeWindow, RowsWindow
@@ -39,39 +33,19 @@ BUFFERS = {
 }
 """The state buffer of an input by its update pattern (Golab 2006, 3.5.2)."""
 GROUPS = "array by group"
+MATCHES = "count of matches by tuple"
 LAST_ROWS = "ring of the last rows"
 SCANNED = "list, scanned for what expired"
 WAITING = "what came since the last report"
 
 
-def not_executable(node: Node) -> NotExecutableError | None:
-    """The first construct of the plan that this version cannot run, as an error to raise."""
-    for part in walk(node):
-        error = _missing(part)
-        if error is not None:
-            return error
-    return None
-
-
 def declaration_not_executable(declaration: Declaration) -> NotExecutableError | None:
     """Why this version cannot do what a declaration asks for, as an error to raise."""
     match declaration:
-        case QueryDeclaration():
-            return not_executable(declaration.plan)
         case ArchiveDeclaration():
             return NotExecutableError("CREATE ARCHIVE", span=declaration.span)
         case SubscriptionsDeclaration():
             return NotExecutableError("CREATE SUBSCRIPTIONS", span=declaration.span)
-    return None
-
-
-def _missing(node: Node) -> NotExecutableError | None:
-    match node:
-        case Negation() if node.residual is not None:
-            return NotExecutableError(
-                f"{node.form.value} with conditions other than equalities", span=node.span,
-                remedy="compare columns of the sub-query with = only",
-            )  # fmt: skip
     return None
 
 
@@ -84,6 +58,8 @@ def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA)
         case Join():
             # An NRR's tuples meet the other side as it passes by, so that side is not kept.
             return None if is_nrr(consumer.inputs[1 - position]) else by_pattern
+        case Negation() if consumer.residual is not None:
+            return by_pattern if position else f"{by_pattern}, {MATCHES}"
         case Negation():
             keys_only = position == 1 and consumer.form is not NegationForm.EXCEPT
             return f"{by_pattern} of keys, counts by key" if keys_only else by_pattern

@@ -31,8 +31,7 @@ def compile_script(
     """Add the declarations of ``text`` to ``catalog``; nothing is kept if a statement is wrong.
 
     Plans of views stay as they were bound; plans of queries are the cheapest found for the
-    strategy and what is known of the streams. A query may be in the result although this version
-    cannot run it: ``windrow.plan.physical.not_executable`` tells.
+    strategy and what is known of the streams.
     """
     catalog = _without_places(catalog) if catalog is not None else Catalog()
     queries: list[QueryDeclaration] = []

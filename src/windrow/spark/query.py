@@ -22,7 +22,6 @@ from windrow.plan.catalog import (
     StreamDeclaration,
 )
 from windrow.plan.nodes import RelationScan, StreamScan, walk
-from windrow.plan.physical import not_executable
 from windrow.plan.stages import Stage, stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.frames import FramePacker
@@ -77,9 +76,6 @@ class SparkQuery:
         directory: Path,
         strategy: Strategy = Strategy.UPA,
     ) -> None:
-        problem = not_executable(declaration.plan)
-        if problem is not None:
-            raise problem
         self.declaration = declaration
         self._session, self._strategy = session, strategy
         self._stages = stages(declaration.plan, strategy)

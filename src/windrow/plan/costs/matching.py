@@ -107,6 +107,10 @@ def negation(node: Negation, model: Model) -> Cost:
     values_left = combined_values(node.left_keys, mine)
     values_right = combined_values(node.right_keys, theirs)
     copies = theirs.size / values_right
+    compared = 0.0
+    if node.residual is not None:  # tuples of one key are compared one by one
+        compared = 2 * theirs.tuples * mine.size / values_left + mine.tuples * copies
+        copies *= model.statistics.selectivity(node.residual, node.left.schema + node.right.schema)
     absent = exp(-copies)
     covered = min(values_right / values_left, 1.0)
     share = max(1 - covered * (1 - absent), 0.01)
@@ -122,6 +126,6 @@ def negation(node: Negation, model: Model) -> Cost:
     if node.form is NegationForm.EXCEPT:  # every change of a count is announced
         changes = mine.inserts * share + touched
         out = replace(out, inserts=changes, negatives=changes)
-    work = mine.tuples + 2 * theirs.tuples + 2 * touched + out.tuples
+    work = mine.tuples + 2 * theirs.tuples + 2 * touched + out.tuples + compared
     kept = model.kept(node.left, mine) + model.kept(node.right, theirs)
     return Cost(out, left.total + right.total + work + kept)
