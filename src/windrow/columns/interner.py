@@ -141,6 +141,31 @@ def _intern_strings(  # type: ignore[no-untyped-def]
     return count
 
 
+@kernel(void, ints, bytes_in, ints, ints, ints, bytes_in, ints_out)
+def _find_strings(  # type: ignore[no-untyped-def]
+    offsets, data, slots, hashes, ends, arena, codes
+):
+    """As for interning, but what is not there stays out: its code is -1."""
+    mask = len(slots) - 1
+    for i in range(len(codes)):
+        start, stop = offsets[i], offsets[i + 1]
+        h = hash_bytes(data, start, stop)
+        at = h & mask
+        codes[i] = -1
+        while slots[at] >= 0:
+            code = slots[at]
+            if hashes[code] == h and ends[code + 1] - ends[code] == stop - start:
+                same = True
+                for j in range(stop - start):
+                    if arena[ends[code] + j] != data[start + j]:
+                        same = False
+                        break
+                if same:
+                    codes[i] = code
+                    break
+            at = (at + 1) & mask
+
+
 @kernel(void, ints, ints_out)
 def _place_hashes(hashes, slots):  # type: ignore[no-untyped-def]
     mask = len(slots) - 1
@@ -167,6 +192,14 @@ class StringTable:
         self.count = _intern_strings(
             offsets, data, self._slots, self._hashes, self._ends, self._arena, self.count, out
         )
+        return out
+
+    def find(self, offsets: Int64s, data: npt.NDArray[np.uint8]) -> Int64s:
+        """The codes of strings that are here, -1 for others, which stay out."""
+        out = np.empty(len(offsets) - 1, np.int64)
+        _find_strings(
+            offsets, data, self._slots, self._hashes, self._ends, self._arena, out
+        )  # fmt: skip
         return out
 
     def take(self, codes: Int64s, valid: npt.NDArray[np.bool_]) -> pa.Array:

@@ -1,0 +1,1 @@
+"""Range predicates indexed: which subscriptions does a row satisfy (Wu, Chen, Yu 2004)."""

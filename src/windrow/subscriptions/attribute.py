@@ -1,0 +1,142 @@
+"""One attribute of a matcher: what every entry asks of it, and an index over some of that.
+
+An entry with several conditions is put into the index of one attribute only, the one that it is
+*reached* through; what it asks of the others is kept here to be checked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.arrays import string_parts, validity
+from windrow.columns.growable import Growable
+from windrow.columns.interner import StringTable
+from windrow.columns.types import ARROW
+from windrow.core.schema import Type
+from windrow.streams.fit import fitted
+from windrow.subscriptions.indexes.base import IntervalIndex
+from windrow.subscriptions.indexes.containment import cei
+from windrow.subscriptions.spans import FAR, NEAR, Bools, Int64s, Spans, keys_of
+
+SAMPLE = 4096
+"""So many ends of spans are kept in order, to tell how selective another span is."""
+FIRST_CELLS = 1024
+
+
+class Attribute:
+    """See the module. ``first`` and ``count`` say, per entry, which spans are its own.
+
+    A ``count`` of -1 is no condition. ``reached`` is the entry of each id in the index.
+    """
+
+    def __init__(self, name: str, kind: Type) -> None:
+        self.name, self.kind = name, kind
+        self.texts = StringTable() if kind is Type.STRING else None
+        self.index: IntervalIndex = cei(0, FIRST_CELLS)
+        self.first, self.count = Growable(np.int64), Growable(np.int64)
+        self.lo, self.hi = Growable(np.int64), Growable(np.int64)
+        self.reached = Growable(np.int64)
+        self._ends: Int64s = np.empty(0, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        parts = (self.first, self.count, self.lo, self.hi, self.reached)
+        return self.index.nbytes + sum(p.view.nbytes for p in parts)
+
+    def coded(self, spans: Spans) -> Spans:
+        """The spans over keys: texts get their numbers, known ones or new."""
+        if self.texts is None or spans.texts is None:
+            return spans
+        codes = self.texts.codes(*string_parts(spans.texts))
+        order = np.lexsort((codes, spans.entry))
+        codes = codes[order]
+        return Spans(spans.constrained, spans.entry[order], codes, codes + 1)
+
+    def shares(self, spans: Spans) -> np.ndarray:
+        """For each entry the share of values that it probably takes; infinite if it takes all.
+
+        Ranges are measured on the scale of other ranges' ends, texts as if all were as frequent.
+        """
+        if self.texts is not None:
+            widths = np.full(len(spans), 1.0 / max(self.texts.count, 1))
+        else:
+            self._note(spans)
+            low = np.searchsorted(self._ends, spans.lo)
+            high = np.searchsorted(self._ends, spans.hi)
+            widths = (high - low + 0.5) / max(len(self._ends), 1)
+        total = np.bincount(spans.entry, widths, len(spans.constrained))
+        return np.where(spans.constrained, total, np.inf)
+
+    def _note(self, spans: Spans) -> None:
+        step = max(1, 2 * len(spans) // SAMPLE)
+        ends = np.concatenate([self._ends, spans.lo[::step], spans.hi[::step]])
+        ends = np.sort(ends[(ends != NEAR) & (ends != FAR)])
+        self._ends = ends if len(ends) <= SAMPLE else ends[:: -(-len(ends) // SAMPLE)]
+
+    def append(self, spans: Spans) -> None:
+        """Keep what further entries ask."""
+        count = np.bincount(spans.entry, minlength=len(spans.constrained))
+        first = np.cumsum(count) - count + self.lo.next
+        self.first.append(first)
+        self.count.append(np.where(spans.constrained, count, -1))
+        self.lo.append(spans.lo)
+        self.hi.append(spans.hi)
+
+    def asked(self, entries: Int64s) -> Spans:
+        """What these entries ask, as it was given."""
+        first, count = self.first.take(entries), self.count.take(entries)
+        constrained = count >= 0
+        count = np.maximum(count, 0)
+        places = _runs(first, count)
+        entry = np.repeat(np.arange(len(entries)), count)
+        lo, hi = self.lo.take(places), self.hi.take(places)
+        if self.texts is None:
+            return Spans(constrained, entry, lo, hi)
+        texts = self.texts.take(lo, np.ones(len(lo), np.bool_))
+        return Spans(constrained, entry, lo[:0], hi[:0], texts)
+
+    def reach(self, entries: Int64s) -> Int64s:
+        """Put the spans of entries into the index; the first id of each, ids being consecutive."""
+        first, count = self.first.take(entries), self.count.take(entries)
+        places = _runs(first, count)
+        lo, hi = self.lo.take(places), self.hi.take(places)
+        base = self.reached.append(np.repeat(entries, count))
+        # The greatest integer alone cannot be said half-open; the check that follows tells.
+        self.index.insert(np.arange(base, base + len(lo)), np.where(lo == FAR, FAR - 1, lo), hi)
+        ids: Int64s = base + np.cumsum(count) - count
+        return ids
+
+    def leave(self, ids: Int64s, entries: Int64s) -> None:
+        """Take entries out of the index, given their first ids."""
+        self.index.remove(_runs(ids, self.count.take(entries)))
+
+    def keys(self, column: pa.Array) -> tuple[Int64s, Bools | None]:
+        """The keys of a batch's values, and which of them can match; None if all can."""
+        if column.type != ARROW[self.kind]:
+            column = fitted(column, self.kind)
+        if self.texts is None:
+            return keys_of(column)
+        codes = self.texts.find(*string_parts(column))
+        known, valid = codes >= 0, validity(column)
+        return codes, known if valid is None else known & valid
+
+    def search(self, keys: Int64s, valid: Bools | None) -> tuple[Int64s, Int64s]:
+        """Pairs of a row and an entry that is reached here, in order of rows."""
+        if not len(self.index):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        if valid is None or valid.all():
+            rows, ids = self.index.search(keys)
+        else:
+            inside = np.flatnonzero(valid)
+            rows, ids = self.index.search(keys[inside])
+            rows = inside[rows]
+        return rows, self.reached.take(ids)
+
+
+def _runs(first: Int64s, count: Int64s) -> Int64s:
+    """``first[i], first[i] + 1, ...`` (``count[i]`` of them) for each i, one after another."""
+    ends = np.cumsum(count)
+    total = int(ends[-1]) if len(ends) else 0
+    runs: Int64s = np.arange(total) + np.repeat(first - (ends - count), count)
+    return runs

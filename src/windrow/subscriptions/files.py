@@ -1,0 +1,139 @@
+"""Files of subscriptions: CSV with a header, JSON lines, or Parquet.
+
+The columns are those of ``windrow.subscriptions.tables``. A row that cannot be read is an error
+that names the file and the line, and nothing is taken: a subscription that is silently missing is
+worse than a run that does not start.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+
+from windrow.core.errors import InputError
+from windrow.core.schema import Type
+from windrow.core.time import Clock
+from windrow.plan.catalog import FileSource
+from windrow.streams.files import find_files
+from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.tables import Entries, entries_of
+
+SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's name tells; Parquet if it tells none."""
+    known = [SUFFIXES[s] for s in path.suffixes if s in SUFFIXES]
+    return known[-1] if known else "parquet"
+
+
+def load(
+    source: FileSource, attributes: Mapping[str, Type], clock: Clock = Clock.INTEGER
+) -> Subscriptions:
+    """A matcher with the subscriptions of all files of a source; identifiers are texts."""
+    found = Subscriptions(attributes, clock=clock)
+    for path in find_files(source):
+        found.add(read(path, source.format, attributes, clock))
+    return found
+
+
+def read(
+    path: Path, format_: str, attributes: Mapping[str, Type], clock: Clock = Clock.INTEGER
+) -> Entries:
+    """The entries in one file."""
+    try:
+        table, lines = _table(path, format_)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(
+            where=str(path),
+            expected=f"a readable {format_} file of subscriptions",
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            remedy="check that the file is whole and that FORMAT names what it is",
+        ) from error
+
+    def place(row: int) -> str:
+        word = "row" if format_ == "parquet" else "line"
+        return f"{path}, {word} {lines[row] if lines is not None else row + 1}"
+
+    return entries_of(table, attributes, ids=pa.string(), clock=clock, where=str(path), place=place)
+
+
+def _table(path: Path, format_: str) -> tuple[Any, list[int] | range | None]:
+    """What a file holds, and on which line each row stands."""
+    if format_ == "csv":
+        return _csv(path)
+    if format_ == "json":
+        return _json(path)
+    return pq.read_table(path), None
+
+
+def _csv(path: Path) -> tuple[pa.Table, range | list[int]]:
+    """Every field as text; what a blank one means is for the reader of conditions to say."""
+
+    def refuse(row: arrow_csv.InvalidRow) -> str:
+        raise InputError(
+            where=f"{path}, line {row.number}",
+            expected=f"{row.expected_columns} fields",
+            found=f"{row.actual_columns}: {row.text[:80]}",
+            remedy="put a condition that has a comma in it into double quotes",
+        )
+
+    with arrow_csv.open_csv(path) as reader:
+        names = reader.schema.names
+    table = arrow_csv.read_csv(
+        path,
+        read_options=arrow_csv.ReadOptions(use_threads=False),
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    broken = sum(
+        pc.sum(pc.count_substring(c.cast(pa.string()), "\n")).as_py() or 0 for c in table.columns
+    )
+    lines = range(2, table.num_rows + 2)
+    return table, lines if not broken else _with_breaks(table)
+
+
+def _with_breaks(table: pa.Table) -> list[int]:
+    """Lines of rows some of which are longer than one."""
+    lines, at = [], 2
+    for row in table.to_pylist():
+        lines.append(at)
+        at += 1 + sum(v.count("\n") for v in row.values() if v is not None)
+    return lines
+
+
+def _json(path: Path) -> tuple[dict[str, list[Any]], list[int]]:
+    """An object per line; a key that is missing is no condition."""
+    rows: list[dict[str, Any]] = []
+    lines: list[int] = []
+    with pa.input_stream(str(path), compression="detect") as stream:
+        text = stream.read().decode("utf-8-sig")
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(
+                where=f"{path}, line {number}", expected="a JSON object", found=str(error)
+            ) from error
+        if not isinstance(row, dict):
+            raise InputError(
+                where=f"{path}, line {number}", expected="a JSON object", found=line[:80]
+            )
+        rows.append(row)
+        lines.append(number)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: [row.get(name) for row in rows] for name in names}, lines

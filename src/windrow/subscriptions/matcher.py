@@ -1,0 +1,290 @@
+"""Subscriptions matched against batches of rows, in two phases (Wu, Chen, Yu 2004, 2.1).
+
+Phase 1 searches the index of each attribute. Phase 2 puts the findings together. The plain way
+is to search for every condition and to count: an entry matches a row if as many of its conditions
+were found as it has. Here an entry is in one index only, that of its most selective condition, and
+the others are checked on the pairs that come out; an entry with one condition needs no second
+phase. Both ways give the same pairs; this one makes fewer (``benchmarks.conjunctions``).
+
+Changes take effect at an instant: an entry counts for rows with ``since <= ts < until``, whatever
+batches they come in. Entries that will never count again are forgotten by ``settle``.
+
+Cost of a batch: the index searches, then one visit to each pair. Entries that are gone stay in
+place until they outnumber the others, and then all is built anew: O(1) on average per change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.growable import Growable
+from windrow.columns.interner import Interner
+from windrow.core.errors import InputError
+from windrow.core.schema import Type
+from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.subscriptions import kernels
+from windrow.subscriptions.attribute import Attribute
+from windrow.subscriptions.predicates import Id
+from windrow.subscriptions.spans import FAR, Bools, Int64s, Spans
+from windrow.subscriptions.tables import Entries, entries_of
+
+GONE, NOWHERE = -1, -2
+"""In place of an attribute: of an entry that was forgotten, and of one that nothing can meet."""
+WORTH_REBUILDING = 4096
+"""Fewer dead entries than this are not worth a rebuilding."""
+
+
+class Subscriptions:
+    """See the module. ``ids`` is the type of identifiers: texts, or 64-bit integers.
+
+    >>> alerts = Subscriptions({"bytes": Type.BIGINT})
+    >>> alerts.add([{"id": "big", "bytes": "> 1000"}, {"id": "small", "bytes": "[1, 10)"}])
+    2
+    >>> rows = pa.record_batch({"bytes": [5, 2000, 100, None]})
+    >>> alerts.match(rows).to_pylist()
+    [{'row': 0, 'subscription': 'small'}, {'row': 1, 'subscription': 'big'}]
+    """
+
+    def __init__(
+        self,
+        attributes: Mapping[str, Type],
+        *,
+        ids: pa.DataType | None = None,
+        clock: Clock = Clock.INTEGER,
+    ) -> None:
+        self.attributes, self.clock = dict(attributes), clock
+        self.ids = pa.string() if ids is None else ids
+        self._names = Interner([self.ids])
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._columns = [Attribute(name, kind) for name, kind in self.attributes.items()]
+        self._owner, self._since, self._until, self._link, self._via, self._at = (
+            Growable(np.int64) for _ in range(6)
+        )
+        self._checked = Growable(np.bool_)
+        self._head = Growable(np.int64)
+        self._live, self._repeated = 0, False
+        self._latest, self._earliest = BEGINNING, FOREVER
+
+    def __len__(self) -> int:
+        """How many entries there are, those that count later included."""
+        return self._live
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the indexes and of what is kept per entry."""
+        own = (self._owner, self._since, self._until, self._link, self._via, self._at)
+        return sum(c.nbytes for c in self._columns) + sum(g.view.nbytes for g in own)
+
+    def add(self, subscriptions: Any, at: int | None = None) -> int:
+        """Add entries, from the instant ``at`` on if one is given; returns how many.
+
+        Takes what ``windrow.subscriptions.tables`` describes. An identifier that is there already
+        gets further entries.
+        """
+        found = (
+            subscriptions
+            if isinstance(subscriptions, Entries)
+            else entries_of(subscriptions, self.attributes, ids=self.ids, clock=self.clock)
+        )
+        if not len(found):
+            return 0
+        since = found.since if at is None else np.maximum(found.since, at)
+        known = len(self._names)
+        owners = self._names.codes([found.ids], len(found))
+        self._repeated |= bool((owners < known).any()) or len(self._names) - known < len(owners)
+        first = self._insert(owners, since, found.until, found.spans)
+        self._chain(np.arange(first, first + len(found)))
+        return len(found)
+
+    def drop(self, ids: Id | Iterable[Id] | pa.Array, at: int | None = None) -> int:
+        """End all entries of these subscriptions, at the instant ``at`` if one is given.
+
+        Returns how many entries there were. What is added later under the same id is new.
+        """
+        given = [ids] if isinstance(ids, int | str) else ids
+        wanted = given if isinstance(given, pa.Array) else pa.array(list(given), self.ids)
+        codes = self._names.codes([wanted], len(wanted))
+        known = codes < len(self._head)
+        known[known] = self._head.view[codes[known]] != GONE
+        if not known.all():
+            missing = wanted[int(np.flatnonzero(~known)[0])].as_py()
+            raise InputError(
+                where="drop",
+                expected="ids of subscriptions that are there",
+                found=repr(missing),
+                remedy="each can be dropped once",
+            )
+        ended = np.empty(len(self._owner), np.int64)
+        count = kernels.unchain(np.unique(codes), self._head.view, self._link.view, ended)
+        ended = ended[:count]
+        if at is None:
+            self._forget(ended)
+        else:
+            self._until.view[ended] = np.minimum(self._until.view[ended], at)
+            self._earliest = min(self._earliest, at)
+        return int(count)
+
+    def settle(self, now: int) -> None:
+        """Forget entries that count for no row later than ``now``."""
+        if self._earliest > now + 1:
+            return
+        until, via = self._until.view, self._via.view
+        self._forget(np.flatnonzero((until <= now + 1) & (via != GONE)))
+        rest = self._until.view[self._via.view != GONE]
+        self._earliest = int(rest.min(initial=FOREVER))
+
+    def match(self, rows: pa.RecordBatch | pa.Table, ts: Int64s | None = None) -> pa.RecordBatch:
+        """Pairs of a row's position and a subscription's id, each once, in order of rows.
+
+        ``ts`` are the rows' instants; they are needed if any entry has a beginning or an end.
+        """
+        lower = {name.lower(): name for name in rows.schema.names}
+        columns = []
+        for name in self.attributes:
+            if name.lower() not in lower:
+                raise InputError(
+                    where="match",
+                    expected=f"a column {name}",
+                    found=", ".join(rows.schema.names) or "no columns",
+                )
+            column = rows.column(lower[name.lower()])
+            columns.append(
+                pa.concat_arrays(column.chunks or [pa.nulls(0)])
+                if isinstance(column, pa.ChunkedArray)
+                else column
+            )
+        at, owners = self.hits(columns, ts)
+        return pa.RecordBatch.from_arrays(
+            [pa.array(at), self.names(owners)], ["row", "subscription"]
+        )
+
+    def names(self, owners: Int64s) -> pa.Array:
+        """The ids of subscriptions by their numbers in ``hits``."""
+        return self._names.rows(owners)[0]
+
+    def hits(self, columns: Sequence[pa.Array], ts: Int64s | None = None) -> tuple[Int64s, Int64s]:
+        """As ``match``, over the attributes' columns in their order, with numbers for ids."""
+        asked = [c.keys(column) for c, column in zip(self._columns, columns, strict=True)]
+        found = [c.search(*keys) for c, keys in zip(self._columns, asked, strict=True)]
+        found = [self._confirmed(rows, entries, asked) for rows, entries in found]
+        found = [pair for pair in found if len(pair[0])]
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        rows, entries = found[0]
+        if len(found) > 1:
+            rows, entries = (np.concatenate(side) for side in zip(*found, strict=True))
+            order = np.argsort(rows, kind="stable")  # merges what is in order already
+            rows, entries = rows[order], entries[order]
+        rows, entries = self._counting(rows, entries, ts)
+        owners = self._owner.take(entries)
+        if self._repeated:
+            seen = np.full(len(self._names), -1, np.int64)
+            told = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+            count = kernels.once(rows, owners, seen, *told)
+            rows, owners = told[0][:count], told[1][:count]
+        return rows, owners
+
+    def _confirmed(
+        self, rows: Int64s, entries: Int64s, asked: Sequence[tuple[Int64s, Bools | None]]
+    ) -> tuple[Int64s, Int64s]:
+        """The pairs whose entries' other conditions hold too."""
+        if not len(rows) or not self._checked.view.any():
+            return rows, entries
+        kept = np.ones(len(rows), np.bool_)
+        checked = self._checked.take(entries)
+        some = np.flatnonzero(checked)
+        part_rows, part_entries = rows[some], entries[some]
+        part = kept[some]
+        for column, (keys, valid) in zip(self._columns, asked, strict=True):
+            known = np.ones(len(keys), np.bool_) if valid is None else valid
+            kernels.within(
+                part_rows, part_entries, keys, known,
+                column.first.view, column.count.view, column.lo.view, column.hi.view, part,
+            )  # fmt: skip
+        kept[some] = part
+        return rows[kept], entries[kept]
+
+    def _counting(self, rows: Int64s, entries: Int64s, ts: Int64s | None) -> tuple[Int64s, Int64s]:
+        """The pairs whose entries count at their rows' instants."""
+        if self._latest == BEGINNING and self._earliest == FOREVER:
+            return rows, entries
+        if ts is None:
+            raise InputError(
+                where="match",
+                expected="the instants of the rows, since some subscriptions begin or end",
+                found="none",
+                remedy="give ts, an array of ticks",
+            )
+        if ts.min() >= self._latest and ts.max() < self._earliest:
+            return rows, entries
+        kept = np.ones(len(rows), np.bool_)
+        kernels.alive(rows, entries, ts, self._since.view, self._until.view, kept)
+        return rows[kept], entries[kept]
+
+    def _insert(self, owners: Int64s, since: Int64s, until: Int64s, asked: Sequence[Spans]) -> int:
+        """Store entries and put each into one index; the number of the first."""
+        count, base = len(owners), self._owner.next
+        spans = [c.coded(s) for c, s in zip(self._columns, asked, strict=True)]
+        shares = np.array([c.shares(s) for c, s in zip(self._columns, spans, strict=True)])
+        via = np.argmin(shares, axis=0)
+        checked = np.isfinite(shares).sum(axis=0) > 1
+        for column, span in zip(self._columns, spans, strict=True):
+            column.append(span)
+            met = np.bincount(span.entry, minlength=count) > 0
+            via[span.constrained & ~met] = NOWHERE
+            checked[span.entry[span.lo == FAR]] = True
+        at = np.full(count, GONE, np.int64)
+        for number, column in enumerate(self._columns):
+            chosen = np.flatnonzero(via == number)
+            if len(chosen):
+                at[chosen] = column.reach(base + chosen)
+        for store, values in (
+            (self._owner, owners), (self._since, since), (self._until, until),
+            (self._via, via), (self._at, at), (self._checked, checked),
+        ):  # fmt: skip
+            store.append(values)
+        self._link.extend(count, GONE)
+        self._live += count
+        self._latest = max(self._latest, int(since.max(initial=BEGINNING)))
+        self._earliest = min(self._earliest, int(until.min(initial=FOREVER)))
+        return base
+
+    def _chain(self, entries: Int64s) -> None:
+        """Let entries be found by their subscriptions, for ``drop``."""
+        self._head.extend(len(self._names) - len(self._head), GONE)
+        owners = self._owner.take(entries)
+        kernels.chain(owners, entries, self._head.view, self._link.view)
+
+    def _forget(self, entries: Int64s) -> None:
+        """Take entries out of the indexes."""
+        via = self._via.view[entries]
+        for number, column in enumerate(self._columns):
+            chosen = entries[via == number]
+            if len(chosen):
+                column.leave(self._at.view[chosen], chosen)
+        self._via.view[entries] = GONE
+        self._live -= len(entries)
+        if len(self._owner) - self._live > max(self._live, WORTH_REBUILDING):
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        """Start afresh with the entries that are not forgotten."""
+        kept = np.flatnonzero(self._via.view != GONE)
+        chained = np.zeros(len(self._owner), np.bool_)
+        found = np.empty(len(self._owner), np.int64)
+        every = np.arange(len(self._head))
+        chained[found[: kernels.unchain(every, self._head.view, self._link.view, found)]] = True
+        owners = self._owner.view[kept]
+        remap = self._names.compact(np.unique(owners))
+        since, until = self._since.view[kept], self._until.view[kept]
+        asked, repeated = [c.asked(kept) for c in self._columns], self._repeated
+        self._start_over()
+        self._insert(remap[owners], since, until, asked)
+        self._chain(np.flatnonzero(chained[kept]))
+        self._repeated = repeated and len(np.unique(owners)) < len(owners)

@@ -1,0 +1,96 @@
+"""What a subscription asks for: frozen descriptions, free of any index.
+
+A subscription is an identifier and one or more *entries*, of which one has to match (a
+disjunction). An entry has a *condition* on each attribute that it speaks of, and all of them have
+to hold (a conjunction; Wu, Chen, Yu 2004, 2.1). A condition is a range or a set of values. An
+attribute that an entry does not name may be anything, NULL too; a condition is never met by NULL
+or NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+Value = bool | int | float | Decimal | str | date | datetime
+Id = int | str
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values from ``low`` to ``high``; None is no bound. Ends are included unless they are open.
+
+    >>> str(Range(100, 200, high_open=True)), str(Range(low=5, low_open=True)), str(Range(7, 7))
+    ('[100, 200)', '> 5', '= 7')
+    """
+
+    low: Value | None = None
+    high: Value | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def __str__(self) -> str:
+        if self.low is None and self.high is None:
+            return "*"
+        if self.high is None:
+            return f"{'>' if self.low_open else '>='} {self.low}"
+        if self.low is None:
+            return f"{'<' if self.high_open else '<='} {self.high}"
+        if self.low == self.high and not self.low_open and not self.high_open:
+            return f"= {self.low}"
+        left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
+        return f"{left}{self.low}, {self.high}{right}"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Any of some values: equality of texts, and IN.
+
+    >>> str(OneOf(("tcp", "udp"))), str(OneOf((1, 2)))
+    ("in ('tcp', 'udp')", 'in (1, 2)')
+    """
+
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        shown = (
+            "'" + v.replace("'", "''") + "'" if isinstance(v, str) else str(v) for v in self.values
+        )
+        return f"in ({', '.join(shown)})"
+
+
+Condition = Range | OneOf
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Conditions by attribute, all of which have to hold."""
+
+    conditions: tuple[tuple[str, Condition | Value], ...]
+
+    @classmethod
+    def of(cls, conditions: Mapping[str, Condition | Value]) -> Entry:
+        return cls(tuple(conditions.items()))
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """An identifier and its entries, one of which has to match."""
+
+    id: Id
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def of(cls, name: Id, /, *entries: Mapping[str, Condition | Value]) -> Subscription:
+        """A subscription from one mapping per entry.
+
+        A condition may be written as text, as in files; any other plain value stands for
+        equality.
+
+        >>> alert = Subscription.of("a1", {"bytes": "> 1000", "proto": "tcp"}, {"bytes": 0})
+        >>> len(alert.entries)
+        2
+        """
+        return cls(name, tuple(Entry.of(e) for e in entries))

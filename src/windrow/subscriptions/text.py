@@ -1,0 +1,208 @@
+"""Conditions as people write them, a column at a time.
+
+    [100, 200)   (0.5, 1]   [5, )     from and to; an end left out is no bound
+    > 5   >= 5   < 5   <= 5   = 7     one bound, or equality; a plain value is equality too
+    in (1, 2, 5)   in ('a', 'b')      any of these
+    *                                 any value but NULL and NaN (not of a text)
+
+Texts are compared for equality only, and one may be put into single quotes. A bound that an
+integer cannot have is moved to the next one that it can: ``> 2.5`` is ``>= 3``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.parse import parse
+from windrow.core.schema import Type
+from windrow.subscriptions.spans import (
+    FAR,
+    NEAR,
+    Bools,
+    Int64s,
+    Spans,
+    bound_type,
+    distinct_texts,
+    in_order,
+    ranges,
+)
+
+SPAN = r"^\s*(?P<left>[\[(])(?P<low>[^,\[\]()]*),(?P<high>[^,\[\]()]*)(?P<right>[\])])\s*$"
+COMPARED = r"^\s*(?P<operator><=|>=|<|>|==?)(?P<value>[^<>=].*)$"
+LISTED = r"(?i)^\s*in\s*\((?P<values>.*)\)\s*$"
+EQUAL_TEXT = r"^\s*=(?P<value>.*)$"
+INT64_LIMIT = 2.0**63
+
+Misfits = dict[int, str]
+"""What could not be read, by entry: where it stands, and why."""
+
+
+def spans_of_texts(texts: pa.Array, kind: Type) -> tuple[Spans, Misfits]:
+    """The conditions that the texts say; NULL (and, for numbers, a blank) says nothing."""
+    if kind is Type.STRING:
+        return _of_strings(texts)
+    constrained = _flags(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(texts)), 0))
+    misfits: Misfits = {}
+    parts: list[tuple[Int64s, Int64s, Int64s]] = []
+    rest = np.flatnonzero(constrained)
+    for pattern, read in ((SPAN, _from_to), (COMPARED, _compared), (LISTED, _listed)):
+        matches = pc.extract_regex(texts.take(pa.array(rest)), pattern)
+        found = _flags(pc.is_valid(matches))
+        if found.any():
+            chosen = matches.filter(pa.array(found))
+            parts.append(read(rest[found], chosen, kind, misfits))
+        rest = rest[~found]
+    if len(rest):
+        parts.append(
+            _plain(rest, pc.utf8_trim_whitespace(texts.take(pa.array(rest))), kind, misfits)
+        )
+    columns = [np.concatenate(c) for c in zip(*parts, strict=True)] if parts else [_NONE] * 3
+    return in_order(constrained, *columns), misfits
+
+
+_NONE: Int64s = np.empty(0, np.int64)
+
+
+def _flags(values: pa.Array) -> Bools:
+    flags: Bools = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _from_to(
+    entries: Int64s, found: pa.StructArray, kind: Type, misfits: Misfits
+) -> tuple[Int64s, Int64s, Int64s]:
+    low, high = found.field("low"), found.field("high")
+    low_open = _flags(pc.equal(found.field("left"), "("))
+    high_open = _flags(pc.equal(found.field("right"), ")"))
+    return ends(entries, low, high, low_open, high_open, kind, misfits)
+
+
+def _compared(
+    entries: Int64s, found: pa.StructArray, kind: Type, misfits: Misfits
+) -> tuple[Int64s, Int64s, Int64s]:
+    operator, value = found.field("operator"), found.field("value")
+    nothing = pa.scalar(None, pa.string())
+    upper, lower = (_flags(pc.starts_with(operator, sign)) for sign in ("<", ">"))
+    strict = _flags(pc.is_in(operator, pa.array(["<", ">"])))
+    low = pc.if_else(pa.array(upper), nothing, value)
+    high = pc.if_else(pa.array(lower), nothing, value)
+    return ends(entries, low, high, strict & lower, strict & upper, kind, misfits)
+
+
+def _listed(
+    entries: Int64s, found: pa.StructArray, kind: Type, misfits: Misfits
+) -> tuple[Int64s, Int64s, Int64s]:
+    owners, values = _members(entries, found)
+    return _plain(owners, values, kind, misfits)
+
+
+def _plain(
+    entries: Int64s, values: pa.Array, kind: Type, misfits: Misfits
+) -> tuple[Int64s, Int64s, Int64s]:
+    any_value = _flags(pc.equal(values, "*"))
+    values = pc.if_else(pa.array(any_value), pa.scalar(None, pa.string()), values)
+    closed = np.zeros(len(entries), np.bool_)
+    return ends(entries, values, values, closed, closed, kind, misfits)
+
+
+def ends(
+    entries: Int64s,
+    low: pa.Array,
+    high: pa.Array,
+    low_open: Bools,
+    high_open: Bools,
+    kind: Type,
+    misfits: Misfits,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Spans from the texts of their ends, NULL or blank for none."""
+    low, high = _value_texts(low), _value_texts(high)
+    lows, highs = (parse(side, bound_type(kind)) for side in (low, high))
+    lo, hi = ranges(lows, highs, low_open, high_open)
+    for texts, values, lower in ((low, lows, True), (high, highs, False)):
+        failed = np.flatnonzero(_flags(pc.and_(pc.is_null(values), pc.is_valid(texts))))
+        if len(failed) and kind.integral:
+            keys, failed = _moved(texts, failed, lower)
+            (lo if lower else hi)[keys[0]] = keys[1]
+        for at in failed:
+            said = texts[int(at)].as_py()
+            misfits.setdefault(int(entries[at]), f"expected {kind.value}, found {said!r}")
+    return entries, lo, hi
+
+
+def _moved(texts: pa.Array, failed: Int64s, lower: bool) -> tuple[tuple[Int64s, Int64s], Int64s]:
+    """Fractions as ends of integer spans, and which texts are no numbers at all."""
+    numbers = parse(texts.take(pa.array(failed)), Type.DOUBLE)
+    readable = _flags(pc.is_valid(numbers))
+    values: npt.NDArray[np.float64] = numbers.filter(pa.array(readable)).to_numpy()
+    whole = np.ceil(values) if lower else np.floor(values) + 1
+    keys = np.full(len(whole), NEAR, np.int64)
+    keys[whole >= INT64_LIMIT] = FAR
+    inside = np.abs(whole) < INT64_LIMIT
+    keys[inside] = whole[inside].astype(np.int64)
+    nan = np.isnan(values)
+    keys[nan] = FAR if lower else NEAR
+    return (failed[readable], keys), failed[~readable]
+
+
+def _value_texts(texts: pa.Array) -> pa.Array:
+    """Values without the white space and quotes around them; NULL for blank ones."""
+    trimmed = pc.utf8_trim(pc.utf8_trim_whitespace(texts), "'")
+    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+
+
+def _of_strings(texts: pa.Array) -> tuple[Spans, Misfits]:
+    constrained = _flags(pc.is_valid(texts))
+    misfits: Misfits = {}
+    owners: list[Int64s] = []
+    values: list[pa.Array] = []
+    rest = np.flatnonzero(constrained)
+    matches = pc.extract_regex(texts.take(pa.array(rest)), LISTED)
+    found = _flags(pc.is_valid(matches))
+    if found.any():
+        listed, members = _members(rest[found], matches.filter(pa.array(found)))
+        owners.append(listed)
+        values.append(members)
+    rest = rest[~found]
+    plain = texts.take(pa.array(rest))
+    for at in np.flatnonzero(_flags(pc.match_substring_regex(plain, r"^\s*[<>]"))):
+        misfits[int(rest[at])] = (
+            f"expected a text to be equal to, found {plain[int(at)].as_py()!r}; "
+            "texts have no ranges here; put a text that begins like one into single quotes"
+        )
+    given = pc.extract_regex(plain, EQUAL_TEXT)
+    stripped = pc.utf8_trim_whitespace(pc.struct_field(given, "value"))
+    owners.append(rest)
+    values.append(unquoted(pc.coalesce(stripped, plain)))
+    entry = np.concatenate(owners)
+    order = np.argsort(entry, kind="stable")
+    found_texts = pa.concat_arrays(values).take(pa.array(order))
+    return distinct_texts(constrained, entry[order], found_texts), misfits
+
+
+def unquoted(texts: pa.Array) -> pa.Array:
+    """Texts in single quotes without them; a quote inside is written twice."""
+    inner = pc.struct_field(pc.extract_regex(texts, r"(?s)^\s*'(?P<inner>.*)'\s*$"), "inner")
+    return pc.coalesce(pc.replace_substring(inner, "''", "'"), texts)
+
+
+def _members(entries: Int64s, found: pa.StructArray) -> tuple[Int64s, pa.Array]:
+    """The values in each list, and whose they are."""
+    owners: list[int] = []
+    values: list[str] = []
+    for entry, inside in zip(entries, found.field("values").to_pylist(), strict=True):
+        members = list(_split(inside))
+        owners += [int(entry)] * len(members)
+        values += members
+    return np.array(owners, np.int64), pa.array(values, pa.string())
+
+
+def _split(inside: str) -> Iterable[str]:
+    """The values of a list, which may be in single quotes."""
+    rows = csv.reader([inside], quotechar="'", skipinitialspace=True)
+    return (value.strip() for row in rows for value in row)
