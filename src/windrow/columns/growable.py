@@ -9,12 +9,22 @@ times the live part.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 SMALLEST = 64
+Values = TypeVar("Values", bound=np.generic)
+
+
+def grown(values: npt.NDArray[Values], size: int, fill: int) -> npt.NDArray[Values]:
+    """``values``, or a larger copy of it with room for ``size`` and ``fill`` in the new places."""
+    if size <= len(values):
+        return values
+    larger = np.full(size * 2, fill, values.dtype)
+    larger[: len(values)] = values
+    return larger
 
 
 class Growable:

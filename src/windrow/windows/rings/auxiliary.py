@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from windrow.columns.growable import grown
 from windrow.columns.kernels import int64, ints, ints_out, kernel
-from windrow.windows.rings.chains import with_room
 from windrow.windows.steps import Steps
 from windrow.windows.values.groups import GroupIndex
 from windrow.windows.values.index import ValueIndex
@@ -49,9 +49,9 @@ class AuxiliaryIndex:
     def insert(self, values: Int64s, steps: Steps) -> tuple[Int64s, Int64s, Int64s]:
         """The auxiliary node of each value; the new ones among these, and their main nodes."""
         codes = self._local.locate(values, steps)
-        self._counts = with_room(self._counts, self._local.used, 0)
-        self._to_main = with_room(self._to_main, self._local.used)
-        self.newest = with_room(self.newest, self._local.used)
+        self._counts = grown(self._counts, self._local.used, 0)
+        self._to_main = grown(self._to_main, self._local.used, -1)
+        self.newest = grown(self.newest, self._local.used, -1)
         fresh, places = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
         found = _tally(codes, self._counts, fresh, places)
         fresh = fresh[:found]

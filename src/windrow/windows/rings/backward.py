@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable
+from windrow.columns.growable import Growable, grown
 from windrow.columns.kernels import grid_out, int64, ints_out, kernel
 from windrow.windows.rings.auxiliary import AuxiliaryIndex
-from windrow.windows.rings.chains import link, walk, with_room
+from windrow.windows.rings.chains import link, walk
 from windrow.windows.rings.ring import Stretch
 from windrow.windows.steps import Steps
 from windrow.windows.values.groups import GroupIndex
@@ -73,7 +73,7 @@ class BackwardLinks:
         """Link the tuples at the positions from ``first`` on; the index nodes of each."""
         auxiliary, links = self._auxiliary, self.links
         codes, fresh, nodes = auxiliary.insert(values, steps)
-        self.ends = with_room(self.ends, self.index.used)
+        self.ends = grown(self.ends, self.index.used, -1)
         ends = self.ends[nodes]
         auxiliary.newest[fresh] = np.where(ends >= 0, ends, ~nodes)
         links.extend(len(values), -1)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable
+from windrow.columns.growable import Growable, grown
 from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel, void
 
 Int64s = npt.NDArray[np.int64]
@@ -56,15 +56,6 @@ def walk(values: Int64s, heads: Int64s, base: int, column: int, tuples: Int64s) 
         room = count
 
 
-def with_room(values: Int64s, size: int, fill: int = -1) -> Int64s:
-    """``values``, or a larger copy of it with room for ``size`` and ``fill`` in the new places."""
-    if size <= len(values):
-        return values
-    larger = np.full(size * 2, fill, np.int64)
-    larger[: len(values)] = values
-    return larger
-
-
 class Chains:
     """The rings over an owner's tuples: a code per tuple, a head per code.
 
@@ -77,7 +68,7 @@ class Chains:
 
     def reserve(self, codes: int) -> None:
         """Make room for so many codes."""
-        self.heads = with_room(self.heads, codes)
+        self.heads = grown(self.heads, codes, -1)
 
     def link(self, positions: Int64s, tuples: Growable, column: int) -> None:
         """Put tuples, whose codes are known, at the heads of their rings."""

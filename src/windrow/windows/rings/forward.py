@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable
+from windrow.columns.growable import Growable, grown
 from windrow.columns.kernels import int64, ints, ints_out, kernel
-from windrow.windows.rings.chains import with_room
 from windrow.windows.rings.ring import Stretch
 
 Int64s = npt.NDArray[np.int64]
@@ -63,7 +62,7 @@ class ForwardLinks:
 
     def reserve(self, nodes: int, more: int) -> None:
         """Make room for so many nodes, and for more tuples."""
-        self.starts, self.ends = with_room(self.starts, nodes), with_room(self.ends, nodes)
+        self.starts, self.ends = grown(self.starts, nodes, -1), grown(self.ends, nodes, -1)
         self.links.extend(more, -1)
 
     def expire(self, oldest: Stretch) -> tuple[Int64s, int]:
