@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -166,7 +165,7 @@ def state_of(window: int, day: int, indexes: dict[str, Days]) -> State:
 
 
 def is_constituent(name: str) -> bool:
-    return re.fullmatch(r"I[1-9][0-9]*", name) is not None
+    return name[0] == "I" and name[1:].isdigit()
 
 
 def stepped(

@@ -1,0 +1,62 @@
+"""What the cost model has to know of the disk, the data and the queries (section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+
+class Technique(Enum):
+    """How a constituent takes an update (Shivakumar, Garcia-Molina 1997, 2.1)."""
+
+    IN_PLACE = "in-place"
+    SIMPLE_SHADOW = "simple shadow"
+    PACKED_SHADOW = "packed shadow"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Seconds, megabytes, and counts per day; the paper's symbols in brackets.
+
+    Everything that is about an index is about the index of one day, and grows with the days.
+    ``probe_indexes`` and ``scan_indexes`` are how many constituents a query touches on
+    average; None stands for all of them.
+    """
+
+    seek: float  # [seek]
+    transfer: float  # [Trans] megabytes per second
+    packed: float  # [S] megabytes of a packed index
+    unpacked: float  # [S'] megabytes of an index that was added to
+    bucket: float  # [c] megabytes of the entries of one search value
+    build: float  # [Build]
+    add: float  # [Add]
+    delete: float  # [Del]
+    copy: float  # [CP] to copy an index that is not packed
+    smart_copy: float  # [SMCP] to copy a packed index, leaving out what has expired
+    probes: float = 0.0  # [Probe_num]
+    scans: float = 0.0  # [Scan_num]
+    probe_indexes: float | None = None  # [Probe_idx]
+    scan_indexes: float | None = None  # [Scan_idx]
+
+    def scaled(self, factor: float, add_growth: float = 1.0) -> Parameters:
+        """The same application with ``factor`` times the data a day.
+
+        Incremental indexing grows with the power ``add_growth`` of the data: above 1 where
+        buckets outgrow memory or are moved ever more often, which building does not suffer.
+        """
+        return replace(
+            self,
+            packed=self.packed * factor,
+            unpacked=self.unpacked * factor,
+            bucket=self.bucket * factor,
+            build=self.build * factor,
+            add=self.add * factor**add_growth,
+            delete=self.delete * factor**add_growth,
+            copy=self.copy * factor,
+            smart_copy=self.smart_copy * factor,
+        )
+
+
+def copied_through_disk(megabytes: float, transfer: float) -> float:
+    """Seconds to read so much and write it elsewhere: CP and SMCP where nobody measured them."""
+    return 2 * megabytes / transfer

@@ -1,0 +1,61 @@
+"""Why a configuration is recommended, in sentences with figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from windrow.archive.costs.model import Measures
+from windrow.archive.costs.parameters import Parameters, Technique
+from windrow.archive.schemes.registry import SCHEMES
+
+_SCHEMES = {
+    "DEL": "deletes the day that expires and adds the new one; one constituent changes a day",
+    "REINDEX": "builds one constituent anew each day, so that all are always packed",
+    "REINDEX+": "builds on what it indexed the days before; half of REINDEX's work",
+    "REINDEX++": "keeps the coming days' constituents ready; one day is indexed in a transition",
+    "WATA": "adds the new day and throws whole constituents away; nothing is ever deleted",
+    "RATA": "adds the new day and replaces the oldest constituent by one prepared before",
+}
+
+_TECHNIQUES = {
+    Technique.IN_PLACE: "no space beside the index, but readers and the writer share it",
+    Technique.SIMPLE_SHADOW: "readers keep the old version while its copy is changed",
+    Technique.PACKED_SHADOW: "each change rewrites the constituent packed, so scans are fastest",
+}
+
+
+def reasons_for(
+    scheme: str,
+    technique: Technique,
+    n: int,
+    curve: Mapping[int, Measures],
+    parameters: Parameters,
+) -> tuple[str, ...]:
+    here = curve[n]
+    waited, prepared = here.transition.average, here.pre_transition.average
+    window = "hard" if SCHEMES[scheme].hard else "soft: expired days are seen for a while"
+    return (
+        f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
+        f"{technique.value}: {_TECHNIQUES[technique]}",
+        f"a day takes {here.work:,.0f} s, {prepared:,.0f} s of them for preparation",
+        f"new data can be queried after {waited:,.0f} s",
+        f"it holds {here.space.average:,.0f} MB, and {here.transition_space.most:,.0f} MB at most",
+        *_more_or_fewer(n, curve, parameters),
+    )
+
+
+def _more_or_fewer(n: int, curve: Mapping[int, Measures], parameters: Parameters) -> list[str]:
+    """What the next smaller and the next larger number of constituents would change."""
+    fewer = max((k for k in curve if k < n), default=None)
+    more = min((k for k in curve if k > n), default=None)
+    asked = "probe" if parameters.probes > 0 else "scan"
+    said = []
+    for other in (fewer, more):
+        if other is not None:
+            work = curve[other].work / curve[n].work - 1
+            then, now = (m.probe if asked == "probe" else m.scan for m in (curve[other], curve[n]))
+            said.append(
+                f"n = {other} instead of {n}: {work:+.0%} work, "
+                f"a {asked} takes {then:.3g} s instead of {now:.3g} s"
+            )
+    return said
