@@ -92,8 +92,9 @@ class RingWindow(SlidingWindow[Stretch]):
         return newest
 
     def _replace(self, newest: Stretch, oldest: Stretch | None) -> None:
-        self.ring.turn(oldest, self.steps)
+        self.ring.attach(self.steps)
         if oldest is not None:
+            self.ring.expire(oldest, self.steps)
             self.base = oldest.stop
             if self.rows is not None:
                 self.rows.drop_before(self.base)

@@ -57,15 +57,16 @@ class AuxRing:
         )  # fmt: skip
         steps.link += len(fresh)
 
-    def turn(self, oldest: Stretch | None, steps: Steps) -> None:
+    def attach(self, steps: Steps) -> None:
         nodes, counts, newest = self._auxiliary.close()
         self.index.attach(nodes, steps, counts)
         self._forward.ends[nodes] = newest
         steps.ends += len(nodes)
-        if oldest is not None:
-            gone, taken = self._forward.expire(oldest)
-            steps.unlink += taken
-            self.index.expire(gone, steps)
+
+    def expire(self, oldest: Stretch, steps: Steps) -> None:
+        nodes, taken = self._forward.expire(oldest)
+        steps.unlink += taken
+        self.index.expire(nodes, steps)
 
     def forget(self, nodes: Int64s) -> None:
         self._forward.forget(nodes)

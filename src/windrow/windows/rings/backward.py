@@ -107,11 +107,11 @@ class BackwardRing:
     def insert(self, values: Int64s, first: int, steps: Steps) -> None:
         self._backward.insert(values, first, steps)
 
-    def turn(self, oldest: Stretch | None, steps: Steps) -> None:
+    def attach(self, steps: Steps) -> None:
+        self._backward.attach(steps)
+
+    def expire(self, oldest: Stretch, steps: Steps) -> None:
         backward = self._backward
-        backward.attach(steps)
-        if oldest is None:
-            return
         room, links = oldest.stop - oldest.start, backward.links
         nodes, counts, taken = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(1, int)
         found = _expire(

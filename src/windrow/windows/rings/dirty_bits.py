@@ -48,10 +48,10 @@ class DirtyBitRing:
     def insert(self, values: Int64s, first: int, steps: Steps) -> None:
         self._nodes.append(self._backward.insert(values, first, steps))
 
-    def turn(self, oldest: Stretch | None, steps: Steps) -> None:
+    def attach(self, steps: Steps) -> None:
         self._backward.attach(steps)
-        if oldest is None:
-            return
+
+    def expire(self, oldest: Stretch, steps: Steps) -> None:
         gone = self._nodes.view[: oldest.stop - oldest.start]
         self.index.expire(gone, steps)
         self._nodes.drop_before(oldest.stop)

@@ -71,18 +71,18 @@ class PlainRing:
         steps.link += _link(nodes, first, links.base, links.view, forward.starts)
         self._linked.append(nodes)
 
-    def turn(self, oldest: Stretch | None, steps: Steps) -> None:
-        forward = self._forward
-        if oldest is not None:
-            nodes, taken = forward.expire(oldest)
-            steps.unlink += taken
-            self.index.expire(nodes, steps)
+    def attach(self, steps: Steps) -> None:
         for nodes in self._linked:
             self.index.attach(nodes, steps)
         self._linked = []
-        links = forward.links
+        forward, links = self._forward, self._forward.links
         used = min(self.index.used, len(forward.starts))
         steps.ends += _find_ends(used, links.base, links.view, forward.starts, forward.ends)
+
+    def expire(self, oldest: Stretch, steps: Steps) -> None:
+        nodes, taken = self._forward.expire(oldest)
+        steps.unlink += taken
+        self.index.expire(nodes, steps)
 
     def forget(self, nodes: Int64s) -> None:
         self._forward.forget(nodes)

@@ -37,8 +37,12 @@ class Ring(Protocol):
         """Link the tuples at the positions from ``first`` on."""
         ...
 
-    def turn(self, oldest: Stretch | None, steps: Steps) -> None:
-        """Let queries see what has been linked, and forget the oldest basic window."""
+    def attach(self, steps: Steps) -> None:
+        """Let queries see what has been linked."""
+        ...
+
+    def expire(self, oldest: Stretch, steps: Steps) -> None:
+        """Forget the oldest basic window, after the newest was attached."""
         ...
 
     def forget(self, nodes: Int64s) -> None:
