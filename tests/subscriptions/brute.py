@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from windrow.subscriptions.predicates import Condition, OneOf, Range, Subscription
+from windrow.subscriptions.predicates import Condition, OneOf, Subscription
 
 
 def met(condition: Condition, value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -124,7 +125,7 @@ def test_a_change_takes_effect_at_its_instant_however_rows_are_cut(first, second
         side.add(second, at)
     found = set()
     ends = sorted({*(c for c in cuts if c < len(rows)), 0, len(rows)})
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in itertools.pairwise(ends):
         part = ours.match(batch(rows[start:end]), np.arange(start, end))
         found |= {(start + row, name) for row, name in pairs(part)}
         ours.settle(end - 1)

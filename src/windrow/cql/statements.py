@@ -166,14 +166,17 @@ def _archive(parser: CqlParser, first: Token, name: Name) -> CreateArchive:
 
 def _subscriptions(parser: CqlParser, first: Token, name: Name) -> CreateSubscriptions:
     parser.expect("ON")
-    on = parser.name("the stream to subscribe to")
+    on = parser.name("the stream or view to subscribe to")
     parser.expect_type(TokenType.L_PAREN, "( and the columns of the ranges")
     columns = parser.names("a column of the ranges")
     parser.expect_type(TokenType.R_PAREN, ") after the columns")
     source = _files(parser, "FROM")
     if source is None:
         parser.fail("FROM and the file of subscriptions")
-    return CreateSubscriptions(name, on, columns, source, parser.span_from(first))
+    into = _files(parser, "INTO")
+    text = parser.sql[first.start : parser.previous.end + 1]
+    span = parser.span_from(first)
+    return CreateSubscriptions(name, on, columns, source, into, span, text)
 
 
 def _typed_columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:

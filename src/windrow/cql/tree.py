@@ -238,13 +238,15 @@ class CreateArchive:
 
 @dataclass(frozen=True)
 class CreateSubscriptions:
-    """CREATE SUBSCRIPTIONS."""
+    """CREATE SUBSCRIPTIONS; ``on`` is a stream or a view, ``into`` where matches go."""
 
     name: Name
     on: Name
     columns: tuple[Name, ...]
     source: FileClause
+    into: FileClause | None
     span: Span = field(compare=False)
+    text: str = field(compare=False, default="")
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,10 @@ from windrow.plan.nodes import (
 from windrow.plan.strategy import Strategy
 from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, WindowSpec
 
+from windrow.plan.subscribe import Subscribe
 SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
+from windrow.subscriptions.files import load
+from windrow.subscriptions.matching import Matching
 
 
 def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
@@ -236,3 +239,6 @@ BUILDERS: dict[type[Node], Build] = {
 }
 """Which operator does what each kind of node says, given the node, its schema, and whether
 expired state is found by scanning."""
+    Subscribe: lambda node, schema, _: Matching(
+        load(node.source, node.attributes, node.clock), node.columns, schema
+    ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -11,12 +12,21 @@ import numpy as np
 
 from windrow.core.errors import InputError, WindrowError
 from windrow.core.time import Clock
+from windrow.engine.instants import instant
 from windrow.engine.observed import Observed
 from windrow.engine.query import EmbeddedQuery
-from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
+from windrow.engine.shared import SharedQueries, SharedQuery
+from windrow.engine.subscribed import SubscribedQuery
+from windrow.plan.catalog import (
+    Catalog,
+    QueryDeclaration,
+    RelationDeclaration,
+    SubscriptionsDeclaration,
+)
 from windrow.plan.explain import explain
 from windrow.plan.physical import declaration_not_executable
 from windrow.plan.program import Compiled, compile_script
+from windrow.plan.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.streams.coerce import coerce
 from windrow.streams.monitor import InputMonitor, time_of
@@ -44,12 +54,14 @@ class Connection:
     ) -> None:
         self.strategy = Strategy(strategy)
         self.catalog = Catalog()
-        self.queries: dict[str, EmbeddedQuery] = {}
+        self.queries: dict[str, EmbeddedQuery | SharedQuery] = {}
+        self.subscriptions: dict[str, SubscribedQuery] = {}
+        self._running: list[EmbeddedQuery | SharedQueries] = []
         self._monitors: dict[str, InputMonitor] = {}
         self._observed = Observed()
         self._quarantine = Quarantine(Path(quarantine)) if quarantine is not None else None
 
-    def execute(self, cql: str) -> list[EmbeddedQuery]:
+    def execute(self, cql: str) -> list[EmbeddedQuery | SharedQuery]:
         """Carry out a script; the queries that it defines, in order.
 
         Nothing is declared if any statement is wrong. A query sees what is pushed after it.
@@ -63,9 +75,29 @@ class Connection:
         self.catalog = compiled.catalog
         for stream in self.catalog.streams:
             self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
-        added = [self._add(query) for query in compiled.queries]
+        added = self._start(compiled.queries)
         self.queries.update({query.name: query for query in added})
         return added
+
+    def _start(self, declarations: Sequence[QueryDeclaration]) -> list[EmbeddedQuery | SharedQuery]:
+        """The queries running, those that can share their selection together."""
+        running: list[EmbeddedQuery | SharedQueries] = []
+        handles: dict[str, EmbeddedQuery | SharedQuery] = {}
+        for group in shared_selections(declarations):
+            together = SharedQueries(group, self.strategy)
+            running.append(together)
+            handles.update({query.name: query for query in together.queries})
+        subscribed = {}
+        for declaration in declarations:
+            if declaration.name not in handles:
+                query = self._add(declaration)
+                running.append(query)
+                handles[query.name] = query
+                if isinstance(self.catalog.find(query.name), SubscriptionsDeclaration):
+                    subscribed[query.name] = SubscribedQuery(query)
+        self._running += running
+        self.subscriptions.update(subscribed)
+        return [handles[declaration.name] for declaration in declarations]
 
     def _add(self, declaration: QueryDeclaration) -> EmbeddedQuery:
         query = EmbeddedQuery(declaration, self.strategy)
@@ -90,8 +122,9 @@ class Connection:
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
         compiled = self._compiled(cql)
-        queries = [explain(query, self.strategy) for query in compiled.queries]
-        asked = [explain(request, self.strategy) for request in compiled.explains]
+        shared = shared_selections(compiled.queries)
+        queries = [explain(query, self.strategy, shared) for query in compiled.queries]
+        asked = [explain(request, self.strategy, shared) for request in compiled.explains]
         return "\n\n".join([*queries, *asked])
 
     def _compiled(self, cql: str) -> Compiled:
@@ -155,6 +188,7 @@ class Connection:
     def close(self) -> None:
         """Forget everything."""
         self.queries, self._monitors, self.catalog = {}, {}, Catalog()
+        self.subscriptions, self._running = {}, []
 
     def _monitor(self, stream: str) -> InputMonitor:
         found = self._monitors.get(stream.lower())
@@ -177,12 +211,11 @@ class Connection:
     def _step(self) -> None:
         for name, monitor in self._monitors.items():
             released = monitor.release(monitor.closed)
-            for query in self.queries.values():
+            for query in self._running:
                 if name in query.streams:
                     query.offer(name, released)
-        for query in self.queries.values():
-            now = time_of(self._monitors[name] for name in query.streams)
-            query.keep(query.advance(now))
+        for query in self._running:
+            query.follow(time_of(self._monitors[name] for name in query.streams))
 
     def __enter__(self) -> Connection:
         return self
@@ -197,28 +230,6 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<windrow: {len(self._monitors)} streams, {len(self.queries)} queries>"
-
-
-def instant(to: int | datetime | np.datetime64 | str) -> int:
-    """An instant in ticks: integers as they are, times as microseconds since 1970 (UTC).
-
-    >>> instant("1970-01-01 00:00:01"), instant(7)
-    (1000000, 7)
-    """
-    if isinstance(to, int | np.integer):
-        return int(to)
-    if isinstance(to, str):
-        try:
-            to = datetime.fromisoformat(to)
-        except ValueError as error:
-            raise InputError(
-                where="advance", expected="an ISO 8601 time", found=repr(to)
-            ) from error
-    if isinstance(to, datetime):
-        if to.tzinfo is not None:
-            to = to.astimezone(UTC).replace(tzinfo=None)
-        to = np.datetime64(to, "us")
-    return int(to.astype("datetime64[us]").astype(np.int64))
 
 
 def _understands(clock: Clock, to: object) -> bool:

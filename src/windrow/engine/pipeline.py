@@ -74,18 +74,20 @@ class Pipeline:
             raise StateError("only the changes of a relation are kept", found="a stream")
         return self._changes.live_rows()
 
-    def _operators(self) -> list[Operator]:
+    @property
+    def operators(self) -> list[Operator]:
+        """All of them, from the leaves up."""
         changes = [self._changes] if self._changes is not None else []
         return [*self._top.operators(), *changes]
 
     def size(self) -> int:
         """How many tuples all operators hold together."""
-        return sum(operator.size() for operator in self._operators())
+        return sum(operator.size() for operator in self.operators)
 
     def save(self) -> Saved:
         """What changed since the last save; see ``windrow.operators.base``."""
         saved = Saved()
-        for number, operator in enumerate(self._operators()):
+        for number, operator in enumerate(self.operators):
             saved.add(str(number), operator.save())
         saved.meta["now"] = self.now
         return saved
@@ -93,5 +95,5 @@ class Pipeline:
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         """Bring a fresh pipeline of the same plan to where the saved one was."""
         self.now = int(meta["now"])
-        for number, operator in enumerate(self._operators()):
+        for number, operator in enumerate(self.operators):
             operator.load(below(str(number), segments), meta[str(number)])

@@ -7,7 +7,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import BEGINNING
+from windrow.core.time import BEGINNING, Clock
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.results import answer_of, changes_batch, changes_schema
 from windrow.plan.catalog import QueryDeclaration
@@ -34,6 +34,10 @@ class EmbeddedQuery:
     @property
     def name(self) -> str:
         return self.declaration.name
+
+    @property
+    def clock(self) -> Clock:
+        return self.declaration.clock
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -67,6 +71,10 @@ class EmbeddedQuery:
 
     def _take(self, name: str, now: int) -> Delta:
         return concat([part.split(now)[0] for part in self._waiting[name]], self._schemas[name])
+
+    def follow(self, now: int) -> None:
+        """Bring the answer to ``now`` and remember the changes."""
+        self.keep(self.advance(now))
 
     def keep(self, changes: pa.RecordBatch | None) -> None:
         """Remember changes for ``changes`` and ``answer``."""

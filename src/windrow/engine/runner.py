@@ -14,8 +14,10 @@ from windrow.core.patterns import UpdatePattern
 from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.query import EmbeddedQuery
+from windrow.engine.shared import SharedQueries, SharedQuery
 from windrow.engine.sinks import FileSink
 from windrow.plan.catalog import Catalog
+from windrow.plan.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor, time_of
@@ -26,6 +28,7 @@ from windrow.streams.relations import RelationMonitor, contents_in
 
 POLL_SECONDS = 0.5
 LAST_ROWS = 10
+Running = EmbeddedQuery | SharedQuery | SharedQueries
 
 
 class _Feed:
@@ -134,10 +137,21 @@ class _Run:
         on_progress: Callable[[Progress], None],
         strategy: Strategy,
     ) -> None:
-        self.queries = [EmbeddedQuery(declared, strategy) for declared in catalog.queries]
-        used = {name for query in self.queries for name in query.streams}
+        groups = [SharedQueries(g, strategy) for g in shared_selections(catalog.queries)]
+        together = {query.name: query for group in groups for query in group.queries}
+        alone = {
+            declared.name: EmbeddedQuery(declared, strategy)
+            for declared in catalog.queries
+            if declared.name not in together
+        }
+        self.running: list[EmbeddedQuery | SharedQueries] = [*groups, *alone.values()]
+        self.queries: dict[str, EmbeddedQuery | SharedQuery] = {
+            declared.name: together.get(declared.name) or alone[declared.name]
+            for declared in catalog.queries
+        }
+        used = {name for query in self.running for name in query.streams}
         pages = Quarantine(quarantine) if quarantine is not None else None
-        clocks = {n: q.declaration.clock for q in self.queries for n in q.streams}
+        clocks = {n: q.declaration.clock for q in self.queries.values() for n in q.streams}
         monitors: list[InputMonitor] = [
             InputMonitor(s) for s in catalog.streams if s.name.lower() in used
         ]
@@ -149,7 +163,7 @@ class _Run:
         self.feeds = {m.declaration.name.lower(): _Feed(m, pages) for m in monitors}
         self.sinks = {
             query.name: FileSink(Path(into.path), into.format)
-            for query in self.queries
+            for query in self.queries.values()
             if (into := query.declaration.into) is not None and into.format != "console"
         }
         self.tails: dict[str, pa.RecordBatch] = {}
@@ -169,9 +183,9 @@ class _Run:
             for feed in self.feeds.values():
                 feed.look()
         for name, sink in self.sinks.items():
-            query = next(q for q in self.queries if q.name == name)
+            query = self.queries[name]
             sink.flush(query.rows_in, query.now)
-        return Report(tuple(self._report(query) for query in self.queries))
+        return Report(tuple(self._report(query) for query in self.queries.values()))
 
     def _read(self) -> bool:
         """One batch of the stream that holds time back the most."""
@@ -182,39 +196,42 @@ class _Run:
         self.batches += 1
         for name, feed in self.feeds.items():
             released = feed.release()
-            for query in self.queries:
+            for query in self.running:
                 if name in query.streams:
                     query.offer(name, released)
-        for query in self.queries:
-            monitors = [self.feeds[name].monitor for name in query.streams]
-            changes = query.advance(time_of(monitors))
-            if changes is not None:
+        for query in self.running:
+            now = time_of(self.feeds[name].monitor for name in query.streams)
+            if isinstance(query, SharedQueries):
+                for member, changes in query.news(now):
+                    self._put(member, changes)
+            elif (changes := query.advance(now)) is not None:
                 self._put(query, changes)
             self.on_progress(self._progress(query))
 
-    def _put(self, query: EmbeddedQuery, changes: pa.RecordBatch) -> None:
-        earlier = self.tails.get(query.name)
-        last = [changes] if earlier is None else [earlier, changes]
-        tail = pa.concat_batches(last)
-        self.tails[query.name] = tail.slice(max(tail.num_rows - LAST_ROWS, 0))
+    def _put(self, query: EmbeddedQuery | SharedQuery, changes: pa.RecordBatch) -> None:
+        if query.declaration.plan.pattern is UpdatePattern.MONOTONIC:
+            earlier = self.tails.get(query.name)
+            end = changes.slice(max(changes.num_rows - LAST_ROWS, 0))
+            tail = pa.concat_batches([end] if earlier is None else [earlier, end])
+            self.tails[query.name] = tail.slice(max(tail.num_rows - LAST_ROWS, 0))
         if query.declaration.into is not None and query.declaration.into.format == "console":
             print_changes(query.name, pa.Table.from_batches([changes]))
         sink = self.sinks.get(query.name)
         if sink is not None:
             sink.write(changes, query.rows_in, query.now)
 
-    def _counts(self, query: EmbeddedQuery) -> tuple[int, int]:
+    def _counts(self, query: Running) -> tuple[int, int]:
         monitors = [self.feeds[name].monitor for name in query.streams]
         return sum(m.rejected for m in monitors), sum(m.late for m in monitors)
 
-    def _progress(self, query: EmbeddedQuery) -> Progress:
+    def _progress(self, query: EmbeddedQuery | SharedQueries) -> Progress:
         rejected, late = self._counts(query)
         return Progress(
-            query.name, query.rows_in, query.rows_out, query.now, query.declaration.clock,
+            query.name, query.rows_in, query.rows_out, query.now, query.clock,
             rejected + late, late, self.batches,
         )  # fmt: skip
 
-    def _report(self, query: EmbeddedQuery) -> QueryReport:
+    def _report(self, query: EmbeddedQuery | SharedQuery) -> QueryReport:
         rejected, late = self._counts(query)
         into = query.declaration.into
         return QueryReport(
@@ -223,7 +240,7 @@ class _Run:
             self._answer(query),
         )  # fmt: skip
 
-    def _answer(self, query: EmbeddedQuery) -> pa.Table:
+    def _answer(self, query: EmbeddedQuery | SharedQuery) -> pa.Table:
         """The relation at the end; of a stream, its last rows."""
         if query.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
             return query.current()

@@ -105,13 +105,21 @@ class ArchiveDeclaration:
 
 @dataclass(frozen=True)
 class SubscriptionsDeclaration:
-    """CREATE SUBSCRIPTIONS; it parses and binds, and the subscriptions room will carry it out."""
+    """CREATE SUBSCRIPTIONS. ``plan`` gives the matches: a persistent query like any other."""
 
     name: str
     on: str
     columns: tuple[str, ...]
     source: FileSource
+    plan: Node
+    clock: Clock
+    into: Destination | None = None
     span: Span | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False)
+
+    @property
+    def query(self) -> QueryDeclaration:
+        return QueryDeclaration(self.name, self.plan, self.clock, self.into, self.span, self.text)
 
 
 Declaration = (
@@ -147,4 +155,7 @@ class Catalog:
 
     @property
     def queries(self) -> tuple[QueryDeclaration, ...]:
-        return tuple(d for d in self.declarations.values() if isinstance(d, QueryDeclaration))
+        """Everything that runs, matches of subscriptions included."""
+        running = (QueryDeclaration, SubscriptionsDeclaration)
+        found = (d for d in self.declarations.values() if isinstance(d, running))
+        return tuple(d if isinstance(d, QueryDeclaration) else d.query for d in found)

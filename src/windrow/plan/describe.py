@@ -29,6 +29,7 @@ from windrow.plan.nodes import (
     Window,
 )
 from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, UnboundedWindow, WindowSpec
+from windrow.plan.subscribe import Subscribe
 
 UNITS = ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 
@@ -68,6 +69,9 @@ def node_text(node: Node, clock: Clock) -> str:
         case StreamScan() | RelationScan() | StageInput():
             return _leaf(node)
         case Window():
+        case Subscribe():
+            columns = ", ".join(str(node.input.schema[i]) for i in node.columns)
+            return f"Subscriptions on {columns} from '{node.source.path}'"
             return f"Window {window(node.spec, clock, node.schema)}"
         case Selection():
             return f"Selection {render(node.predicate, node.input.schema)}"
@@ -149,9 +153,9 @@ def _named(column: Named, schema: Schema) -> str:
 def _join(node: Join) -> str:
     conditions = conditions_of(node)
     if not conditions:
-        return "Join of all pairs"
+        return f"{name} of all pairs"
     text = " AND ".join(render(c, node.schema) for c in conditions)
-    return f"Join {text}"
+    return f"{name} {text}"
 
 
 def _multi_join(node: MultiJoin) -> str:

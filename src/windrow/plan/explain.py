@@ -13,9 +13,11 @@ from windrow.core.time import Clock
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.describe import key_text, node_text, window
+from windrow.plan.expressions import render
 from windrow.plan.nodes import Node, Window
 from windrow.plan.optimiser import Alternative
 from windrow.plan.physical import buffer_for, changes_buffer
+from windrow.plan.shared_selection import SharedSelection
 from windrow.plan.strategy import Strategy, applied
 from windrow.plan.windows import RowsWindow
 
@@ -23,10 +25,15 @@ SHOWN = 8
 """How many of the plans considered EXPLAIN COST prints."""
 
 
-def explain(subject: QueryDeclaration | ExplainRequest, strategy: Strategy = Strategy.UPA) -> str:
+def explain(
+    subject: QueryDeclaration | ExplainRequest,
+    strategy: Strategy = Strategy.UPA,
+    shared: Sequence[SharedSelection] = (),
+) -> str:
     """A text of one line per operator and one per edge, the result first.
 
     The plan is drawn as the strategy runs it. EXPLAIN COST adds the plans that were considered.
+    A query of a ``shared`` group is drawn as if alone, which is what it answers.
     """
     query = subject.query if isinstance(subject, ExplainRequest) else subject
     plan = applied(query.plan, strategy)
@@ -35,10 +42,16 @@ def explain(subject: QueryDeclaration | ExplainRequest, strategy: Strategy = Str
         _headline(query, strategy),
         f"↑ {plan.pattern.name}{f', state {kept}' if kept else ''}",
     ]
+    lines[1:1] = [_sharing(group) for group in shared if query.name in group.names]
     lines += _tree(plan, query.clock, "", strategy)
     if isinstance(subject, ExplainRequest) and subject.cost:
         lines += ["", *_considered(subject.considered, query.clock)]
     return "\n".join(lines)
+
+
+def _sharing(group: SharedSelection) -> str:
+    asked = ", ".join(render(a.expression, group.input.schema) for a in group.attributes)
+    return f"shares its selection with {len(group.names) - 1:,} other queries: indexed on {asked}"
 
 
 def _considered(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:

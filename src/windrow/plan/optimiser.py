@@ -27,6 +27,7 @@ from windrow.plan.rules.push_down_selections import push_down_selections
 from windrow.plan.rules.reorder_joins import reorder_joins
 from windrow.plan.rules.somewhere import Local, somewhere
 from windrow.plan.strategy import Strategy
+from windrow.plan.subscribe import Subscribe
 
 Rule = Callable[[Node], Node]
 RULES: tuple[Rule, ...] = (push_down_selections, prune_columns, merge_projections)
@@ -79,6 +80,9 @@ def alternatives(
     plan: Node, statistics: Statistics | None = None, strategy: Strategy = Strategy.UPA
 ) -> tuple[Alternative, ...]:
     """The plans that were considered: the one that was chosen first, the others by cost."""
+    if isinstance(plan, Subscribe):  # needs its whole input, whatever the plan of that is
+        below = alternatives(plan.input, statistics, strategy)
+        return tuple(replace(a, plan=replace(plan, input=a.plan)) for a in below)
     search = _Search(statistics, strategy)
     here, chosen = simplified(plan), search.estimated(simplified(plan), "as written")
     found = {chosen.plan: chosen}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
-from windrow.plan.catalog import ArchiveDeclaration, Declaration, SubscriptionsDeclaration
+from windrow.plan.catalog import ArchiveDeclaration, Declaration
 from windrow.plan.nodes import (
     DuplicateElimination,
     Every,
@@ -44,8 +44,6 @@ def declaration_not_executable(declaration: Declaration) -> NotExecutableError |
     match declaration:
         case ArchiveDeclaration():
             return NotExecutableError("CREATE ARCHIVE", span=declaration.span)
-        case SubscriptionsDeclaration():
-            return NotExecutableError("CREATE SUBSCRIPTIONS", span=declaration.span)
     return None
 
 

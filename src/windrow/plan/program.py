@@ -6,7 +6,13 @@ from dataclasses import dataclass, field, replace
 
 from windrow.cql import parse
 from windrow.plan.binder import ExplainRequest, bind
-from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, ViewDeclaration
+from windrow.plan.catalog import (
+    Catalog,
+    Declaration,
+    QueryDeclaration,
+    SubscriptionsDeclaration,
+    ViewDeclaration,
+)
 from windrow.plan.costs.statistics import Statistics
 from windrow.plan.optimiser import alternatives, optimise
 from windrow.plan.rules.inputs import without_places
@@ -43,9 +49,9 @@ def compile_script(
             query = replace(bound.query, plan=considered[0].plan)
             explains.append(replace(bound, query=query, considered=considered))
             continue
-        if isinstance(bound, QueryDeclaration):
+        if isinstance(bound, QueryDeclaration | SubscriptionsDeclaration):
             bound = replace(bound, plan=optimise(bound.plan, statistics, strategy))
-            queries.append(bound)
+            queries.append(bound if isinstance(bound, QueryDeclaration) else bound.query)
         catalog = catalog.adding(bound)
     return Compiled(catalog, tuple(queries), tuple(explains))
 
@@ -55,7 +61,7 @@ def _without_places(catalog: Catalog) -> Catalog:
     declarations: dict[str, Declaration] = {}
     for name, declaration in catalog.declarations.items():
         plain = replace(declaration, span=None)
-        if isinstance(plain, ViewDeclaration):
+        if isinstance(plain, ViewDeclaration | SubscriptionsDeclaration):
             plain = replace(plain, plan=without_places(plain.plan))
         declarations[name] = plain
     return Catalog(declarations)

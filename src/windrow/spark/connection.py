@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,11 @@ class SparkConnection(Connection):
         self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
         self._inboxes: dict[str, Inbox] = {}
         self.queries: dict[str, QueryHandle] = {}  # type: ignore[assignment]
+
+    def _start(  # type: ignore[override]
+        self, declarations: Sequence[QueryDeclaration]
+    ) -> list[QueryHandle]:
+        return [self._add(declaration) for declaration in declarations]
 
     def _add(self, declaration: QueryDeclaration) -> QueryHandle:  # type: ignore[override]
         directory = self._directory / declaration.name

@@ -22,19 +22,13 @@ from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import did_you_mean
-from windrow.plan.binder.storage import bind_archive, bind_subscriptions
-from windrow.plan.binder.streams import (
-    FORMATS,
-    bind_relation,
-    bind_stream,
-    format_of,
-    schema_of,
-)
+from windrow.plan.binder.storage import bind_archive, bind_subscriptions, destination
+from windrow.plan.binder.streams import bind_relation, bind_stream, schema_of
 from windrow.plan.catalog import (
     Catalog,
     Declaration,
-    Destination,
     QueryDeclaration,
+    SubscriptionsDeclaration,
     ViewDeclaration,
 )
 from windrow.plan.expressions import Column, Named
@@ -150,22 +144,8 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
     plan = bind_query(statement.query, context)
     check_nrrs(plan, statement.span)
     clock = clock_of(plan, statement.span) or Clock.INTEGER
-    into = None
-    if statement.into is not None:
-        kind = format_of(statement.into, {**FORMATS, "console": "console"}, "parquet")
-        into = Destination(statement.into.path, kind)
-        _refuse_shared(into, catalog, statement.into.span)
+    into = destination(statement.into, context)
     return QueryDeclaration(name, plan, clock, into, statement.span, statement.text)
-
-
-def _refuse_shared(into: Destination, catalog: Catalog, span: Span) -> None:
-    """Two queries that write to one place would remove each other's results."""
-    for other in catalog.queries:
-        if into.format != "console" and other.into and other.into.path == into.path:
-            raise BindError(
-                f"{other.name} writes its results into '{into.path}' already", span=span,
-                remedy="give each query a directory of its own",
-            )  # fmt: skip
 
 
 def _explain(statement: Explain, context: Context) -> ExplainRequest:
@@ -176,8 +156,10 @@ def _explain(statement: Explain, context: Context) -> ExplainRequest:
     if isinstance(found, ViewDeclaration):
         clock = found.clock or Clock.INTEGER
         found = QueryDeclaration(found.name, found.plan, clock, None, found.span)
+    if isinstance(found, SubscriptionsDeclaration):
+        found = found.query
     if not isinstance(found, QueryDeclaration):
-        kinds = (QueryDeclaration, ViewDeclaration)
+        kinds = (QueryDeclaration, ViewDeclaration, SubscriptionsDeclaration)
         known = [d.name for d in context.catalog.declarations.values() if isinstance(d, kinds)]
         raise BindError(
             f"there is no query or view called {subject.text}", span=subject.span,

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from windrow.core.errors import BindError
-from windrow.cql.tree import CreateArchive, CreateSubscriptions, Name
-from windrow.plan.binder.context import Context
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+from windrow.cql.tree import CreateArchive, CreateSubscriptions, FileClause, Name
+from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.streams import FORMATS, format_of
+from windrow.plan.binder.tables import named_plan
 from windrow.plan.binder.windows import in_ticks
 from windrow.plan.catalog import (
     ArchiveDeclaration,
+    Destination,
     FileSource,
     StreamDeclaration,
     SubscriptionsDeclaration,
 )
+from windrow.plan.subscribe import Subscribe
 
 SCHEMES = ("DEL", "REINDEX", "REINDEX+", "REINDEX++", "WATA", "RATA")
 TECHNIQUES = ("PACKED", "SHADOW", "INPLACE")
@@ -50,12 +56,27 @@ def bind_archive(statement: CreateArchive, context: Context) -> ArchiveDeclarati
 def bind_subscriptions(
     statement: CreateSubscriptions, context: Context
 ) -> SubscriptionsDeclaration:
-    stream = _stream_called(statement.on, context)
-    columns = _columns_called(statement.columns, stream)
+    plan = named_plan(statement.on, context)
+    if plan.pattern is not UpdatePattern.MONOTONIC:
+        raise BindError(
+            f"{statement.on.text} withdraws results (its update pattern is {plan.pattern.name}), "
+            "and a match cannot be withdrawn",
+            span=statement.on.span,
+            remedy="subscribe to a stream, or to a view made one with ISTREAM(...)",
+        )
+    columns = tuple(_index_of(name, plan.schema, statement.on.text) for name in statement.columns)
+    repeated = next((n for i, n in enumerate(columns) if n in columns[:i]), None)
+    if repeated is not None:
+        raise BindError(
+            f"the column {plan.schema[repeated].name} is given twice", span=statement.span
+        )
     source = FileSource(statement.source.path, format_of(statement.source, FORMATS, None))
+    clock = clock_of(plan, statement.span) or Clock.INTEGER
+    plan = Subscribe(plan, source, columns, clock, span=statement.span)
     return SubscriptionsDeclaration(
-        statement.name.text, stream.name, columns, source, statement.span
-    )
+        statement.name.text, statement.on.text, tuple(plan.attributes), source, plan, clock,
+        destination(statement.into, context), statement.span, statement.text,
+    )  # fmt: skip
 
 
 def _stream_called(name: Name, context: Context) -> StreamDeclaration:
@@ -66,6 +87,30 @@ def _stream_called(name: Name, context: Context) -> StreamDeclaration:
             remedy=did_you_mean(name.text, [s.name for s in context.catalog.streams]),
         )  # fmt: skip
     return found
+
+
+def _index_of(name: Name, schema: Schema, what: str) -> int:
+    known = [f.name.lower() for f in schema]
+    if name.text.lower() not in known:
+        raise BindError(
+            f"there is no column {name.text} in {what}", span=name.span,
+            remedy=did_you_mean(name.text, [f.name for f in schema]),
+        )  # fmt: skip
+    return known.index(name.text.lower())
+
+
+def destination(into: FileClause | None, context: Context) -> Destination | None:
+    """Where results go; two queries that write to one place would remove each other's."""
+    if into is None:
+        return None
+    kind = format_of(into, {**FORMATS, "console": "console"}, "parquet")
+    for other in context.catalog.queries:
+        if kind != "console" and other.into and other.into.path == into.path:
+            raise BindError(
+                f"{other.name} writes its results into '{into.path}' already", span=into.span,
+                remedy="give each query a directory of its own",
+            )  # fmt: skip
+    return Destination(into.path, kind)
 
 
 def _columns_called(names: tuple[Name, ...], stream: StreamDeclaration) -> tuple[str, ...]:

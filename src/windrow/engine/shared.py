@@ -1,0 +1,187 @@
+"""Queries that share their selection, running as one (see ``windrow.plan.shared_selection``).
+
+Per batch: one match of the stream's rows against the predicates of all queries, one run of the
+widened pipeline over the pairs, one sort of what comes out by query. Nothing here is done once
+per query and batch; a query's own changes are cut out when somebody asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, batch_of, concat
+from windrow.columns.types import arrow_schema
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import BEGINNING, Clock
+from windrow.engine.pipeline import Pipeline
+from windrow.engine.results import answer_of, changes_batch, changes_schema
+from windrow.engine.routing import Router
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.shared_selection import MEMBER, SharedSelection
+from windrow.plan.strategy import Strategy
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ByMember:
+    """Rows in order of the queries that they belong to: those of ``members[i]`` from
+    ``starts[i]`` to ``starts[i + 1]``."""
+
+    members: Int64s
+    starts: Int64s
+    rows: pa.RecordBatch
+
+    @classmethod
+    def of(cls, member: Int64s, rows: pa.RecordBatch) -> ByMember:
+        """Rows of one member stay in their order."""
+        order = np.argsort(member, kind="stable")
+        members, starts = np.unique(member[order], return_index=True)
+        ends = np.append(starts, len(order)).astype(np.int64)
+        return cls(members, ends, rows.take(pa.array(order)))
+
+    def part(self, member: int) -> pa.RecordBatch:
+        at = int(np.searchsorted(self.members, member))
+        if at == len(self.members) or self.members[at] != member:
+            return self.rows.slice(0, 0)
+        return self.rows.slice(self.starts[at], self.starts[at + 1] - self.starts[at])
+
+    def parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for member, start, end in zip(self.members, self.starts, self.starts[1:], strict=False):
+            yield int(member), self.rows.slice(start, end - start)
+
+
+class SharedQueries:
+    """The queries of one group; ``queries`` are their handles, in order."""
+
+    def __init__(self, group: SharedSelection, strategy: Strategy = Strategy.UPA) -> None:
+        self.group = group
+        self.streams = (group.stream.lower(),)
+        self.queries = [SharedQuery(self, number) for number in range(len(group.queries))]
+        self.rows_in = 0
+        self.counts = np.zeros(len(group.queries), np.int64)
+        self.log: list[ByMember] = []
+        self._router = Router(group)
+        self._pipeline = Pipeline(group.plan, changes=True, strategy=strategy)
+        self._waiting: list[Delta] = []
+        self._live: tuple[int, ByMember] | None = None
+
+    @property
+    def name(self) -> str:
+        first, *others = self.group.queries
+        return f"{first.name} and {len(others):,} more"
+
+    @property
+    def clock(self) -> Clock:
+        return self.group.queries[0].clock
+
+    @property
+    def rows_out(self) -> int:
+        """Changes of all queries together."""
+        return int(self.counts.sum())
+
+    @property
+    def now(self) -> int | None:
+        """The last instant that is part of the answers."""
+        return None if self._pipeline.now == BEGINNING else self._pipeline.now
+
+    def offer(self, stream: str, delta: Delta) -> None:
+        """Rows of the stream, none earlier than those offered before."""
+        if len(delta):
+            self._waiting.append(delta)
+            self.rows_in += len(delta)
+
+    def follow(self, now: int) -> None:
+        """Bring all answers to ``now`` and remember the changes."""
+        found = self.advance(now)
+        if found is not None:
+            self.log.append(found)
+
+    def news(self, now: int) -> Iterator[tuple[SharedQuery, pa.RecordBatch]]:
+        """Bring all answers to ``now``; the queries that changed, and how."""
+        found = self.advance(now)
+        for member, changes in found.parts() if found is not None else ():
+            yield self.queries[member], changes
+
+    def advance(self, now: int) -> ByMember | None:
+        """Bring all answers to ``now``; the changes by query, or None if there are none."""
+        if now <= self._pipeline.now:
+            return None
+        ready = concat([part.split(now)[0] for part in self._waiting], self._router.schema)
+        self._waiting = [rest for part in self._waiting if len(rest := part.split(now)[1])]
+        delta = self._pipeline.process({MEMBER: self._router.route(ready, now)}, now)
+        if not len(delta):
+            return None
+        first = self.group.queries[0]
+        member, *columns = delta.rows.columns
+        schema = arrow_schema(first.plan.schema)
+        own = delta.with_rows(batch_of(columns, schema, len(delta)))
+        numbers = member.to_numpy()
+        self.counts += np.bincount(numbers, minlength=len(self.queries))
+        return ByMember.of(numbers, changes_batch(own, first.plan.schema, first.clock))
+
+    def live(self) -> ByMember:
+        """The relations of all queries at ``now``; cut up once per instant."""
+        now = self._pipeline.now
+        if self._live is None or self._live[0] != now:
+            rows = self._pipeline.live_rows()
+            member, *columns = rows.columns
+            schema = arrow_schema(self.group.queries[0].plan.schema)
+            own = batch_of(columns, schema, rows.num_rows)
+            self._live = (now, ByMember.of(member.to_numpy(), own))
+        return self._live[1]
+
+
+class SharedQuery:
+    """One query of a group, as its user sees it: like any other query."""
+
+    def __init__(self, shared: SharedQueries, number: int) -> None:
+        self.shared, self.number = shared, number
+
+    @property
+    def declaration(self) -> QueryDeclaration:
+        return self.shared.group.queries[self.number]
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return self.shared.streams
+
+    @property
+    def now(self) -> int | None:
+        return self.shared.now
+
+    @property
+    def rows_in(self) -> int:
+        return self.shared.rows_in
+
+    @property
+    def rows_out(self) -> int:
+        return int(self.shared.counts[self.number])
+
+    def changes(self) -> pa.Table:
+        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
+        schema = changes_schema(self.declaration.plan.schema, self.declaration.clock)
+        parts = [found.part(self.number) for found in self.shared.log]
+        return pa.Table.from_batches([p for p in parts if p.num_rows], schema)
+
+    def answer(self) -> pa.Table:
+        """The relation at the last closed instant; of a stream, everything that came out."""
+        if self.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
+            return self.current()
+        return answer_of(self.changes())
+
+    def current(self) -> pa.Table:
+        """The live tuples of a result that is not a stream."""
+        return pa.Table.from_batches([self.shared.live().part(self.number)])
+
+    def __repr__(self) -> str:
+        return f"<query {self.name}: {self.rows_in} rows in, {self.rows_out} changes out>"
