@@ -65,12 +65,12 @@ from windrow.plan.nodes import (
     is_nrr,
 )
 from windrow.plan.strategy import Strategy
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, WindowSpec
-
 from windrow.plan.subscribe import Subscribe
-SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
+from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, WindowSpec
 from windrow.subscriptions.files import load
 from windrow.subscriptions.matching import Matching
+
+SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
 
 
 def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
@@ -236,9 +236,9 @@ BUILDERS: dict[type[Node], Build] = {
     NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),
     OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
     ToStream: _to_stream,
-}
-"""Which operator does what each kind of node says, given the node, its schema, and whether
-expired state is found by scanning."""
     Subscribe: lambda node, schema, _: Matching(
         load(node.source, node.attributes, node.clock), node.columns, schema
     ),
+}
+"""Which operator does what each kind of node says, given the node, its schema, and whether
+expired state is found by scanning."""

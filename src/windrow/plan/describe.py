@@ -28,8 +28,8 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, UnboundedWindow, WindowSpec
 from windrow.plan.subscribe import Subscribe
+from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, UnboundedWindow, WindowSpec
 
 UNITS = ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 
@@ -68,10 +68,10 @@ def node_text(node: Node, clock: Clock) -> str:
     match node:
         case StreamScan() | RelationScan() | StageInput():
             return _leaf(node)
-        case Window():
         case Subscribe():
             columns = ", ".join(str(node.input.schema[i]) for i in node.columns)
             return f"Subscriptions on {columns} from '{node.source.path}'"
+        case Window():
             return f"Window {window(node.spec, clock, node.schema)}"
         case Selection():
             return f"Selection {render(node.predicate, node.input.schema)}"
