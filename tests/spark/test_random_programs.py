@@ -88,6 +88,7 @@ def test_random_programs_answer_in_buckets_as_one_pipeline_does():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @settings(max_examples=1_000)
 @given(program=programs(), strategy=st.sampled_from(Strategy), seed=st.integers(0, 1000))
 def test_many_more_random_programs_answer_in_buckets_as_one_pipeline_does(program, strategy, seed):
