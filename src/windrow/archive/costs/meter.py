@@ -38,6 +38,7 @@ class Meter:
         self.technique = technique
         self._indexes: dict[str, Held] = {}
         self._total = NOTHING  # of all indexes and all that is pinned
+        self._shown = NOTHING  # of the constituents
         self._pinned: dict[str, Held] = {}
         self._unwritten: dict[str, Held] = {}
         self._pre = self._transition = Effort()
@@ -56,13 +57,8 @@ class Meter:
         self._unpin()
         self._pass(step.after, in_transition=False)
         self._write_out(self._unwritten, in_transition=False)
-        shown = (held for name, held in self._indexes.items() if is_constituent(name))
         return DayEffort(
-            self._pre,
-            self._transition,
-            sum(shown, NOTHING),
-            self._total,
-            highest(self._moments),
+            self._pre, self._transition, self._shown, self._total, highest(self._moments)
         )
 
     def _pass(self, operations: Iterable[Operation], *, in_transition: bool) -> None:
@@ -129,12 +125,17 @@ class Meter:
             self._spend(Effort(smart_copied=self._indexes[name].days), in_transition)
 
     def _put(self, name: str, held: Held) -> None:
-        self._total = self._total - self._indexes.get(name, NOTHING) + held
+        self._remove(name)
+        self._total += held
+        if is_constituent(name):
+            self._shown += held
         self._indexes[name] = held
 
     def _remove(self, name: str) -> Held:
-        held = self._indexes.pop(name)
+        held = self._indexes.pop(name, NOTHING)
         self._total -= held
+        if is_constituent(name):
+            self._shown -= held
         return held
 
     def _pin(self, target: str) -> None:
