@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from windrow.core.errors import WindrowError
+from windrow.archive.errors import ArchiveError
 
 Days = tuple[int, ...]
 """A time-set: days in ascending order, each once."""
 
 
-class SchemeError(WindrowError):
+class SchemeError(ArchiveError):
     """A scheme was given a window, a number of constituents or a day that it cannot work with."""
 
 
