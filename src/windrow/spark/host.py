@@ -55,7 +55,7 @@ class BucketHost:
         self._relations = {
             e.name for e in stage.inputs if any(isinstance(n, RelationScan) for n in walk(e.pre))
         }
-        # What NT changes in a plan was changed before the cut; a second time would be once too many.
+        # What NT changes in a plan it changed before the cut, and once is enough.
         left = Strategy.UPA if strategy is Strategy.NT else strategy
         self._pipeline = Pipeline(stage.plan, changes=final, strategy=left)
         self._waiting: dict[str, dict[str, Delta]] = {e.name: {} for e in stage.inputs}

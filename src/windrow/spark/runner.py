@@ -20,12 +20,14 @@ from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.results import answer_of, read_changes
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.strategy import Strategy
-from windrow.spark.failures import translated
+from windrow.spark.failures import translated, worker_was_late
 from windrow.spark.query import Feed, SparkQuery, inputs_of
 from windrow.spark.session import spark_session
 
 SECONDS_BETWEEN_LOOKS = 0.2
 LAST_ROWS = 10
+STARTS = 5
+"""How often a query may be started whose Python workers are late."""
 
 
 def run(
@@ -71,10 +73,13 @@ def _watch(queries: Sequence[_Running], feed: Feed, stop: threading.Event) -> No
     try:
         for query in queries:
             query.start(feed)
-        while any(q.active for q in queries) and not stop.is_set():
-            stop.wait(SECONDS_BETWEEN_LOOKS)
+        while not stop.is_set():
             for query in queries:
+                query.start_again_if_late(feed)
                 query.look()
+            if not any(q.active for q in queries):
+                break
+            stop.wait(SECONDS_BETWEEN_LOOKS)
     finally:
         for query in queries:
             query.finish()
@@ -91,22 +96,45 @@ class _Running:
         self._earlier = 0
         self._streaming: StreamingQuery | None = None
         self._cut_off = False
+        self._starts = 0
 
     def start(self, feed: Feed) -> None:
         self._query.prepare()
         self._commits = commits(self._query.results)
         self._earlier = len(self._commits)
-        self._streaming = self._query.start(feed)
+        self._start(feed)
         self._on_progress(self._progress())
+
+    def _start(self, feed: Feed) -> None:
+        while True:
+            self._starts += 1
+            try:
+                self._streaming = self._query.start(feed)
+            except Exception as failure:
+                if self._starts >= STARTS or not worker_was_late(failure):
+                    raise
+            else:
+                return
+
+    def start_again_if_late(self, feed: Feed) -> None:
+        """A query whose worker did not start in time goes on from its checkpoint."""
+        if self._late:
+            self._start(feed)
+
+    @property
+    def _late(self) -> bool:
+        failure = self._streaming.exception() if self._streaming is not None else None
+        return failure is not None and self._starts < STARTS and worker_was_late(failure)
 
     @property
     def active(self) -> bool:
-        return self._streaming is not None and self._streaming.isActive
+        """Whether it runs, or will when it is started again."""
+        return self._streaming is not None and (self._streaming.isActive or self._late)
 
     def look(self) -> None:
         """Pass on what was committed since the last look, or the reason why the query failed."""
         failure = self._streaming.exception() if self._streaming is not None else None
-        if failure is not None and not self._cut_off:
+        if failure is not None and not (self._cut_off or self._late):
             raise translated(self._query.declaration.name, failure)
         last = self._commits[-1].batch if self._commits else -1
         new = commits(self._query.results, last)
