@@ -45,6 +45,11 @@ class IdsError(WindrowError):
     """An id is in use when it should be new, or unknown when it should be in use."""
 
 
+def contiguous(values: Int64s) -> Int64s:
+    """As kernels take them; not copied if they are so already."""
+    return np.ascontiguousarray(values, np.int64)
+
+
 class Bounds:
     """The intervals themselves, by id."""
 

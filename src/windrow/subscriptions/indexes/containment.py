@@ -19,6 +19,7 @@ Cost: k + 1 lists for a point. Bytes: 8 (2r + 2r/L) + 4 n mu, with mu of Theorem
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -27,9 +28,6 @@ from windrow.subscriptions.indexes import containment_tree
 from windrow.subscriptions.indexes.batches import Collect
 from windrow.subscriptions.indexes.constructs import ConstructIndex
 from windrow.subscriptions.indexes.idlists import IdLists, Int32s
-
-SAMPLE = 4096
-LONGEST = 2**14
 
 
 @dataclass(frozen=True)
@@ -53,34 +51,29 @@ class ContainmentLayout:
         return self.upper + (1 << self.tall)
 
     def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
-        """How many pieces each interval has."""
         found = np.empty(len(lo), np.int64)
         containment_tree.sizes(lo, hi, self.k, self.tall, found)
         return found
 
-    def pieces(self, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int32s]:
-        offsets = np.zeros(len(lo) + 1, np.int64)
-        np.cumsum(self.sizes(lo, hi), out=offsets[1:])
+    def pieces(self, lo: Int64s, hi: Int64s, offsets: Int64s) -> Int32s:
         lists = np.empty(offsets[-1], np.int32)
         containment_tree.pieces(lo, hi, self.k, self.tall, self.upper, offsets, lists)
-        return offsets, lists
+        return lists
 
-    def collector(self, lists: IdLists) -> Collect:
-        level = np.arange(1, self.tall + 1)
-        upper = lists.headers[self.upper :, 1]
-        used = np.add.reduceat(upper, 1 << (self.tall - level)[::-1])[::-1] if self.tall else level
-        shifts = level[used > 0]
+    def collector(self, lists: IdLists, low: int) -> Collect:
+        shifts = self._used_levels(lists.headers[self.upper :, 1])
+        return partial(
+            containment_tree.collect,
+            lists.headers, lists.pool, low, self.k, self.tall, self.upper, shifts,
+        )  # fmt: skip
 
-        def collect(
-            points: Int32s, rows: Int32s, buffer: Int32s, spans: Int64s, done: int, end: int
-        ) -> tuple[int, int]:
-            found: tuple[int, int] = containment_tree.collect(
-                lists.headers, lists.pool, self.k, self.tall, self.upper, shifts,
-                points, rows, buffer, spans, done, end,
-            )  # fmt: skip
-            return found
-
-        return collect
+    def _used_levels(self, lengths: Int32s) -> Int64s:
+        """How far to shift the leaf of a segment for each level of the upper tree with any id."""
+        levels = np.arange(self.tall, 0, -1)
+        if not self.tall:
+            return levels
+        used = np.add.reduceat(lengths, 1 << (self.tall - levels)) > 0
+        return levels[used]
 
 
 class ContainmentEncoded(ConstructIndex):
@@ -91,16 +84,6 @@ class ContainmentEncoded(ConstructIndex):
     def _layout(self, cells: int, length: int) -> ContainmentLayout:
         k = (length - 1).bit_length()
         return ContainmentLayout(k, -(-cells // (1 << k)))
-
-    def _best_length(self, cells: int, lo: Int64s, hi: Int64s) -> int:
-        """The least length whose bytes are within a tenth of the fewest."""
-        lo, hi = lo[hi > lo], hi[hi > lo]
-        step = max(len(lo) // SAMPLE, 1)
-        lo, hi = lo[::step].copy(), hi[::step].copy()
-        candidates = [1 << k for k in range(min(cells, LONGEST).bit_length())]
-        layouts = [self._layout(cells, length) for length in candidates]
-        costs = [8 * x.lists + 4 * step * int(x.sizes(lo, hi).sum()) for x in layouts]
-        return next(n for n, c in zip(candidates, costs, strict=True) if c <= 1.1 * min(costs))
 
 
 def cei(low: int, high: int, length: int | None = None) -> ContainmentEncoded:

@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from windrow.columns.kernels import grid_out, inlined, int64, ints, ints_out, kernel, void
-from windrow.subscriptions.indexes.batches import WIDE, append_list
+from windrow.columns.kernels import inlined, int64, ints, ints_out, kernel, void
+from windrow.subscriptions.indexes.batches import (
+    ONE,
+    SLACK,
+    WIDE,
+    ZERO,
+    U,
+    append_rest,
+    copy_eight,
+)
 from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
 
 LONG = 256
@@ -17,7 +25,7 @@ MOST_PIECES = LONG + 4 * 64
 
 
 @inlined
-def _climb(left: int, right: int, base: int, found: Any, count: int) -> int:
+def _climb(left: int, right: int, base: int, found: Any, count: int) -> Any:
     """The fewest nodes of a tree that cover its leaves ``[left, right)``."""
     while left < right:
         if left & 1:
@@ -34,18 +42,17 @@ def _climb(left: int, right: int, base: int, found: Any, count: int) -> int:
 
 
 @kernel(int64, int64, int64, int64, int64, int64, ints_out)
-def _cut(a: int, b: int, k: int, tall: int, upper: int, found: Any) -> int:
+def _cut(a: int, b: int, k: int, tall: int, upper: int, found: Any) -> Any:
     """The pieces of ``[a, b)`` into ``found``; how many they are."""
-    if a >= b:
-        return 0
     count = 0
+    if a >= b:
+        return count
     size = 1 << k
     first = (a + size - 1) >> k
     last = b >> k
     if first > last:
         base = last << k
-        count = _climb(a - base + size, b - base + size, 2 * base, found, count)
-        return count
+        return _climb(a - base + size, b - base + size, 2 * base, found, 0)
     if last - first > LONG:
         leaves = 1 << tall
         count = _climb(first + leaves, last + leaves, 0, found, count)
@@ -82,29 +89,39 @@ def pieces(lo: Any, hi: Any, k: int, tall: int, upper: int, offsets: Any, lists:
 
 
 @kernel(
-    types.UniTuple(int64, 2), headers_in, ints32, int64, int64, int64, ints,
-    ints32, ints32, ints32_out, grid_out, int64, int64,
+    types.UniTuple(int64, 2), headers_in, ints32, int64, int64, int64, int64, ints,
+    ints, ints32_out, ints32_out, int64, int64,
 )  # fmt: skip
 def collect(
-    headers: Any, pool: Any, k: int, tall: int, upper: int, shifts: Any,
-    points: Any, rows: Any, buffer: Any, spans: Any, done: int, end: int,
-) -> tuple[int, int]:  # fmt: skip
-    size = 1 << k
-    for i in range(done, len(points)):
-        start = end
-        x = np.int64(points[i])
-        base = (x >> k) << (k + 1)
-        leaf = (x & (size - 1)) + size
-        for j in range(k + 1):
-            v = base + (leaf >> j)
-            if end + headers[v, 1] + WIDE > len(buffer):
-                return i, start
-            end = append_list(headers, pool, v, buffer, end)
+    headers: Any, pool: Any, low: int, k: int, tall: int, upper: int, shifts: Any,
+    points: Any, buffer: Any, ends: Any, done: int, end: int,
+) -> Any:  # fmt: skip
+    bits, size, room, at = U(k), ONE << U(k), U(len(buffer) - SLACK), U(end)
+    leaves, over, base = ONE << U(tall), U(upper), U(low)
+    for i in range(U(done), U(len(points))):
+        begin = at
+        x = U(points[i]) - base
+        root = (x >> bits) << (bits + ONE)
+        node = (x & (size - ONE)) + size
+        while node > ZERO:
+            v = root + node
+            start, length = U(headers[v, 0]), U(headers[v, 1])
+            if length > WIDE:
+                if at + length > room:
+                    return np.int64(i), np.int64(begin)
+                append_rest(pool, start, length, buffer, at)
+            copy_eight(pool, start, buffer, at)
+            at += length
+            node >>= ONE
         for shift in shifts:
-            v = upper + (((x >> k) + (1 << tall)) >> shift)
-            if end + headers[v, 1] + WIDE > len(buffer):
-                return i, start
-            end = append_list(headers, pool, v, buffer, end)
-        spans[rows[i], 0] = start
-        spans[rows[i], 1] = end - start
-    return len(points), end
+            v = over + (((x >> bits) + leaves) >> U(shift))
+            start, length = U(headers[v, 0]), U(headers[v, 1])
+            if at + length > room:
+                return np.int64(i), np.int64(begin)
+            copy_eight(pool, start, buffer, at)
+            append_rest(pool, start, length, buffer, at)
+            at += length
+        if at > room:
+            return np.int64(i), np.int64(begin)
+        ends[i] = at
+    return np.int64(len(points)), np.int64(at)

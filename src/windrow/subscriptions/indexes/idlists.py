@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from windrow.columns.arrays import Bools
+from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.kernels import flags, int64, kernel, void
 from windrow.core.errors import WindrowError
 
@@ -39,6 +39,17 @@ class CapacityError(WindrowError):
     """An index would need more cells than 32 bits count."""
 
 
+def checked_entries(count: int) -> None:
+    """Refuse a number of ids in lists that would not fit, before anything is allocated for it."""
+    if count > MOST_CELLS // 2:
+        raise CapacityError(
+            where="interval index",
+            expected=f"at most {MOST_CELLS // 2:,} ids in lists",
+            found=f"{count:,}",
+            remedy="use a greater maximal length, or containment-encoded intervals",
+        )
+
+
 class IdLists:
     """See the module. ``count`` lists, all empty at first."""
 
@@ -54,13 +65,6 @@ class IdLists:
 
     def build(self, lists: Int32s, ids: Int32s) -> None:
         """Fill empty lists: each id into the list at the same place in ``lists``."""
-        if len(ids) + 1 + PAD > MOST_CELLS:
-            raise CapacityError(
-                where="interval index",
-                expected=f"at most {MOST_CELLS:,} ids in lists",
-                found=f"{len(ids):,}",
-                remedy="use a greater maximal length, or containment-encoded intervals",
-            )
         self.pool = np.zeros(1 + len(ids) + PAD, np.int32)
         _build(self.headers, self.pool, lists, ids)
         self._packed = self._end = 1 + len(ids)
@@ -83,6 +87,18 @@ class IdLists:
         self.entries -= _drop(self.headers, self.pool, np.unique(lists), live)
         if self._end > 2 * self.entries + len(self.headers) // 8 + 1024:
             self.pack()
+
+    def extend(self, count: int) -> None:
+        """Add so many empty lists."""
+        self.headers = np.concatenate([self.headers, np.zeros((count, 2), np.int32)])
+
+    def contents(self, lists: Int64s) -> Int32s:
+        """The ids of these lists, one list after the other."""
+        lengths = self.headers[lists, 1].astype(np.int64)
+        ends = np.cumsum(lengths)
+        within = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
+        found: Int32s = self.pool[np.repeat(self.headers[lists, 0], lengths) + within]
+        return found
 
     def pack(self) -> None:
         """Lay the lists out in their order, without room and garbage."""
@@ -124,10 +140,10 @@ def _push(
     """Stops where the pool is used up; how many ids are in, and where the pool's use ends."""
     for i in range(done, len(lists)):
         v = lists[i]
-        start = np.int64(headers[v, 0])
-        length = np.int64(headers[v, 1])
+        start: Any = np.int64(headers[v, 0])
+        length: Any = np.int64(headers[v, 1])
         if start < packed or length == pool[start - 1]:
-            room = max(2 * length, LEAST_ROOM)
+            room: Any = max(2 * length, LEAST_ROOM)
             if end + 1 + room + PAD > len(pool):
                 return i, end
             pool[end] = room
