@@ -29,7 +29,7 @@ from windrow.archive.errors import DamagedError, StorageError
 class Sink(Protocol):
     """What a file is filled through."""
 
-    def write(self, data: bytes) -> int: ...
+    def write(self, data: bytes | memoryview) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Summing:
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.size, self.checksum, self.closed = file, 0, 0, False
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data)
         self.checksum = zlib.crc32(view, self.checksum)
         self.size += view.nbytes
@@ -75,15 +75,20 @@ class Disk:
         return self.root / name
 
     def make_folder(self, name: str) -> None:
-        with _told(self.path(name)):
+        with told(self.path(name)):
             self.path(name).mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, fill: Callable[[_Summing], None]) -> Written:
         """Create a file that must not be there yet. It is not durable before ``sync``."""
-        with _told(self.path(name)), self.path(name).open("xb") as file:
+        with told(self.path(name)), self.path(name).open("xb") as file:
             sink = _Summing(file)
             fill(sink)
         return Written(sink.size, sink.checksum)
+
+    def copy(self, name: str, new: str) -> Written:
+        """Create a file with another's bytes."""
+        source = self.map(name)
+        return self.write(new, lambda sink: _poured(source, sink))
 
     def sync(self, name: str) -> None:
         """Make a file's bytes durable."""
@@ -98,35 +103,35 @@ class Disk:
         os.link(self.path(name), self.path(new))
 
     def rename(self, name: str, new: str) -> None:
-        with _told(self.path(name)):
+        with told(self.path(name)):
             self.path(name).rename(self.path(new))
 
     def delete(self, name: str) -> None:
         """Remove a name; one that is gone already is no error."""
-        with _told(self.path(name)):
+        with told(self.path(name)):
             self.path(name).unlink(missing_ok=True)
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, in order; none if the folder is not there."""
-        with _told(self.path(folder)):
+        with told(self.path(folder)):
             try:
                 return sorted(os.listdir(self.path(folder)))  # noqa: PTH208 (names, not paths)
             except FileNotFoundError:
                 return []
 
     def size(self, name: str) -> int:
-        with _told(self.path(name)):
+        with told(self.path(name)):
             return self.path(name).stat().st_size
 
     def read(self, name: str) -> bytes:
         """A whole small file; ``FileNotFoundError`` if it is gone."""
-        with _told(self.path(name)):
+        with told(self.path(name)):
             return self.path(name).read_bytes()
 
     def map(self, name: str) -> pa.Buffer:
         """A file's bytes without reading them; they stay readable when the name is deleted."""
         try:
-            with _told(self.path(name)), self.path(name).open("rb") as file:
+            with told(self.path(name)), self.path(name).open("rb") as file:
                 return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except (FileNotFoundError, ValueError) as error:
             raise DamagedError(
@@ -152,6 +157,16 @@ class Disk:
         self.delete(name)
         os.close(handle)
 
+    def try_hold(self, name: str) -> int | None:
+        """Lock a file, made if need be; None if somebody else has it."""
+        handle = os.open(self.path(name), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        return handle
+
     def clear_abandoned(self, name: str) -> bool:
         """Whether the holder of a file is gone; if so the file is removed."""
         try:
@@ -170,7 +185,7 @@ class Disk:
 
     @staticmethod
     def _sync(path: Path, flags: int) -> None:
-        with _told(path):
+        with told(path):
             handle = os.open(path, flags)
             try:
                 os.fsync(handle)
@@ -178,8 +193,14 @@ class Disk:
                 os.close(handle)
 
 
+def _poured(source: pa.Buffer, sink: Sink) -> None:
+    view, step = memoryview(source), 1 << 22
+    for start in range(0, len(view), step):
+        sink.write(view[start : start + step])
+
+
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def told(path: Path) -> Iterator[None]:
     """The disk's refusals as errors that say what to do."""
     try:
         yield

@@ -1,0 +1,287 @@
+"""A wave index on disk: an indexed window of days that takes a day in and forgets one.
+
+    archive = Archive.create(path, schema, "src", window=30, scheme="WATA", n=4)
+    archive.append(day, table, now=day)
+    with archive.reader() as reader:
+        reader.probe("10.0.0.1")
+
+A window of W days lives in n constituents, each one or more immutable runs. The scheme says which
+operations a new day asks for, the update technique how they are carried out, the manifest what
+has become of it; a new version of the manifest is published by one put-if-absent.
+
+Days
+    Days are numbers that the caller counts. ``append`` keeps a day's data, in as many goes as it
+    likes, *ahead* of the window; ``advance`` moves the window on. Only that makes anything expire,
+    so data that is dated in the future waits and expires nothing. Days that are passed without
+    data are empty days. Data for a day that the window has reached already is refused.
+
+Invariants
+    1. The constituents of one version cover the window once, without overlap.
+    2. A file is synced before a manifest names it, and deleted only when no version that is the
+       newest or is held by a reader or writer names it.
+    3. Whatever fails, and wherever, the archive is the version before or the version after.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.archive.errors import ArchiveError, ConflictError, DayError
+from windrow.archive.files import Disk
+from windrow.archive.layout import MAX_DAYS, Layout
+from windrow.archive.manifest import Manifest
+from windrow.archive.reader import Reader
+from windrow.archive.runs.open import Run
+from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.schemes.base import check
+from windrow.archive.schemes.operations import Step
+from windrow.archive.schemes.registry import scheme_of
+from windrow.archive.statistics import Statistics, statistics
+from windrow.archive.steps import settled, stepped
+from windrow.archive.vacuum import Vacuumed, vacuum
+from windrow.archive.verify import Problem, verify
+from windrow.archive.versions import Lease, Versions
+from windrow.archive.wave import KIND, TECHNIQUES, Settings, TechniqueName, Wave
+from windrow.archive.writer import Writer
+
+
+class Archive:
+    """An archive that is there: ``create`` makes one, ``open`` finds one. Holds nothing open.
+
+    Any number of processes may read; writers race, and all but one are told (``ConflictError``).
+    """
+
+    def __init__(self, disk: Disk, manifest: Manifest) -> None:
+        self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
+        self._form = manifest.format
+        self._runs: dict[str, Run] = {}
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path | Disk,
+        schema: pa.Schema,
+        key: str | tuple[str, ...] | list[str],
+        *,
+        window: int,
+        scheme: str,
+        n: int,
+        technique: TechniqueName = "packed shadow",
+        growth: float = 2.0,
+        format: Format = "arrow",  # noqa: A002 (the word for it)
+    ) -> Archive:
+        """Make an empty archive of the last ``window`` days in a new or empty directory.
+
+        ``growth`` is the factor g by which an index that is not packed outgrows its first run
+        before its runs are merged. ``format`` is that of runs: Arrow for probes in microseconds,
+        Parquet for less than half the bytes and for other tools.
+        """
+        layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key))
+        check(scheme_of(scheme), window, n)
+        _check_settings(window, technique, growth, format)
+        settings = Settings(window, scheme_of(scheme).name, n, technique, float(growth))
+        disk = path if isinstance(path, Disk) else Disk(Path(path))
+        manifest = Wave(settings).manifest(1, uuid.uuid4().hex, layout, format, {})
+        if Versions(disk).numbers():
+            raise _there_already(disk)
+        try:
+            Versions(disk).create(manifest)
+        except ConflictError as error:
+            raise _there_already(disk) from error
+        return cls(disk, manifest)
+
+    @classmethod
+    def open(cls, path: str | Path | Disk) -> Archive:
+        disk = path if isinstance(path, Disk) else Disk(Path(path))
+        with Versions(disk).pinned() as lease:
+            if lease.manifest.kind != KIND:
+                raise ArchiveError(
+                    where=str(disk.root),
+                    expected="an archive of days",
+                    found=f"an archive of the kind {lease.manifest.kind}",
+                )
+            return cls(disk, lease.manifest)
+
+    def append(self, day: int, data: Any, *, now: int | None = None) -> int:
+        """Keep the records of a day: a table, a batch, or batches. Returns the version.
+
+        With ``now`` the window moves on to that day in the same go, as ``advance`` does.
+        """
+        return self.append_days({day: data}, now=now)
+
+    def append_days(
+        self,
+        days: Mapping[int, Any],
+        *,
+        now: int | None = None,
+        batch: tuple[str, int] | None = None,
+    ) -> int:
+        """Keep the records of several days, all or none.
+
+        ``batch`` names a source and the number of its batch, which only ever grows: a batch that
+        was appended before is left out, so that a source may repeat what it is not sure of.
+        """
+        with self._versions.pinned() as lease:
+            wave = Wave.of(lease.manifest)
+            if batch is not None and wave.batches.get(batch[0], -1) >= batch[1]:
+                return lease.manifest.version
+            for day in days:
+                _check_day(day, wave, now)
+            writer = self._writer(lease)
+            ahead = dict(wave.ahead)
+            for day, data in days.items():
+                run = writer.day(day, data)
+                if run is not None:
+                    ahead[day] = (*ahead.get(day, ()), run)
+            batches = wave.batches if batch is None else {**wave.batches, batch[0]: batch[1]}
+            wave = replace(wave, ahead=ahead, batches=batches)
+            if now is None or now == wave.now:
+                return self._publish(lease, writer, wave, lease.manifest.version)
+            return self._advance(lease, writer, wave, now)
+
+    def advance(self, now: int) -> int:
+        """Move the window on so that ``now`` is its newest day. Returns the version.
+
+        Days are taken in one after the other, each a version of its own; a failure half-way leaves
+        the window at the last day that was taken in.
+        """
+        with self._versions.pinned() as lease:
+            wave = Wave.of(lease.manifest)
+            if wave.now is not None and now < wave.now:
+                raise DayError(
+                    where=f"day {now}",
+                    expected=f"day {wave.now} or a later one",
+                    found=str(now),
+                    remedy="a window does not move back",
+                )
+            return self._advance(lease, self._writer(lease), wave, now)
+
+    def reader(self, now: int | None = None, *, soft: bool = False) -> Reader:
+        """Pin the newest version, as seen on day ``now`` (the newest of the window, if not given).
+
+        A later ``now`` also sees days ahead, and no longer sees what has expired by then. A
+        ``soft`` reader is given the expired days that the constituents still have as well.
+        """
+        lease = self._versions.pin()
+        try:
+            wave = Wave.of(lease.manifest)
+            self._forget(lease.manifest)
+            return Reader(lease, wave, self._opened, now, soft=soft)
+        except BaseException:
+            lease.release()
+            raise
+
+    def plan(self, days: int = 1) -> list[tuple[int, Step]]:
+        """The operations of the coming days, without doing them."""
+        with self._versions.pinned() as lease:
+            wave = Wave.of(lease.manifest)
+        scheme, state, steps = scheme_of(wave.settings.scheme), wave.state, []
+        for _ in range(days):
+            if state is None:
+                first = min(wave.ahead, default=1)
+                window = wave.settings.window
+                state, step = scheme.start(window, wave.settings.n, first - window + 1)
+            else:
+                state, step = scheme.advance(state, state.day + 1)
+            steps.append((state.day, step))
+        return steps
+
+    def vacuum(self) -> Vacuumed:
+        """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
+        return vacuum(self.disk)
+
+    def verify(self) -> list[Problem]:
+        """Read everything and check it: checksums, order, counts, invariants. Empty: all well."""
+        with self._versions.pinned() as lease:
+            return verify(self.disk, lease.manifest)
+
+    def stat(self) -> Statistics:
+        """Which days live where, and in how many runs and bytes."""
+        with self._versions.pinned() as lease:
+            return statistics(lease.manifest, Wave.of(lease.manifest))
+
+    def _advance(self, lease: Lease, writer: Writer, wave: Wave, now: int) -> int:
+        version = lease.manifest.version
+        jump = wave.now is None or now > wave.now + wave.settings.window
+        days = [now] if jump or wave.now is None else range(wave.now + 1, now + 1)
+        for day in days:
+            if wave.pending and not jump:
+                wave = settled(wave, writer)
+            wave = stepped(wave, day, writer)
+            version = self._publish(lease, writer, wave, version)
+        done = settled(wave, writer)
+        return version if done == wave else self._publish(lease, writer, done, version)
+
+    def _publish(self, lease: Lease, writer: Writer, wave: Wave, base: int) -> int:
+        manifest = wave.manifest(base + 1, lease.token, self.layout, self._form, writer.encodings)
+        self._versions.publish(manifest)
+        return manifest.version
+
+    def _writer(self, lease: Lease) -> Writer:
+        return Writer(
+            self.disk,
+            self.layout,
+            self._form,
+            lease.manifest.encodings,
+            lease.token,
+            self._opened,
+        )
+
+    def _opened(self, ref: RunRef) -> Run:
+        run = self._runs.get(ref.name)
+        if run is None:
+            run = self._runs[ref.name] = Run(self.disk, self.layout, ref)
+        return run
+
+    def _forget(self, manifest: Manifest) -> None:
+        """Runs that the newest version has not are kept open by the readers that use them only."""
+        needed = {run.name for run in manifest.runs}
+        for name in [name for name in self._runs if name not in needed]:
+            self._runs.pop(name, None)
+
+
+def _check_settings(window: int, technique: str, growth: float, form: str) -> None:
+    if window > MAX_DAYS:
+        raise ArchiveError(where="window", expected=f"at most {MAX_DAYS} days", found=str(window))
+    if technique not in TECHNIQUES:
+        raise ArchiveError(where="technique", expected=", ".join(TECHNIQUES), found=technique)
+    if not growth > 1:
+        raise ArchiveError(where="growth", expected="a factor greater than 1", found=str(growth))
+    if form not in ("arrow", "parquet"):
+        raise ArchiveError(where="format", expected="arrow or parquet", found=form)
+
+
+def _check_day(day: int, wave: Wave, now: int | None) -> None:
+    if not -(2**31) < day < 2**31:
+        raise DayError(where=f"day {day}", expected="a day of at most 31 bits", found=str(day))
+    if wave.now is not None and day <= wave.now:
+        raise DayError(
+            where=f"day {day}",
+            expected=f"a day after {wave.now}, to which the window has moved",
+            found=str(day),
+            remedy="give late records the day on which they are appended",
+        )
+    if now is not None and wave.now is not None and now < wave.now:
+        raise DayError(where=f"now {now}", expected=f"day {wave.now} or a later one")
+    if now is not None and day <= now - wave.settings.window:
+        raise DayError(
+            where=f"day {day}",
+            expected=f"a day after {now - wave.settings.window}, where the window will begin",
+            found=str(day),
+            remedy="its records would have expired before anybody saw them",
+        )
+
+
+def _there_already(disk: Disk) -> ConflictError:
+    return ConflictError(
+        where=str(disk.root),
+        expected="a directory without an archive",
+        found="an archive",
+        remedy="open it, or choose another path",
+    )

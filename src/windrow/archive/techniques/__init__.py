@@ -1,0 +1,1 @@
+"""How operations on constituents are carried out over immutable runs."""

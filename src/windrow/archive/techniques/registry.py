@@ -1,0 +1,17 @@
+"""The update techniques by the names that a manifest uses."""
+
+from __future__ import annotations
+
+from windrow.archive.techniques.in_place import InPlace
+from windrow.archive.techniques.packed_shadow import PackedShadow
+from windrow.archive.techniques.planned import Technique
+from windrow.archive.techniques.simple_shadow import SimpleShadow
+from windrow.archive.wave import Settings
+
+
+def technique_of(settings: Settings) -> Technique:
+    if settings.technique == "in-place":
+        return InPlace(settings.growth)
+    if settings.technique == "simple shadow":
+        return SimpleShadow(settings.growth)
+    return PackedShadow()

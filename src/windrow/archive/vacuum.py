@@ -1,0 +1,72 @@
+"""Removing files that no version needs: the only place that deletes anything published.
+
+Order is everything here (see ``versions.py``): files are listed first, then who is at work, then
+what the versions name. A file that was there when the list was made belongs to a version that is
+read after it, to a writer that is still at work, or to nobody.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from windrow.archive.errors import ConflictError
+from windrow.archive.files import Disk
+from windrow.archive.runs.ref import FOLDER as RUNS
+from windrow.archive.versions import VERSIONS, Versions, retired_file
+
+LOCK = "vacuum.lock"
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """What a vacuum did: files and bytes removed, versions retired, versions that readers hold."""
+
+    files: int
+    bytes: int
+    versions: int
+    held: tuple[int, ...]
+
+
+def vacuum(disk: Disk) -> Vacuumed:
+    """Remove what no version that is the newest or is held by somebody needs."""
+    lock = disk.try_hold(LOCK)
+    if lock is None:
+        raise ConflictError(
+            "another vacuum is at work", where=str(disk.root), remedy="let it end; nothing was done"
+        )
+    try:
+        return _vacuum(disk)
+    finally:
+        os.close(lock)
+
+
+def _vacuum(disk: Disk) -> Vacuumed:
+    versions = Versions(disk)
+    listed = disk.names(RUNS)
+    hidden = [name for name in disk.names(VERSIONS) if name.startswith(".")]
+    retired = versions.retire()
+    leases = versions.leases()
+    held = {version for version, _ in leases}
+    working = tuple(token for _, token in leases)
+    needed: set[str] = set()
+    for number in versions.numbers():
+        needed |= {run.name for run in versions.read(number).runs}
+    for manifest in retired:
+        if manifest.version in held:
+            needed |= {run.name for run in manifest.runs}
+    files = size = gone = 0
+    for name in listed:
+        stem = name.rpartition(".")[0]
+        if stem not in needed and not stem.startswith(working):
+            size += disk.size(f"{RUNS}/{name}")
+            disk.delete(f"{RUNS}/{name}")
+            files += 1
+    for name in hidden:
+        if not name[1:].startswith(working):
+            disk.delete(f"{VERSIONS}/{name}")
+    for manifest in retired:  # last: it is the list of what there was to delete
+        if manifest.version not in held:
+            disk.delete(retired_file(manifest.version))
+            gone += 1
+    return Vacuumed(files, size, gone, tuple(sorted(held)))

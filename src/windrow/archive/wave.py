@@ -1,0 +1,170 @@
+"""A window of days as its constituents: what the manifest of a wave index says.
+
+Invariants
+    1. No day is in two constituents; a day that is waiting (``ahead``) is in none.
+    2. The time-sets are those of the scheme's state once ``pending`` has been carried out.
+    3. An index covers a day if and only if the day is in its time-set; entries of other days that
+       its runs still have are masked. A day may be covered and have no entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from windrow.archive.layout import Layout
+from windrow.archive.manifest import Manifest
+from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.schemes.base import State, is_constituent
+from windrow.archive.schemes.operations import (
+    Add,
+    Build,
+    Copy,
+    Days,
+    Delete,
+    Drop,
+    Operation,
+    Rename,
+)
+
+TechniqueName = Literal["in-place", "simple shadow", "packed shadow"]
+TECHNIQUES: tuple[TechniqueName, ...] = get_args(TechniqueName)
+KIND = "wave"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is chosen when an archive is made. ``growth`` is CONTIGUOUS's g (``growth.py``)."""
+
+    window: int
+    scheme: str
+    n: int
+    technique: TechniqueName
+    growth: float = 2.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """A run as an index uses it: without its ``masked`` days."""
+
+    run: RunRef
+    masked: Days = ()
+
+    @property
+    def days(self) -> Days:
+        """The days that count, in ascending order."""
+        return tuple(day for day, _ in self.run.days if day not in self.masked)
+
+    @property
+    def rows(self) -> int:
+        """The entries that count."""
+        return sum(rows for day, rows in self.run.days if day not in self.masked)
+
+    def without(self, days: Days) -> Part:
+        held = {day for day, _ in self.run.days}
+        return replace(self, masked=tuple(sorted(held & {*self.masked, *days})))
+
+
+@dataclass(frozen=True)
+class Index:
+    """A constituent or a temporary index: a time-set and the runs that have its entries."""
+
+    days: Days
+    parts: tuple[Part, ...]
+
+    @property
+    def packed(self) -> bool:
+        return len(self.parts) <= 1 and not any(part.masked for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Wave:
+    """The contents of a wave index. ``now`` is the newest day of the window, None before any.
+
+    ``ahead`` has the runs of days after ``now``; ``pending`` what remains to be done of the step
+    to ``now``; ``prepared`` says that the first operations of the next step are done already.
+    ``batches`` has the last batch that each named source has appended.
+    """
+
+    settings: Settings
+    now: int | None = None
+    state: State | None = None
+    indexes: Mapping[str, Index] = field(default_factory=dict)
+    ahead: Mapping[int, tuple[RunRef, ...]] = field(default_factory=dict)
+    pending: tuple[Operation, ...] = ()
+    prepared: bool = False
+    batches: Mapping[str, int] = field(default_factory=dict)
+
+    def constituents(self) -> dict[str, Index]:
+        """The indexes that answer queries."""
+        return {name: index for name, index in self.indexes.items() if is_constituent(name)}
+
+    def runs(self) -> tuple[RunRef, ...]:
+        """Every run, once, by name."""
+        parts = (part.run for index in self.indexes.values() for part in index.parts)
+        waiting = (run for runs in self.ahead.values() for run in runs)
+        found = {run.name: run for run in (*parts, *waiting)}
+        return tuple(found[name] for name in sorted(found))
+
+    def manifest(
+        self,
+        version: int,
+        token: str,
+        layout: Layout,
+        form: Format,
+        encodings: Mapping[str, str],
+    ) -> Manifest:
+        body = {
+            "settings": asdict(self.settings),
+            "now": self.now,
+            "state": None if self.state is None else self.state.to_json(),
+            "indexes": {
+                name: {
+                    "days": list(index.days),
+                    "parts": [
+                        {"run": part.run.name, "masked": list(part.masked)} for part in index.parts
+                    ],
+                }
+                for name, index in self.indexes.items()
+            },
+            "ahead": {str(day): [r.name for r in runs] for day, runs in self.ahead.items()},
+            "pending": [_operation_json(operation) for operation in self.pending],
+            "prepared": self.prepared,
+            "batches": dict(self.batches),
+        }
+        return Manifest(version, token, KIND, layout, form, encodings, self.runs(), body)
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Wave:
+        body, runs = manifest.body, {run.name: run for run in manifest.runs}
+        return cls(
+            Settings(**body["settings"]),
+            body["now"],
+            None if body["state"] is None else State.from_json(body["state"]),
+            {
+                name: Index(
+                    tuple(index["days"]),
+                    tuple(Part(runs[p["run"]], tuple(p["masked"])) for p in index["parts"]),
+                )
+                for name, index in body["indexes"].items()
+            },
+            {int(day): tuple(runs[n] for n in names) for day, names in body["ahead"].items()},
+            tuple(_operation(value) for value in body["pending"]),
+            body["prepared"],
+            body["batches"],
+        )
+
+
+_OPERATIONS: dict[str, Callable[..., Operation]] = {
+    kind.__name__: kind for kind in (Add, Build, Copy, Delete, Drop, Rename)
+}
+
+
+def _operation_json(operation: Operation) -> dict[str, Any]:
+    return {"operation": type(operation).__name__, **asdict(operation)}
+
+
+def _operation(value: Mapping[str, Any]) -> Operation:
+    fields = {name: tuple(v) if name == "days" else v for name, v in value.items()}
+    return _OPERATIONS[str(fields.pop("operation"))](**fields)

@@ -1,0 +1,123 @@
+"""Writing the runs of a version to be: days as they come, and indexes as they are planned.
+
+Files are written under names with the writer's token in them and are synced; nobody sees them
+until a manifest names them. If the writer fails, or loses the race, ``vacuum`` removes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.archive.files import Disk
+from windrow.archive.layout import Layout
+from windrow.archive.runs.merge import merge
+from windrow.archive.runs.open import ALL, Only, Run
+from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.write import write_day
+from windrow.archive.techniques.planned import Copied, Piece, Planned
+from windrow.archive.wave import Index, Part
+
+AT_ONCE = 256 << 20
+"""Bytes of a day that are sorted in memory at a time; a longer day is sorted in turns, merged."""
+
+
+class Writer:
+    """Writes runs for one version. ``encodings`` widen as runs are written."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        layout: Layout,
+        form: Format,
+        encodings: Mapping[str, str],
+        token: str,
+        opened: Callable[[RunRef], Run],
+    ) -> None:
+        self.encodings = dict(encodings)
+        self._disk, self._layout, self._form, self._opened = disk, layout, form, opened
+        self._token, self._count = token, 0
+
+    def day(self, day: int, data: Any) -> RunRef | None:
+        """The entries of a day's records as a run; None if there are none."""
+        runs = []
+        for table in _in_turns(data):
+            entries = self._layout.entries(table, day)
+            if len(entries):
+                ref, self.encodings = write_day(
+                    self._disk, self._layout, self.encodings, entries, self._name(), self._form
+                )
+                runs.append(ref)
+        if len(runs) <= 1:
+            return runs[0] if runs else None
+        whole = self._merge([Part(run) for run in runs])
+        for run in runs:
+            for name, _ in run.files:
+                self._disk.delete(name)
+        return whole
+
+    def indexes(self, planned: Mapping[str, Planned]) -> dict[str, Index]:
+        """Planned indexes, written. What several of them share is written once."""
+        written: dict[Piece, Part | None] = {}
+        done = {}
+        for name, plan in planned.items():
+            parts = []
+            for piece in plan.pieces:
+                if piece not in written:
+                    written[piece] = self._write(piece)
+                part = written[piece]
+                if part is not None:
+                    parts.append(part)
+            done[name] = Index(plan.days, tuple(parts))
+        return done
+
+    def _write(self, piece: Piece) -> Part | None:
+        if isinstance(piece, Part):
+            return piece
+        if isinstance(piece, Copied):
+            return replace(piece.part, run=self._copy(piece.part.run))
+        run = self._merge(piece.parts)
+        return None if run is None else Part(run)
+
+    def _merge(self, parts: Iterable[Part]) -> RunRef | None:
+        inputs = [
+            (self._opened(part.run), Only(part.days) if part.masked else ALL) for part in parts
+        ]
+        ref, self.encodings = merge(
+            self._disk, self._layout, self.encodings, inputs, self._name(), self._form
+        )
+        return ref
+
+    def _copy(self, run: RunRef) -> RunRef:
+        made = replace(run, name=self._name())
+        for (old, _), (new, _) in zip(run.files, made.files, strict=True):
+            self._disk.copy(old, new)
+            self._disk.sync(new)
+        return made
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"{self._token}-{self._count}"
+
+
+def _in_turns(data: Any) -> Iterator[pa.Table]:
+    """Data as tables that can be sorted in memory."""
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        turns = max(1, -(-data.nbytes // AT_ONCE))
+        rows = max(1, -(-len(data) // turns))
+        for start in range(0, len(data), rows):
+            yield data.slice(start, rows)
+        return
+    held: list[pa.RecordBatch] = []
+    for batch in data:
+        held.append(batch)
+        if sum(b.nbytes for b in held) >= AT_ONCE:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)

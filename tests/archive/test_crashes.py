@@ -1,0 +1,220 @@
+"""Whatever fails, and wherever: the archive is yesterday's or today's, and nothing leaks."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
+from tests.archive.plain import SCHEMA, PlainList, assert_same, files_of, named, table
+from windrow.archive.archive import Archive
+from windrow.archive.errors import ArchiveError, DamagedError, OutcomeUnknownError, StorageError
+from windrow.archive.files import Disk
+from windrow.archive.schemes.registry import SCHEMES
+from windrow.archive.versions import Versions
+from windrow.archive.wave import TECHNIQUES
+
+WINDOW, N = 4, 2
+PAIRS = list(itertools.product(SCHEMES, TECHNIQUES))
+ROWS = {day: [("a", day), ("b", day), (None, day), ("a", day + 100)] for day in range(1, 20)}
+
+
+def history(
+    path: Path, scheme: str, technique: str, days: int, *, garbage: bool = False
+) -> PlainList:
+    """An archive of some days, and the same as a list."""
+    archive = Archive.create(
+        UnsyncedDisk(path), SCHEMA, "key", window=WINDOW, scheme=scheme, n=N, technique=technique
+    )
+    plain = PlainList(WINDOW)
+    for day in range(1, days + 1):
+        archive.append(day, table(ROWS[day]), now=day)
+        plain.append(day, ROWS[day])
+        plain.now = day
+    if not garbage:
+        archive.vacuum()
+    archive.append(days + 4, table(ROWS[days + 4]))
+    plain.append(days + 4, ROWS[days + 4])
+    return plain
+
+
+def next_day(plain: PlainList) -> tuple[int, PlainList]:
+    after, day = plain.copy(), plain.now + 1
+    after.append(day, ROWS[day])
+    after.now = day
+    return day, after
+
+
+def which(archive: Archive, before: PlainList, after: PlainList) -> PlainList:
+    """Exactly one of the two states, said by the archive's own clock, checked by all answers."""
+    state = after if archive.stat().now == after.now else before
+    assert_same(archive, state)
+    assert archive.verify() == []
+    return state
+
+
+def assert_nothing_leaks(archive: Archive) -> None:
+    archive.vacuum()
+    disk = archive.disk
+    assert files_of(disk) == named(archive)
+    assert len(disk.names("versions")) == 1
+    assert disk.names("leases") == disk.names("retired") == []
+
+
+def operations(source: Path, path: Path, work) -> int:
+    disk = FaultyDisk(copied(source, path))
+    work(Archive.open(disk))
+    return disk.done
+
+
+def crash_everywhere(
+    tmp_path: Path, scheme: str, technique: str, days: int, shares: tuple[float, ...]
+) -> None:
+    source = tmp_path / "source"
+    before = history(source, scheme, technique, days)
+    day, after = next_day(before)
+
+    def work(archive: Archive) -> None:
+        archive.append(day, table(ROWS[day]), now=day)
+
+    total = operations(source, tmp_path / "work", work)
+    assert total > 8
+    chance = random.Random(days)
+    seen = set()
+    for at, share in itertools.product(range(1, total + 1), shares):
+        disk = FaultyDisk(copied(source, tmp_path / "work"), at)
+        with pytest.raises(Crash):
+            work(Archive.open(disk))
+        disk.lose(chance, share)
+        archive = Archive.open(UnsyncedDisk(disk.root))
+        state = which(archive, before, after)
+        seen.add(state.now)
+        assert_nothing_leaks(archive)
+        if state is before:
+            work(archive)
+        else:
+            archive.advance(day)
+        later, much_later = next_day(after)
+        archive.append(later, table(ROWS[later]), now=later)
+        assert_same(archive, much_later)
+    assert seen == {before.now, after.now}
+
+
+@pytest.mark.parametrize(("scheme", "technique"), PAIRS)
+def test_stopped_after_any_operation_it_is_yesterdays_or_todays(scheme, technique, tmp_path):
+    crash_everywhere(tmp_path, scheme, technique, 5, (0.5,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("days", range(1, 10))
+@pytest.mark.parametrize(("scheme", "technique"), PAIRS)
+def test_stopped_after_any_operation_of_any_day(scheme, technique, days, tmp_path):
+    crash_everywhere(tmp_path, scheme, technique, days, (0.0, 0.5, 1.0))
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_a_vacuum_that_is_stopped_takes_nothing_that_is_needed(technique, tmp_path):
+    source = tmp_path / "source"
+    before = history(source, "REINDEX++", technique, 4, garbage=True)
+    total = operations(source, tmp_path / "work", Archive.vacuum)
+    chance = random.Random(1)
+    for at, share in itertools.product(range(1, total + 1), (0.0, 1.0)):
+        disk = FaultyDisk(copied(source, tmp_path / "work"), at)
+        with pytest.raises(Crash):
+            Archive.open(disk).vacuum()
+        disk.lose(chance, share)
+        archive = Archive.open(UnsyncedDisk(disk.root))
+        assert_same(archive, before)
+        assert archive.verify() == []
+        assert_nothing_leaks(archive)
+        assert_same(archive, before)
+
+
+def test_creating_that_is_stopped_leaves_nothing_or_an_empty_archive(tmp_path):
+    def create(disk: Disk) -> Archive:
+        return Archive.create(disk, SCHEMA, "key", window=4, scheme="DEL", n=2)
+
+    disk = FaultyDisk(tmp_path / "count")
+    create(disk)
+    for at, share in itertools.product(range(1, disk.done + 1), (0.0, 1.0)):
+        path = tmp_path / f"{at}-{share}"
+        faulty = FaultyDisk(path, at)
+        with pytest.raises(Crash):
+            create(faulty)
+        faulty.lose(random.Random(at), share)
+        if Versions(Disk(path)).numbers():
+            archive = Archive.open(UnsyncedDisk(path))
+        else:
+            with pytest.raises(ArchiveError, match="no version of one"):
+                Archive.open(UnsyncedDisk(path))
+            archive = create(UnsyncedDisk(path))
+        assert_same(archive, PlainList(4))
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize(("scheme", "technique"), [("DEL", "packed shadow"), ("RATA", "in-place")])
+def test_an_operation_that_fails_is_told_and_can_be_repeated(scheme, technique, fault, tmp_path):
+    source = tmp_path / "source"
+    before = history(source, scheme, technique, 5)
+    day, after = next_day(before)
+
+    def work(archive: Archive) -> None:
+        archive.append(day, table(ROWS[day]), now=day)
+
+    total = operations(source, tmp_path / "work", work)
+    kinds = set()
+    for at in range(1, total + 1):
+        disk = FaultyDisk(copied(source, tmp_path / "work"), at, fault)
+        archive = Archive.open(disk)
+        try:
+            work(archive)
+        except (StorageError, OutcomeUnknownError) as error:
+            kinds.add((disk.log[at - 1].split()[0], type(error)))
+        state = which(archive, before, after)
+        if state is before:
+            work(archive)
+        assert_same(archive, after)
+        archive.vacuum()
+        assert files_of(disk) == named(archive)
+    assert {kind for kind, _ in kinds} == {"write", "sync", "link"}
+    assert OutcomeUnknownError in {error for _, error in kinds}
+
+
+def test_a_version_that_was_cut_short_is_called_damaged(tmp_path):
+    history(tmp_path / "a", "DEL", "in-place", 2)
+    archive = Archive.open(tmp_path / "a")
+    newest = max((tmp_path / "a" / "versions").glob("*.json"))
+    newest.write_bytes(newest.read_bytes()[:-20])
+    with pytest.raises(DamagedError, match="restore"):
+        archive.reader()
+
+
+def test_an_archive_of_a_later_format_is_not_touched(tmp_path):
+    history(tmp_path / "a", "DEL", "in-place", 2)
+    newest = max((tmp_path / "a" / "versions").glob("*.json"))
+    text = newest.read_text().replace('"windrow_archive": 1', '"windrow_archive": 2')
+    newest.write_text(text)
+    with pytest.raises(ArchiveError, match="newer Windrow"):
+        Archive.open(tmp_path / "a")
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_verify_finds_a_single_flipped_bit_in_every_file(form, tmp_path):
+    archive = Archive.create(
+        UnsyncedDisk(tmp_path), SCHEMA, "key", window=4, scheme="WATA", n=2, format=form
+    )
+    for day in (1, 2):
+        archive.append(day, table(ROWS[day]), now=day)
+    assert archive.verify() == []
+    for path in (tmp_path / "runs").iterdir():
+        if path.name.rpartition(".")[0] in named(archive):
+            whole = path.read_bytes()
+            flipped = bytearray(whole)
+            flipped[len(whole) // 2] ^= 1
+            path.write_bytes(flipped)
+            assert [p.where for p in archive.verify()] == [f"runs/{path.name}"]
+            path.write_bytes(whole)
