@@ -6,5 +6,17 @@
 
 from windrow.subscriptions.indexes.base import IntervalIndex
 from windrow.subscriptions.indexes.containment import ContainmentEncoded, cei
+from windrow.subscriptions.indexes.logarithmic import LogarithmicConstructs
+from windrow.subscriptions.indexes.simple import SimpleConstructs
+from windrow.subscriptions.indexes.skiplist import IntervalSkipList
+from windrow.subscriptions.indexes.unit import UnitIntervals
 
-__all__ = ["ContainmentEncoded", "IntervalIndex", "cei"]
+__all__ = [
+    "ContainmentEncoded",
+    "IntervalIndex",
+    "IntervalSkipList",
+    "LogarithmicConstructs",
+    "SimpleConstructs",
+    "UnitIntervals",
+    "cei",
+]

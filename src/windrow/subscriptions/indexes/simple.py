@@ -1,0 +1,99 @@
+"""Simple construct intervals, SCI (Wu, Chen, Yu 2004, 2.2).
+
+At each cell begin constructs of 1, 2, 3, ..., L cells. An interval is cut into whole L and one for
+the rest, the fewest pieces of all layouts; but there are r L lists, and a point looks at
+L (L + 1) / 2 of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from windrow.columns.arrays import Int64s
+from windrow.columns.kernels import int64, ints, kernel, void
+from windrow.subscriptions.indexes.batches import (
+    ONE,
+    SLACK,
+    WIDE,
+    ZERO,
+    Collect,
+    U,
+    append_rest,
+    copy_eight,
+)
+from windrow.subscriptions.indexes.constructs import ConstructIndex
+from windrow.subscriptions.indexes.idlists import IdLists, Int32s, headers_in, ints32, ints32_out
+
+
+@dataclass(frozen=True)
+class SimpleLayout:
+    """The list of length w at cell c is number ``c * length + w - 1``."""
+
+    cells: int
+    length: int
+
+    @property
+    def lists(self) -> int:
+        return self.cells * self.length
+
+    def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
+        return -((lo - hi) // self.length)
+
+    def pieces(self, lo: Int64s, hi: Int64s, offsets: Int64s) -> Int32s:
+        lists = np.empty(offsets[-1], np.int32)
+        _pieces(lo, hi, self.length, offsets, lists)
+        return lists
+
+    def collector(self, lists: IdLists, low: int) -> Collect:
+        return partial(_collect, lists.headers, lists.pool, low, self.length)
+
+
+class SimpleConstructs(ConstructIndex):
+    """SCI. ``length`` is any number of cells."""
+
+    def _layout(self, cells: int, length: int) -> SimpleLayout:
+        return SimpleLayout(cells, length)
+
+
+@kernel(void, ints, ints, int64, ints, ints32_out)
+def _pieces(lo: Any, hi: Any, longest: int, offsets: Any, lists: Any) -> None:
+    for i in range(len(lo)):
+        at, cell = offsets[i], lo[i]
+        while cell < hi[i]:
+            width = min(hi[i] - cell, longest)
+            lists[at] = cell * longest + width - 1
+            at += 1
+            cell += width
+
+
+@kernel(
+    types.UniTuple(int64, 2), headers_in, ints32, int64, int64,
+    ints, ints32_out, ints32_out, int64, int64,
+)  # fmt: skip
+def _collect(
+    headers: Any, pool: Any, low: int, longest: int,
+    points: Any, buffer: Any, ends: Any, done: int, end: int,
+) -> Any:  # fmt: skip
+    room, at, base = U(len(buffer) - SLACK), U(end), U(low)
+    most = U(longest)
+    for i in range(U(done), U(len(points))):
+        begin = at
+        x = U(points[i]) - base
+        for width in range(ONE, most + ONE):
+            first = x + ONE - width if x + ONE > width else ZERO
+            for cell in range(first, x + ONE):
+                v = cell * most + width - ONE
+                start, length = U(headers[v, 0]), U(headers[v, 1])
+                if at + length > room:
+                    return np.int64(i), np.int64(begin)
+                copy_eight(pool, start, buffer, at)
+                if length > WIDE:
+                    append_rest(pool, start, length, buffer, at)
+                at += length
+        ends[i] = at
+    return np.int64(len(points)), np.int64(at)
