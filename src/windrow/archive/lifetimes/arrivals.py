@@ -1,0 +1,51 @@
+"""What an update brings: entries sorted out by sub-index, and counted by expiry period.
+
+Entries that are dead when they come are left out; one that would live longer than the index
+keeps records is refused with all the others, since its column would be emptied too early.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.archive.layout import EXPIRY
+from windrow.archive.lifetimes.grid import Grid
+from windrow.archive.lifetimes.periods import LifetimeError, Periods
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """``counts`` by expiry period, ``entries`` by sub-index; ``dead`` were left out."""
+
+    counts: dict[int, int]
+    entries: dict[int, pa.Table]
+    dead: int
+
+
+def sort_out(grid: Grid, periods: Periods, now: int, entries: pa.Table) -> Arrivals:
+    """Linear in the entries, and one copy of them."""
+    expiries = entries.column(EXPIRY).to_numpy()
+    if len(expiries) and (latest := int(expiries.max())) > now + periods.longest:
+        raise LifetimeError(
+            where=f"insertion at {now}",
+            expected=f"expiries up to {now + periods.longest}: lifetimes of at most "
+            f"{periods.longest}",
+            found=str(latest),
+            remedy="shorten the lifetime, or make an index for longer ones",
+        )
+    live = expiries > now
+    dead = len(expiries) - int(live.sum())
+    if dead:
+        entries, expiries = entries.filter(pa.array(live)), expiries[live]
+    ends = -((periods.origin - expiries) // periods.interval)
+    found, position, counts = np.unique(ends, return_inverse=True, return_counts=True)
+    numbers = [grid.subindex(periods.of(now), period, periods) for period in found.tolist()]
+    place = np.array(numbers, np.int64)[position]
+    parts = {
+        number: entries if len(set(numbers)) == 1 else entries.filter(pa.array(place == number))
+        for number in sorted(set(numbers))
+    }
+    return Arrivals(dict(zip(found.tolist(), counts.tolist(), strict=True)), parts, dead)

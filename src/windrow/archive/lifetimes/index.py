@@ -1,0 +1,221 @@
+"""An index on disk of records with lifetimes of their own.
+
+    index = LifetimeIndex.create(path, schema, "src", longest=30 * DAY, interval=DAY)
+    index.insert(now, records, expiries)
+    with index.reader() as reader:
+        reader.probe("10.0.0.1")
+
+Each update publishes a version: `plan_update` says what is to be done to which sub-index, a
+`Carrier` does it, and one put-if-absent makes it the index. Time is what the caller says it is:
+records that expire far ahead expire nothing else.
+
+Invariants: those of `update`, and those of an archive's versions: whatever fails, the index is
+the version before or the version after, and a reader keeps the version that it opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.archive.errors import ArchiveError, ConflictError
+from windrow.archive.files import Disk
+from windrow.archive.layout import MAX_DAYS, Layout
+from windrow.archive.lifetimes.arrivals import Arrivals, sort_out
+from windrow.archive.lifetimes.carry import Carrier
+from windrow.archive.lifetimes.contents import KIND, Contents
+from windrow.archive.lifetimes.grid import Grid
+from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.lifetimes.reader import LifetimeReader
+from windrow.archive.lifetimes.state import IndexState
+from windrow.archive.lifetimes.update import Step, plan_update
+from windrow.archive.manifest import Manifest
+from windrow.archive.runs.open import Run
+from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.vacuum import Vacuumed, vacuum
+from windrow.archive.verify import Problem, verify
+from windrow.archive.versions import Lease, Versions
+
+_NOTHING = Arrivals({}, {}, 0)
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update did. ``dead`` entries were over when they came and were left out."""
+
+    version: int
+    step: Step
+    bytes_written: int
+    dead: int
+
+
+class LifetimeIndex:
+    """An index that is there: ``create`` makes one, ``open`` finds one. Holds nothing open.
+
+    Any number of processes may read; writers race, and all but one are told (``ConflictError``).
+    """
+
+    def __init__(self, disk: Disk, manifest: Manifest) -> None:
+        self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
+        contents = Contents.of(manifest)
+        self.grid, self.periods = contents.grid, contents.periods
+        self._form = manifest.format
+        self._runs: dict[str, Run] = {}
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path | Disk,
+        schema: pa.Schema,
+        key: str | tuple[str, ...] | list[str],
+        *,
+        longest: int,
+        interval: int,
+        origin: int = 0,
+        grid: Grid | None = None,
+        format: Format = "arrow",  # noqa: A002 (the word for it)
+    ) -> LifetimeIndex:
+        """Make an empty index in a new or empty directory.
+
+        ``longest`` and ``interval`` (how long records live at most, how often updates come) are
+        in the ticks of the expiries. Without a ``grid`` it is NoRebuild 4 x 4.
+        """
+        periods, grid = Periods(longest, interval, origin), grid or Grid(4, 4)
+        grid.require_room(periods)
+        if periods.count >= MAX_DAYS:
+            raise LifetimeError(
+                where="interval",
+                expected=f"fewer than {MAX_DAYS} updates in the longest lifetime",
+                found=str(periods.count),
+                remedy="update less often",
+            )
+        layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key), lifetimes=True)
+        disk = path if isinstance(path, Disk) else Disk(Path(path))
+        manifest = Contents(periods, grid).manifest(1, "created", layout, format, {})
+        if Versions(disk).numbers():
+            raise _there_already(disk)
+        try:
+            Versions(disk).create(manifest)
+        except ConflictError as error:
+            raise _there_already(disk) from error
+        return cls(disk, manifest)
+
+    @classmethod
+    def open(cls, path: str | Path | Disk) -> LifetimeIndex:
+        disk = path if isinstance(path, Disk) else Disk(Path(path))
+        with Versions(disk).pinned() as lease:
+            if lease.manifest.kind != KIND:
+                raise ArchiveError(
+                    where=str(disk.root),
+                    expected="an index of records with lifetimes",
+                    found=f"an archive of the kind {lease.manifest.kind}",
+                )
+            return cls(disk, lease.manifest)
+
+    def insert(
+        self,
+        now: int,
+        data: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch],
+        expiries: pa.Array,
+        *,
+        batch: tuple[str, int] | None = None,
+    ) -> Update:
+        """Take records in at ``now``, and forget what has expired by then.
+
+        ``expiries`` has for each record the first instant at which it is no longer valid.
+        ``batch`` names a source and the number of its batch, which only ever grows: one that was
+        inserted before is left out, so that a source may repeat what it is not sure of.
+        """
+        period = self.periods.of(now)
+        if not -(2**31) < period < 2**31:
+            raise LifetimeError(
+                where=f"insertion at {now}",
+                expected="a period's number of at most 31 bits",
+                found=str(period),
+                remedy="make the index with an origin that is closer",
+            )
+        entries = self.layout.entries(data, period, expiries)
+        return self._update(now, sort_out(self.grid, self.periods, now, entries), batch)
+
+    def advance(self, now: int) -> Update:
+        """Forget what has expired by ``now``."""
+        return self._update(now, _NOTHING, None)
+
+    def reader(self, now: int | None = None) -> LifetimeReader:
+        """Pin the newest version, as seen at ``now`` (its last update, if not given) or later."""
+        lease = self._versions.pin()
+        try:
+            needed = {run.name for run in lease.manifest.runs}
+            self._runs = {name: run for name, run in self._runs.items() if name in needed}
+            return LifetimeReader(lease, Contents.of(lease.manifest), self._opened, now)
+        except BaseException:
+            lease.release()
+            raise
+
+    def contents(self) -> Contents:
+        """The newest version in numbers."""
+        with self._versions.pinned() as lease:
+            return Contents.of(lease.manifest)
+
+    def vacuum(self) -> Vacuumed:
+        """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
+        return vacuum(self.disk)
+
+    def verify(self) -> list[Problem]:
+        """Read everything: checksums, order, counts, invariants. Empty if all is well."""
+        with self._versions.pinned() as lease:
+            found = verify(self.disk, lease.manifest)
+            return found + [Problem(*p) for p in Contents.of(lease.manifest).problems()]
+
+    def _update(self, now: int, arrivals: Arrivals, batch: tuple[str, int] | None) -> Update:
+        with self._versions.pinned() as lease:
+            before = Contents.of(lease.manifest)
+            if batch is not None and before.batches.get(batch[0], -1) >= batch[1]:
+                return Update(lease.manifest.version, Step((), (), (), (), 0), 0, 0)
+            if before.now is not None and now < before.now:
+                raise LifetimeError(
+                    where=f"update at {now}",
+                    expected=f"the instant of the last update, {before.now}, or a later one",
+                    found=str(now),
+                    remedy="pass the time of this update",
+                )
+            start = before.state or IndexState.empty(self.grid.size, self.periods.over(now))
+            state, step = plan_update(self.grid, self.periods, start, now, arrivals.counts)
+            written, encodings = self._carrier(lease).carry_out(
+                step,
+                lambda number: self._opened(before.runs[number]),
+                arrivals.entries,
+                lease.manifest.encodings,
+                self.periods.last(state.over) + 1,
+            )
+            kept = state.run_numbers()
+            runs = {n: ref for n, ref in {**before.runs, **written}.items() if n in kept}
+            batches = {**before.batches, **({} if batch is None else {batch[0]: batch[1]})}
+            after = Contents(self.periods, self.grid, now, state, runs, batches)
+            version = lease.manifest.version + 1
+            self._versions.publish(
+                after.manifest(version, lease.token, self.layout, self._form, encodings)
+            )
+            size = sum(ref.bytes for ref in written.values())
+            return Update(version, step, size, arrivals.dead)
+
+    def _carrier(self, lease: Lease) -> Carrier:
+        return Carrier(self.disk, self.layout, self._form, lambda n: f"{lease.token}-{n}")
+
+    def _opened(self, ref: RunRef) -> Run:
+        run = self._runs.get(ref.name)
+        if run is None:
+            run = self._runs[ref.name] = Run(self.disk, self.layout, ref)
+        return run
+
+
+def _there_already(disk: Disk) -> ConflictError:
+    return ConflictError(
+        where=str(disk.root),
+        expected="a directory without an archive",
+        found="an archive",
+        remedy="open it, or choose another path",
+    )

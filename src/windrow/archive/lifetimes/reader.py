@@ -1,0 +1,182 @@
+"""Reading an index of variable lifetimes: probes and scans of what is alive.
+
+A reader pins a version and an instant when it opens. Runs that have died wholly are not opened;
+of the others each bucket is ordered by expiry, so a probe finds its living by binary search and
+copies nothing. Answers are Arrow tables with columns as they are stored (what repeats is
+dictionary-encoded); the order of entries is not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.archive.errors import ArchiveError
+from windrow.archive.lifetimes.contents import Contents
+from windrow.archive.lifetimes.periods import LifetimeError
+from windrow.archive.reader import Range
+from windrow.archive.runs.open import ALL, Only, Run
+from windrow.archive.runs.ref import RunRef
+from windrow.archive.versions import Lease
+
+
+class LifetimeReader:
+    """One version as seen at one instant. Close it, or use it with ``with``.
+
+    ``t1`` and ``t2`` restrict an answer to what was inserted in these periods and between.
+    Cost of a probe: a binary search in the directory of each run, and one in its bucket.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        contents: Contents,
+        opened: Callable[[RunRef], Run],
+        now: int | None,
+    ) -> None:
+        if now is not None and contents.now is not None and now < contents.now:
+            raise LifetimeError(
+                where=f"reading at {now}",
+                expected=f"the instant of the last update, {contents.now}, or a later one",
+                found=str(now),
+                remedy="what has expired by then may be gone",
+            )
+        self.version = lease.manifest.version
+        self.now = contents.now if now is None else now
+        self._lease, self._opened = lease, opened
+        self._schema = lease.manifest.layout.given(lease.manifest.encodings)
+        self._default = tuple(lease.manifest.layout.schema.names)
+        self._chosen: dict[tuple[str, ...], pa.Schema] = {}
+        self._sources: dict[tuple[int | None, int | None], list[tuple[Run, Only]]] = {}
+
+    def probe(
+        self,
+        key: Any,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Living entries with a key, or one of several (a list, a set), or in a ``Range``.
+
+        A composite key is a tuple; one that is shorter than the key finds all that begins so.
+        """
+        schema = self._columns(columns)
+        found: list[pa.RecordBatch] = []
+        for run, only in self._live(t1, t2):
+            found += _found(run, key, schema, only)
+        return pa.Table.from_batches(found, schema)
+
+    def scan(
+        self,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """All living entries."""
+        return pa.Table.from_batches(self.batches(t1, t2, columns=columns), self._columns(columns))
+
+    def batches(
+        self,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """A scan, run by run, for what does not fit into memory."""
+        schema = self._columns(columns)
+        for run, only in self._live(t1, t2):
+            yield from run.entries.rows(0, run.ref.rows, schema, only)
+
+    def close(self) -> None:
+        """Let go of the version; answers that were given stay good."""
+        self._sources.clear()
+        self._lease.release()
+
+    def __enter__(self) -> LifetimeReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _live(self, t1: int | None, t2: int | None) -> list[tuple[Run, Only]]:
+        """The runs that may have an answer, and which of their entries count."""
+        if self._lease.handle is None:
+            raise ArchiveError(
+                where="reader", expected="an open reader", found="one that was closed"
+            )
+        found = self._sources.get((t1, t2))
+        if found is None:
+            runs = self._lease.manifest.runs
+            chosen = ((run, self._only(run, t1, t2)) for run in runs)
+            found = [(self._opened(run), only) for run, only in chosen if only is not None]
+            if len(self._sources) >= _REMEMBERED:
+                self._sources.clear()
+            self._sources[t1, t2] = found
+        return found
+
+    def _only(self, run: RunRef, t1: int | None, t2: int | None) -> Only | None:
+        assert run.expiries is not None, "an index of lifetimes keeps expiries"
+        assert self.now is not None, "there are no runs before the first update"
+        if run.expiries[1] <= self.now:
+            return None
+        inserted = [day for day, _ in run.days]
+        wanted = tuple(
+            day for day in inserted if (t1 is None or t1 <= day) and (t2 is None or day <= t2)
+        )
+        days = None if len(wanted) == len(inserted) else wanted
+        after = None if run.expiries[0] > self.now else self.now + 1
+        if days == ():
+            return None
+        return ALL if days is None and after is None else Only(days, after)
+
+    def _columns(self, names: Sequence[str] | None) -> pa.Schema:
+        chosen = self._default if names is None else tuple(names)
+        schema = self._chosen.get(chosen)
+        if schema is None:
+            unknown = [name for name in chosen if name not in self._schema.names]
+            if unknown or not chosen:
+                raise ArchiveError(
+                    where="columns",
+                    expected=f"some of {', '.join(self._schema.names)}",
+                    found=", ".join(unknown) or "none",
+                )
+            schema = pa.schema([self._schema.field(name) for name in chosen])
+            self._chosen[chosen] = schema
+        return schema
+
+
+_REMEMBERED = 64
+
+
+def _found(run: Run, key: Any, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+    entries, directory = run.entries, run.directory
+    if isinstance(key, Range):
+        return entries.rows(*directory.find_range(key.least, key.greatest), schema, only)
+    if isinstance(key, list | set | frozenset):
+        ranges = _apart({directory.find(one) for one in key})
+        return [b for start, stop in ranges for b in entries.rows(start, stop, schema, only)]
+    start, stop = directory.find(key)
+    if start == stop:
+        return []
+    if type(key) is tuple and len(key) < len(run.layout.key):  # several buckets
+        return entries.rows(start, stop, schema, only)
+    return entries.bucket(start, stop, schema, only)
+
+
+def _apart(ranges: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges of rows without those inside another, as a key's are inside its prefix's."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(ranges, key=lambda rows: (rows[0], -rows[1])):
+        if stop > start and (not found or start >= found[-1][1]):
+            found.append((start, stop))
+    return found
