@@ -72,4 +72,4 @@ class AuxRing:
         self._forward.forget(nodes)
 
     def tuples(self, nodes: Int64s) -> Int64s:
-        return self._forward.walk(nodes, int(self.index.counts(nodes).sum()))
+        return self._forward.walk(nodes, self.index.counts(nodes))

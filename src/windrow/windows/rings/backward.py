@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.columns.growable import Growable, grown
-from windrow.columns.kernels import grid_out, int64, ints_out, kernel
+from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel, void
 from windrow.windows.rings.auxiliary import AuxiliaryIndex
-from windrow.windows.rings.chains import link, walk
-from windrow.windows.rings.ring import Stretch
+from windrow.windows.rings.chains import link
+from windrow.windows.rings.ring import ABREAST, Stretch
 from windrow.windows.steps import Steps
 from windrow.windows.values.groups import GroupIndex
 from windrow.windows.values.index import ValueIndex
@@ -57,6 +57,26 @@ def _expire(start, stop, base, links, ends, nodes, counts, taken):  # type: igno
     return found
 
 
+@kernel(void, ints, ints, int64, grid, ints, ints_out)
+def _walk(nodes, ends, base, links, stops, out):  # type: ignore[no-untyped-def]
+    """Put each ring before its stop, as far as it is in the window; several rings at a time."""
+    at, place = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
+    for first in range(0, len(nodes), ABREAST):
+        rings = min(ABREAST, len(nodes) - first)
+        for k in range(rings):
+            at[k], place[k] = ends[nodes[first + k]], stops[first + k]
+        going = True
+        while going:
+            going = False
+            for k in range(rings):
+                p = at[k]
+                if p >= base:
+                    place[k] -= 1
+                    out[place[k]] = p
+                    at[k] = links[p - base, 0]
+                    going = True
+
+
 class BackwardLinks:
     """A link per tuple to the next older one, and per node the newest tuple in the window.
 
@@ -91,8 +111,10 @@ class BackwardLinks:
 
     def walk(self, nodes: Int64s) -> Int64s:
         """The tuples of the nodes, oldest first; a ring ends where it leaves the window."""
-        links = self.links
-        return walk(nodes[::-1].copy(), self.ends, links.base, 0, links.view)[::-1]
+        stops = np.cumsum(self.index.counts(nodes))
+        out = np.empty(int(stops[-1]) if len(stops) else 0, np.int64)
+        _walk(nodes, self.ends, self.links.base, self.links.view, stops, out)
+        return out
 
 
 class BackwardRing:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.columns.growable import Growable, grown
-from windrow.columns.kernels import int64, ints, ints_out, kernel
-from windrow.windows.rings.ring import Stretch
+from windrow.columns.kernels import int64, ints, ints_out, kernel, void
+from windrow.windows.rings.ring import ABREAST, Stretch
 
 Int64s = npt.NDArray[np.int64]
 
@@ -36,21 +36,25 @@ def _expire(start, stop, base, links, starts, ends, nodes):  # type: ignore[no-u
     return steps
 
 
-@kernel(int64, ints, ints, ints, ints, int64, ints_out)
-def _walk(nodes, starts, ends, links, base, out):  # type: ignore[no-untyped-def]
-    count = 0
-    for i in range(len(nodes)):
-        n = nodes[i]
-        if ends[n] < 0:
-            continue
-        p = starts[n]
-        while True:
-            out[count] = p
-            count += 1
-            if p == ends[n]:
-                break
-            p = links[p - base]
-    return count
+@kernel(void, ints, ints, ints, ints, int64, ints, ints_out)
+def _walk(nodes, starts, ends, links, base, places, out):  # type: ignore[no-untyped-def]
+    """Put each ring at its place, up to its end-of-ring pointer; several rings at a time."""
+    at, place = np.empty(ABREAST, np.int64), np.empty(ABREAST, np.int64)
+    for first in range(0, len(nodes), ABREAST):
+        rings = min(ABREAST, len(nodes) - first)
+        for k in range(rings):
+            n = nodes[first + k]
+            at[k], place[k] = starts[n] if ends[n] >= 0 else -1, places[first + k]
+        going = True
+        while going:
+            going = False
+            for k in range(rings):
+                p = at[k]
+                if p >= 0:
+                    out[place[k]] = p
+                    place[k] += 1
+                    at[k] = links[p - base] if p != ends[nodes[first + k]] else -1
+                    going = True
 
 
 class ForwardLinks:
@@ -77,8 +81,10 @@ class ForwardLinks:
     def forget(self, nodes: Int64s) -> None:
         self.starts[nodes] = self.ends[nodes] = -1
 
-    def walk(self, nodes: Int64s, room: int) -> Int64s:
-        """The tuples of the nodes that are in the window, of which there are ``room``."""
-        out = np.empty(room, np.int64)
-        _walk(nodes, self.starts, self.ends, self.links.view, self.links.base, out)
+    def walk(self, nodes: Int64s, counts: Int64s) -> Int64s:
+        """The tuples of the nodes that are in the window, of which each has so many."""
+        stops = np.cumsum(counts)
+        out = np.empty(int(stops[-1]) if len(stops) else 0, np.int64)
+        links = self.links
+        _walk(nodes, self.starts, self.ends, links.view, links.base, stops - counts, out)
         return out

@@ -13,6 +13,8 @@ from windrow.windows.values.groups import GroupIndex
 from windrow.windows.values.index import ValueIndex
 
 Int64s = npt.NDArray[np.int64]
+ABREAST = 8
+"""Rings that a walk follows at the same time: a step along one waits for memory, the others not."""
 
 
 @dataclass(frozen=True)
