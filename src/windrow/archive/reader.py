@@ -81,8 +81,8 @@ class Reader:
         elif isinstance(key, list | set | frozenset | pa.Array | pa.ChunkedArray):
             keys = list(dict.fromkeys(key.to_pylist() if hasattr(key, "to_pylist") else key))
             for run, only in self._live(t1, t2):
-                for one in keys:
-                    found += _bucket(run, one, schema, only)
+                ranges = _apart({run.directory.find(one) for one in keys})
+                found += run.entries.gather(ranges, schema, only)
         else:
             for run, only in self._live(t1, t2):
                 found += _bucket(run, key, schema, only)
@@ -195,6 +195,15 @@ def _bucket(run: Run, key: Any, schema: pa.Schema, only: Only) -> list[pa.Record
     if type(key) is tuple and len(key) < len(run.layout.key):  # several buckets
         return run.entries.rows(start, stop, schema, only)
     return run.entries.bucket(start, stop, schema, only)
+
+
+def _apart(ranges: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in ascending order without those that lie in another, as a key's in its prefix's."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(ranges, key=lambda r: (r[0], -r[1])):
+        if stop > start and (not found or start >= found[-1][1]):
+            found.append((start, stop))
+    return found
 
 
 def _seen(wave: Wave) -> Iterable[Part]:

@@ -28,11 +28,14 @@ def encode(
     chosen: dict[str, str] = {}
     for index, field in enumerate(layout.entry_schema):
         column = table.column(index)
-        if field.name in before or _repeats(column):
+        known = field.name in before or field.name in layout.key  # keys are looked at all anyway
+        if (known and _hashable(field.type)) or _repeats(column):
             codes = column.combine_chunks().dictionary_encode()
             codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
             distinct = len(codes.dictionary)
-            if field.name not in before and not _pays(distinct, column):
+            if field.name not in before and not (
+                len(column) >= _ENOUGH and _pays(distinct, column)
+            ):
                 continue
             chosen[field.name] = widest(narrowest(distinct), before.get(field.name, "int8"))
             table = table.set_column(index, field.name, codes)
@@ -53,7 +56,7 @@ def _repeats(column: pa.ChunkedArray) -> bool:
         return False
     step = max(1, len(column) // _SAMPLE)
     sample = column.take(pa.array(np.arange(0, len(column), step))) if step > 1 else column
-    return len(sample.unique()) <= len(sample) // 2
+    return len(sample.unique()) <= 0.8 * len(sample)
 
 
 def _hashable(kind: pa.DataType) -> bool:

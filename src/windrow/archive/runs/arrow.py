@@ -1,0 +1,120 @@
+"""Entries in an Arrow file, memory-mapped.
+
+A bucket, or the part of it within some stamps, is a slice that copies nothing. If the file was
+written in other types than are asked for, what is returned is converted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.archive.layout import DAY, EXPIRY, Layout
+from windrow.archive.runs.entries import ALL, Only, converted, positions
+
+
+class ArrowEntries:
+    """Batches of whole buckets, and the stamps of their entries as plain arrays."""
+
+    def __init__(self, buffer: pa.Buffer, layout: Layout) -> None:
+        reader = pa.ipc.open_file(buffer)
+        self.batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+        self.starts = np.cumsum([0, *(b.num_rows for b in self.batches)]).tolist()
+        self._views: dict[int, tuple[pa.Schema, list[pa.RecordBatch], bool]] = {}
+        days = self.batches[0].column(DAY)
+        self._days: list[int] = days.dictionary.to_pylist()
+        name = layout.order
+        self._stamps: list[npt.NDArray[Any]] = [
+            (b.column(name).indices if name == DAY else b.column(name)).to_numpy()
+            for b in self.batches
+        ]
+        self._ordered_by_day = name == DAY
+
+    def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        _, batches, convert = self._view(schema)
+        place = 0
+        if len(batches) > 1:
+            place = bisect_right(self.starts, start) - 1
+            if stop > self.starts[place + 1]:  # only a batch too long for its offsets is cut
+                return self.rows(start, stop, schema, only)
+            start, stop = start - self.starts[place], stop - self.starts[place]
+        if only is not ALL:
+            bounds = self._bounds(only)
+            if bounds is None:
+                base = self.starts[place]
+                return self.rows(start + base, stop + base, schema, only)
+            stamps = self._stamps[place][start:stop]
+            low, high = bounds
+            first = start if low is None else start + int(stamps.searchsorted(low))
+            stop = stop if high is None else start + int(stamps.searchsorted(high))
+            start = first
+        if start >= stop:
+            return []
+        found = batches[place].slice(start, stop - start)
+        return [found] if not convert else converted([found], schema)
+
+    def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        _, batches, convert = self._view(schema)
+        found = []
+        for place in range(bisect_right(self.starts, start) - 1, len(batches)):
+            base = self.starts[place]
+            if base >= stop:
+                break
+            low, high = max(start - base, 0), min(stop - base, batches[place].num_rows)
+            piece = batches[place].slice(low, high - low)
+            if only is not ALL:
+                piece = piece.filter(pa.array(self._kept(place, low, high, only)))
+            if piece.num_rows:
+                found.append(piece)
+        return converted(found, schema) if convert else found
+
+    def gather(
+        self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
+    ) -> list[pa.RecordBatch]:
+        _, batches, convert = self._view(schema)
+        rows = positions(ranges)
+        found = []
+        cuts = np.searchsorted(rows, self.starts)
+        for place, batch in enumerate(batches):
+            own = rows[cuts[place] : cuts[place + 1]] - self.starts[place]
+            if only is not ALL and len(own):
+                own = own[self._kept(place, 0, batch.num_rows, only)[own]]
+            if len(own):
+                found.append(batch.take(pa.array(own)))
+        return converted(found, schema) if convert else found
+
+    def plain(self, start: int, stop: int) -> pa.Table:
+        schema = self.batches[0].schema
+        return pa.Table.from_batches(self.rows(start, stop, schema, ALL), schema)
+
+    def _view(self, schema: pa.Schema) -> tuple[pa.Schema, list[pa.RecordBatch], bool]:
+        """The batches with the columns of a schema; found again by the schema's identity."""
+        view = self._views.get(id(schema))
+        if view is None:
+            chosen = [b.select(schema.names) for b in self.batches]
+            convert = not chosen[0].schema.equals(schema)
+            view = self._views[id(schema)] = (schema, chosen, convert)
+        return view
+
+    def _bounds(self, only: Only) -> tuple[int | None, int | None] | None:
+        """The stamps [low, high) that count, if they are next to each other."""
+        if not self._ordered_by_day:
+            return (only.after, None) if only.days is None else None
+        if only.days is None or only.after is not None:
+            return None
+        low, high = bisect_left(self._days, only.days[0]), bisect_right(self._days, only.days[-1])
+        return (low, high) if high - low == len(only.days) else None
+
+    def _kept(self, place: int, low: int, high: int, only: Only) -> npt.NDArray[np.bool_]:
+        kept = np.ones(high - low, np.bool_)
+        if only.days is not None:
+            wanted = np.isin(self._days, only.days)
+            codes = self.batches[place].column(DAY).indices.to_numpy()
+            kept &= wanted[codes[low:high]]
+        if only.after is not None:
+            kept &= self.batches[place].column(EXPIRY).to_numpy()[low:high] >= only.after
+        return kept

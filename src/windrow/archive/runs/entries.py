@@ -1,0 +1,61 @@
+"""What both formats of entries have in common: what is asked of them, and in which types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.archive.runs.encoding import encoded
+
+
+@dataclass(frozen=True)
+class Only:
+    """Which entries of a run count: those of some days, those that expire at ``after`` or later.
+
+    ``days`` None means all of the run's. ``after`` needs entries that have an expiry.
+    """
+
+    days: tuple[int, ...] | None = None
+    after: int | None = None
+
+
+ALL = Only()
+
+
+class Entries(Protocol):
+    """A file of entries. Rows are [start, stop); ``schema`` names and types what is wanted.
+
+    ``bucket`` is for rows that all have one key and so are in the order of their stamps.
+    """
+
+    def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        """Rows of any keys."""
+
+    def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        """Rows of one key."""
+
+    def gather(
+        self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
+    ) -> list[pa.RecordBatch]:
+        """Rows of many ranges, in ascending order, copied together."""
+
+    def plain(self, start: int, stop: int) -> pa.Table:
+        """Rows as they are stored, all of their columns."""
+
+
+def positions(ranges: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
+    """The rows of ranges, one after the other."""
+    starts = np.array([start for start, _ in ranges], np.int64)
+    counts = np.array([stop - start for start, stop in ranges], np.int64)
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(counts.sum())
+
+
+def converted(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.RecordBatch]:
+    found = pa.Table.from_batches(batches) if batches else schema.empty_table()
+    converted: list[pa.RecordBatch] = encoded(found, schema).to_batches()
+    return [b for b in converted if b.num_rows]
