@@ -23,6 +23,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import EXP, LINK, TS, grown
+from windrow.windows.rings.chains import older
 
 Int64s = npt.NDArray[np.int64]
 
@@ -35,7 +36,7 @@ def _successor(code, at, heads, life, base):  # type: ignore[no-untyped-def]
     while p >= base:
         if life[p - base, TS] <= at and life[p - base, EXP] > best:
             best = life[p - base, EXP]
-        p = life[p - base, LINK]
+        p = older(p, base, LINK, life)
     return best
 
 
@@ -118,10 +119,7 @@ class DistinctDirect:
         buffer = self.side.buffer
         everything = np.arange(buffer.base, buffer.next, dtype=np.int64)
         codes = self.values.codes(buffer.rows.take(everything).columns, len(everything))
-        self.side.codes.clear(buffer.base)
-        self.side.codes.append(codes)
-        self.side.heads = np.full(64, -1, np.int64)
-        self.side.link(buffer.living(), len(self.values))
+        self.side.relink(codes, len(self.values))
 
     def size(self) -> int:
         return len(self.side.buffer) + len(self.output)

@@ -37,9 +37,10 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.side import Side
-from windrow.operators.state.index import END, EXP, LINK, TS, grown
+from windrow.operators.state.index import END, EXP, LINK, TS
 from windrow.plan.costs.joins import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
+from windrow.windows.rings.chains import older
 
 Int64s = npt.NDArray[np.int64]
 REVIEW_AFTER = 1024
@@ -79,7 +80,7 @@ def _combine(  # type: ignore[no-untyped-def]
                 level -= 1
                 continue
             row = p - bases[b]
-            place[level] = lives[b][row, LINK]
+            place[level] = older(p, bases[b], LINK, lives[b])
             s = max(start[level], lives[b][row, TS])
             e = min(end[level], lives[b][row, END])
             if s >= e or e <= since:
@@ -129,7 +130,7 @@ class MultiwayJoin:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         added = [s.add(d, self.interner) for s, d in zip(self.sides, inputs, strict=True)]
         for side in self.sides:
-            side.heads = grown(side.heads, len(self.interner), -1)
+            side.rings.reserve(len(self.interner))
         # Until the new ones are linked, chains lead to old tuples only.
         cut = [
             self._probe(number, gone, whole_before=number) for number, (_, gone) in enumerate(added)

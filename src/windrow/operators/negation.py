@@ -26,7 +26,6 @@ from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
@@ -38,20 +37,6 @@ from windrow.plan.expressions import Expression
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-
-@kernel(int64, ints, ints, grid, int64, ints_out)
-def _chained(values, heads, life, base, out):  # type: ignore[no-untyped-def]
-    """All positions in the chains of ``values``; how many."""
-    count = 0
-    for i in range(len(values)):
-        p = heads[values[i]]
-        while p >= base:
-            if count < len(out):
-                out[count] = p
-            count += 1
-            p = life[p - base, LINK]
-    return count
 
 
 class Unmatched:
@@ -90,7 +75,7 @@ class Unmatched:
         zeros = np.zeros(len(code), np.int64)
         nulls = counted(self.nulls, zeros[null], time[null], sign[null])
         total = counted(self.total, zeros, time, sign)
-        self.left.heads = grown(self.left.heads, size, -1)
+        self.left.rings.reserve(size)
         affected = self._affected(flips, nulls, total, new, gone)
         answer = self._emit(affected, flips, nulls, total, now)
         self.left.link(new, size)
@@ -137,13 +122,8 @@ class Unmatched:
     ) -> Int64s:
         if self.null_aware and (len(nulls.at) or len(total.at)):
             return np.arange(self.left.buffer.base, self.left.buffer.next, dtype=np.int64)
-        life, room = self.left.buffer.life, 256 + 4 * len(flips.values)
-        while True:
-            out = np.empty(room, np.int64)
-            count = _chained(flips.values, self.left.heads, life.view, life.base, out)
-            if count <= room:
-                return np.unique(np.concatenate([out[:count], new, gone]))
-            room = count
+        older = self.left.rings.walk(flips.values, self.left.buffer.life, LINK)
+        return np.unique(np.concatenate([older, new, gone]))
 
     def _emit(self, at: Int64s, flips: Flips, nulls: Flips, total: Flips, now: int) -> Delta:
         if self.null_aware:

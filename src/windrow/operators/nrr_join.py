@@ -22,8 +22,9 @@ from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.side import Side
-from windrow.operators.state.index import END, LINK, TS, grown
+from windrow.operators.state.index import END, LINK, TS
 from windrow.plan.expressions import Expression
+from windrow.windows.rings.chains import older
 
 Int64s = npt.NDArray[np.int64]
 
@@ -42,7 +43,7 @@ def _meet(codes, ts, heads, life, base, mine, theirs):  # type: ignore[no-untype
                     mine[count] = i
                     theirs[count] = p
                 count += 1
-            p = life[p - base, LINK]
+            p = older(p, base, LINK, life)
     return count
 
 
@@ -83,7 +84,7 @@ class NonRetroactiveJoin:
         for key in keys:
             if key.null_count:
                 codes[key.is_null().to_numpy(zero_copy_only=False)] = -1
-        self.side.heads = grown(self.side.heads, len(self.interner), -1)
+        self.side.rings.reserve(len(self.interner))
         life, room = self.side.buffer.life, 2 * len(tuples) + 64
         while True:
             out = [np.empty(room, np.int64) for _ in range(2)]

@@ -1,8 +1,8 @@
-"""One input of an operator that matches tuples: what lives of it, chained by key.
+"""One input of an operator that matches tuples: what lives of it, found by key.
 
-Tuples with equal keys are chained from new to old (after the ring index of Golab et al. 2004),
-the head of each chain being an array indexed by the key's code. Expired tuples at the end of a
-chain cost nothing, because chains lead to older positions only and the buffer knows its first.
+Keys have codes, and tuples with equal keys form a ring from new to old: an H-INDEX with DB rings
+(``windrow.windows.rings.chains``; Golab et al. 2004, 5.4). Expired tuples at the end of a ring
+cost nothing, because rings lead to older positions only and the buffer knows its first.
 """
 
 from __future__ import annotations
@@ -17,25 +17,17 @@ from windrow.columns.delta import Delta
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import LINK, grown
+from windrow.operators.state.index import LINK
 from windrow.plan.expressions import Expression
+from windrow.windows.rings.chains import Chains
 
 Int64s = npt.NDArray[np.int64]
 
 
-@kernel(void, ints, ints, int64, ints_out, grid_out)
-def _link(codes, at, base, heads, life):  # type: ignore[no-untyped-def]
-    for i in range(len(at)):
-        code = codes[at[i] - base]
-        life[at[i] - base, LINK] = heads[code]
-        heads[code] = at[i]
-
-
 class Side:
-    """One input's live tuples, their key codes and the chains over them."""
+    """One input's live tuples, their key codes and the rings over them."""
 
     def __init__(
         self,
@@ -45,8 +37,21 @@ class Side:
         scan: bool = False,
     ) -> None:
         self.buffer, self.keys = StateBuffer(schema, pattern, scan), tuple(keys)
-        self.codes = Growable(np.int64)
-        self.heads = np.full(64, -1, np.int64)
+        self.rings = Chains()
+
+    @property
+    def codes(self) -> Growable:
+        """The key code of each tuple, by position."""
+        return self.rings.codes
+
+    @property
+    def heads(self) -> Int64s:
+        """The newest tuple of each key code, by code."""
+        return self.rings.heads
+
+    @heads.setter
+    def heads(self, heads: Int64s) -> None:
+        self.rings.heads = heads
 
     def add(self, delta: Delta, interner: Interner) -> tuple[Int64s, Int64s]:
         """Store an interval's tuples without linking them yet.
@@ -75,10 +80,9 @@ class Side:
         return np.arange(first, self.buffer.next, dtype=np.int64), withdrawn[withdrawn < first]
 
     def link(self, positions: Int64s, codes: int) -> None:
-        """Put positions at the head of their chains; ``codes`` is how many codes there are."""
-        self.heads = grown(self.heads, codes, -1)
-        life = self.buffer.life
-        _link(self.codes.view, positions, life.base, self.heads, life.view)
+        """Put positions at the heads of their rings; ``codes`` is how many codes there are."""
+        self.rings.reserve(codes)
+        self.rings.link(positions, self.buffer.life, LINK)
 
     def forget(self, now: int) -> bool:
         """Free what is dead; True if the living moved and have to be linked anew."""
@@ -92,7 +96,10 @@ class Side:
         buffer = self.buffer
         everything = np.arange(buffer.base, buffer.next, dtype=np.int64)
         rows = buffer.rows.take(everything)
-        self.codes.clear(buffer.base)
-        self.codes.append(interner.codes([evaluate(k, rows) for k in self.keys], len(everything)))
-        self.heads = np.full(64, -1, np.int64)
-        self.link(buffer.living(), len(interner))
+        codes = interner.codes([evaluate(k, rows) for k in self.keys], len(everything))
+        self.relink(codes, len(interner))
+
+    def relink(self, codes: Int64s, size: int) -> None:
+        """Form the rings of what lives anew; ``codes`` are those of all stored tuples."""
+        self.rings.restart(self.buffer.base, codes)
+        self.link(self.buffer.living(), size)

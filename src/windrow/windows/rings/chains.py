@@ -17,9 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.columns.growable import Growable, grown
-from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import grid, grid_out, inlined, int64, ints, ints_out, kernel, void
 
 Int64s = npt.NDArray[np.int64]
+
+
+@inlined
+def older(p, base, column, tuples):  # type: ignore[no-untyped-def]
+    """The next older tuple of the ring of ``p``; it is in the window if it is not before ``base``.
+
+    For kernels that look at tuples as they walk: ``while p >= base: ...; p = older(...)``.
+    """
+    return tuples[p - base, column]
 
 
 @kernel(void, ints, ints, int64, ints_out, int64, grid_out)
@@ -41,7 +50,7 @@ def _walk(values, heads, base, column, tuples, out):  # type: ignore[no-untyped-
             if count < len(out):
                 out[count] = p
             count += 1
-            p = tuples[p - base, column]
+            p = older(p, base, column, tuples)
     return count
 
 
@@ -71,7 +80,7 @@ class Chains:
         self.heads = grown(self.heads, codes, -1)
 
     def link(self, positions: Int64s, tuples: Growable, column: int) -> None:
-        """Put tuples, whose codes are known, at the heads of their rings."""
+        """Put tuples, whose codes are known and reserved, at the heads of their rings."""
         link(self.codes.view, positions, tuples.base, self.heads, column, tuples.view)
 
     def walk(self, values: Int64s, tuples: Growable, column: int) -> Int64s:
