@@ -8,7 +8,8 @@ per query and batch; a query's own changes are cut out when somebody asks for th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,32 +29,35 @@ from windrow.plan.strategy import Strategy
 Int64s = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
 class ByMember:
-    """Rows in order of the queries that they belong to: those of ``members[i]`` from
-    ``starts[i]`` to ``starts[i + 1]``."""
+    """Rows and the queries that they belong to, put in order when they are first asked for."""
 
-    members: Int64s
-    starts: Int64s
-    rows: pa.RecordBatch
+    def __init__(self, member: Int64s, rows: pa.RecordBatch) -> None:
+        self._member, self._rows = member, rows
 
-    @classmethod
-    def of(cls, member: Int64s, rows: pa.RecordBatch) -> ByMember:
-        """Rows of one member stay in their order."""
-        order = np.argsort(member, kind="stable")
-        members, starts = np.unique(member[order], return_index=True)
+    @cached_property
+    def _ordered(self) -> tuple[Int64s, Int64s, pa.RecordBatch]:
+        """Which queries have rows, where those of each begin, and the rows; ties as they stood."""
+        order = np.argsort(self._member, kind="stable")
+        members, starts = np.unique(self._member[order], return_index=True)
         ends = np.append(starts, len(order)).astype(np.int64)
-        return cls(members, ends, rows.take(pa.array(order)))
+        rows = self._rows.take(pa.array(order)) if self._rows.num_columns else self._rows
+        self._rows = rows.slice(0, 0)
+        return members, ends, rows
 
     def part(self, member: int) -> pa.RecordBatch:
-        at = int(np.searchsorted(self.members, member))
-        if at == len(self.members) or self.members[at] != member:
-            return self.rows.slice(0, 0)
-        return self.rows.slice(self.starts[at], self.starts[at + 1] - self.starts[at])
+        """The rows of one query."""
+        members, starts, rows = self._ordered
+        at = int(np.searchsorted(members, member))
+        if at == len(members) or members[at] != member:
+            return rows.slice(0, 0)
+        return rows.slice(starts[at], starts[at + 1] - starts[at])
 
     def parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        for member, start, end in zip(self.members, self.starts, self.starts[1:], strict=False):
-            yield int(member), self.rows.slice(start, end - start)
+        """All queries that have rows, with them."""
+        members, starts, rows = self._ordered
+        for member, (start, end) in zip(members, pairwise(starts), strict=True):
+            yield int(member), rows.slice(start, end - start)
 
 
 class SharedQueries:
@@ -123,7 +127,7 @@ class SharedQueries:
         own = delta.with_rows(batch_of(columns, schema, len(delta)))
         numbers = member.to_numpy()
         self.counts += np.bincount(numbers, minlength=len(self.queries))
-        return ByMember.of(numbers, changes_batch(own, first.plan.schema, first.clock))
+        return ByMember(numbers, changes_batch(own, first.plan.schema, first.clock))
 
     def live(self) -> ByMember:
         """The relations of all queries at ``now``; cut up once per instant."""
@@ -133,7 +137,7 @@ class SharedQueries:
             member, *columns = rows.columns
             schema = arrow_schema(self.group.queries[0].plan.schema)
             own = batch_of(columns, schema, rows.num_rows)
-            self._live = (now, ByMember.of(member.to_numpy(), own))
+            self._live = (now, ByMember(member.to_numpy(), own))
         return self._live[1]
 
 

@@ -34,6 +34,21 @@ def format_of(path: Path) -> str:
     return known[-1] if known else "parquet"
 
 
+def attributes_in(path: Path, format_: str) -> list[str]:
+    """The attributes that the columns of a file of subscriptions speak of."""
+    table, _ = _opened(path, format_)
+    names = table if isinstance(table, dict) else table.schema.names
+    found = dict.fromkeys(_attribute(name.strip()) for name in names)
+    return [name for name in found if name.lower() not in ("id", "since", "until")]
+
+
+def _attribute(name: str) -> str:
+    for ending in ("_min", "_max", "_bounds"):
+        if name.lower().endswith(ending):
+            return name[: -len(ending)]
+    return name
+
+
 def load(
     source: FileSource, attributes: Mapping[str, Type], clock: Clock = Clock.INTEGER
 ) -> Subscriptions:
@@ -48,8 +63,18 @@ def read(
     path: Path, format_: str, attributes: Mapping[str, Type], clock: Clock = Clock.INTEGER
 ) -> Entries:
     """The entries in one file."""
+    table, lines = _opened(path, format_)
+
+    def place(row: int) -> str:
+        word = "row" if format_ == "parquet" else "line"
+        return f"{path}, {word} {lines[row] if lines is not None else row + 1}"
+
+    return entries_of(table, attributes, ids=pa.string(), clock=clock, where=str(path), place=place)
+
+
+def _opened(path: Path, format_: str) -> tuple[Any, list[int] | range | None]:
     try:
-        table, lines = _table(path, format_)
+        return _table(path, format_)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise InputError(
             where=str(path),
@@ -57,12 +82,6 @@ def read(
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             remedy="check that the file is whole and that FORMAT names what it is",
         ) from error
-
-    def place(row: int) -> str:
-        word = "row" if format_ == "parquet" else "line"
-        return f"{path}, {word} {lines[row] if lines is not None else row + 1}"
-
-    return entries_of(table, attributes, ids=pa.string(), clock=clock, where=str(path), place=place)
 
 
 def _table(path: Path, format_: str) -> tuple[Any, list[int] | range | None]:

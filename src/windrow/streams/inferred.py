@@ -1,0 +1,67 @@
+"""What a file holds, when nobody has declared it: its own types, or what its beginning suggests.
+
+Whole numbers are BIGINT, others DOUBLE, and what is neither a number, a truth value nor a time is
+text. Rows further on that are of another type are refused like those of any declared stream.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from windrow.core.errors import InputError
+from windrow.core.schema import Field, Schema, Type
+from windrow.core.time import Clock
+from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
+from windrow.streams.readers import format_of
+
+BEGINNING = 1 << 20
+"""Bytes of a text file that are looked at."""
+
+
+def inferred(path: Path) -> StreamDeclaration:
+    """A declaration that reads the file: a stream without time."""
+    unknown = StreamDeclaration(path.name, Schema(()), NO_TIMESTAMP, Clock.INTEGER)
+    try:
+        match format_of(path, unknown):
+            case "csv":
+                options = pa.csv.ReadOptions(block_size=BEGINNING)
+                with pa.csv.open_csv(path, read_options=options) as reader:
+                    found = reader.schema
+            case "json":
+                found = pa.json.read_json(_first_lines(path)).schema
+            case _:
+                found = pa.parquet.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(
+            where=str(path),
+            expected="a readable csv, json or parquet file",
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            remedy="check that the file is whole and that its name ends in its format",
+        ) from error
+    schema = Schema(tuple(Field(f.name.strip(), _kind(f.type)) for f in found))
+    return StreamDeclaration(path.name, schema, NO_TIMESTAMP, Clock.INTEGER)
+
+
+def _first_lines(path: Path) -> pa.BufferReader:
+    with pa.input_stream(str(path), compression="detect") as stream:
+        start: bytes = stream.read(BEGINNING)
+    whole = start[: start.rfind(b"\n") + 1] or start
+    return pa.BufferReader(whole)
+
+
+def _kind(found: pa.DataType) -> Type:
+    kinds = pa.types
+    if kinds.is_boolean(found):
+        return Type.BOOLEAN
+    if kinds.is_integer(found):
+        return Type.BIGINT
+    if kinds.is_floating(found) or kinds.is_decimal(found):
+        return Type.DOUBLE
+    if kinds.is_date(found):
+        return Type.DATE
+    return Type.TIMESTAMP if kinds.is_timestamp(found) else Type.STRING
