@@ -1,0 +1,106 @@
+"""Stopped after any file operation, an index is the one before the update or the one after."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import random
+
+import pyarrow as pa
+import pytest
+
+from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
+from windrow.archive.errors import OutcomeUnknownError, StorageError
+from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_exp
+from windrow.archive.lifetimes.index import LifetimeIndex
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+GRIDS = [Grid(2, 2), Grid(2, 2, Technique.REBUILD), Grid(3, 2), r_exp(3), d_ins(2)]
+LONGEST, INTERVAL, FULL = 8, 2, 12
+"""At ``FULL`` every sub-index has been written to and expired from."""
+
+
+def records(now: int) -> tuple[pa.Table, pa.Array]:
+    lives = list(range(1, LONGEST + 1))
+    table = pa.table({"k": [i % 3 for i in lives], "v": [100 * now + i for i in lives]}, SCHEMA)
+    return table, pa.array([now + i for i in lives])
+
+
+def update(index: LifetimeIndex, now: int) -> None:
+    index.insert(now, *records(now))
+
+
+def history(path, grid: Grid) -> None:
+    index = LifetimeIndex.create(
+        UnsyncedDisk(path), SCHEMA, "k", longest=LONGEST, interval=INTERVAL, grid=grid
+    )
+    for now in range(INTERVAL, FULL + 1, INTERVAL):
+        update(index, now)
+    index.vacuum()
+
+
+def expected(now: int) -> list[int]:
+    updates = range(INTERVAL, now + 1, INTERVAL)
+    return [100 * at + i for at in updates for i in range(1, LONGEST + 1) if at + i > now]
+
+
+def which(index: LifetimeIndex) -> int:
+    """The instant of the last update, after all answers have been compared."""
+    now = index.contents().now
+    with index.reader() as reader:
+        assert sorted(reader.scan().column("v").to_pylist()) == expected(now)
+        for key in range(3):
+            found = sorted(reader.probe(key).column("v").to_pylist())
+            assert found == [v for v in expected(now) if v % 100 % 3 == key]
+    assert index.verify() == []
+    return now
+
+
+def assert_nothing_leaks(index: LifetimeIndex) -> None:
+    index.vacuum()
+    named = {run.name for run in index.contents().runs.values()}
+    assert {name.rpartition(".")[0] for name in index.disk.names("runs")} == named
+    assert len(index.disk.names("versions")) == 1
+    assert index.disk.names("leases") == index.disk.names("retired") == []
+
+
+def operations(source, path) -> int:
+    disk = FaultyDisk(copied(source, path))
+    update(LifetimeIndex.open(disk), FULL + INTERVAL)
+    return disk.done
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
+def test_stopped_after_any_operation_it_is_the_index_before_or_after(grid, tmp_path):
+    source, work = tmp_path / "source", tmp_path / "work"
+    history(source, grid)
+    seen, chance = set(), random.Random(grid.size)
+    for at, share in itertools.product(range(1, operations(source, work) + 1), (0.0, 0.5, 1.0)):
+        disk = FaultyDisk(copied(source, work), at)
+        with pytest.raises(Crash):
+            update(LifetimeIndex.open(disk), FULL + INTERVAL)
+        disk.lose(chance, share)
+        index = LifetimeIndex.open(UnsyncedDisk(work))
+        seen.add(now := which(index))
+        assert_nothing_leaks(index)
+        for later in range(now + INTERVAL, FULL + 3 * INTERVAL, INTERVAL):
+            update(index, later)
+            assert which(index) == later
+    assert seen == {FULL, FULL + INTERVAL}
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
+def test_an_operation_that_fails_is_told_and_can_be_repeated(fault, tmp_path):
+    source, work = tmp_path / "source", tmp_path / "work"
+    history(source, Grid(2, 2))
+    told = set()
+    for at in range(1, operations(source, work) + 1):
+        index = LifetimeIndex.open(FaultyDisk(copied(source, work), at, fault))
+        try:
+            update(index, FULL + INTERVAL)
+        except (StorageError, OutcomeUnknownError) as error:
+            told.add(type(error))
+        if which(index) == FULL:
+            update(index, FULL + INTERVAL)
+        assert which(index) == FULL + INTERVAL
+    assert told == {StorageError, OutcomeUnknownError}

@@ -1,0 +1,235 @@
+"""An index of lifetimes on disk: what it takes, what it refuses, what it writes."""
+
+from __future__ import annotations
+
+import threading
+
+import pyarrow as pa
+import pytest
+
+from tests.archive.disks import UnsyncedDisk
+from windrow.archive.archive import Archive
+from windrow.archive.errors import ArchiveError, ConflictError
+from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_exp, r_ins
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.periods import LifetimeError
+from windrow.archive.lifetimes.state import IndexState
+from windrow.archive.reader import Range
+from windrow.archive.runs.encoding import decoded
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
+
+
+def create(path, grid=None, *, schema=SCHEMA, key="k", longest=16, interval=2, **options):
+    disk = UnsyncedDisk(path)
+    return LifetimeIndex.create(
+        disk, schema, key, longest=longest, interval=interval, grid=grid, **options
+    )
+
+
+def table(*rows):
+    return pa.table({"k": [k for k, _ in rows], "v": [v for _, v in rows]}, schema=SCHEMA)
+
+
+def values(index, key=None, now=None, column="v"):
+    with index.reader(now) as reader:
+        found = reader.scan() if key is None else reader.probe(key)
+        return sorted(decoded(found).column(column).to_pylist())
+
+
+def test_figure_3_on_disk_writes_the_row_and_leaves_the_rest_alone(tmp_path):
+    index = create(tmp_path, Grid(2, 2), origin=16)
+    for now in range(2, 18, 2):
+        expiries = pa.array([now + life for life in range(1, 17)])
+        index.insert(now, table(*((life % 3, f"{now}+{life}") for life in range(1, 17))), expiries)
+    before = index.contents()
+    update = index.insert(18, table((1, "a"), (2, "b")), pa.array([34, 19]))
+    after = index.contents()
+    assert update.step.inserted == (0, 1)
+    assert update.step.expired == (0, 2)
+    assert after.state.subindices[3] == before.state.subindices[3]
+    assert [w.subindex for w in update.step.writes if w.fresh] == [0, 1]
+    assert update.bytes_written == sum(
+        run.bytes for number, run in after.runs.items() if number not in before.runs
+    )
+
+
+def test_expiry_without_rebuilding_writes_no_run(tmp_path):
+    index = create(tmp_path, Grid(2, 2))
+    index.insert(2, table((1, "a"), (1, "b"), (1, "c"), (2, "d")), pa.array([3, 18, 18, 18]))
+    update = index.advance(4)
+    assert (update.step.writes, update.bytes_written) == ((), 0)
+    assert values(index, 1) == ["b", "c"]
+
+
+def test_expiry_with_rebuilding_leaves_nothing_dead_in_files(tmp_path):
+    index = create(tmp_path, Grid(2, 2, Technique.REBUILD))
+    index.insert(2, table((1, "a"), (1, "b"), (2, "c")), pa.array([3, 18, 18]))
+    index.advance(4)
+    assert sum(run.rows for run in index.contents().runs.values()) == 2
+
+
+def test_an_expiry_is_the_first_instant_without_the_record(tmp_path):
+    index = create(tmp_path)
+    index.insert(2, table((1, "a")), pa.array([9]))
+    assert values(index, now=8) == ["a"]
+    assert values(index, now=9) == []
+
+
+def test_between_two_boundaries_the_dead_are_hidden_before_their_period_is_over(tmp_path):
+    index = create(tmp_path, longest=40, interval=10)
+    index.insert(1, table((1, "a"), (1, "b")), pa.array([4, 6]))
+    index.insert(5, table((1, "c")), pa.array([20]))
+    assert values(index) == values(index, 1) == ["b", "c"]
+
+
+def test_records_dead_on_arrival_are_counted_and_left_out(tmp_path):
+    index = create(tmp_path)
+    assert index.insert(5, table((1, "a"), (1, "b")), pa.array([5, 6])).dead == 1
+    assert values(index) == ["b"]
+    assert index.insert(6, table((1, "x")), pa.array([0])).dead == 1
+    assert values(index) == []
+
+
+def test_a_record_far_ahead_is_refused_and_expires_nothing(tmp_path):
+    index = create(tmp_path)
+    index.insert(2, table((1, "a")), pa.array([10]))
+    with pytest.raises(LifetimeError, match=r"lifetimes of at most 16; found 1000"):
+        index.insert(3, table((1, "b")), pa.array([1000]))
+    assert values(index) == ["a"]
+
+
+def test_a_batch_that_is_repeated_is_taken_once(tmp_path):
+    index = create(tmp_path)
+    for number in (0, 1, 1, 0):
+        index.insert(2, table((1, f"{number}")), pa.array([9]), batch=("join", number))
+    index.insert(2, table((1, "other")), pa.array([9]), batch=("union", 0))
+    assert values(index) == ["0", "1", "other"]
+
+
+def test_a_reader_keeps_its_instant_and_its_files_while_the_index_moves_on(tmp_path):
+    index = create(tmp_path, Grid(2, 2, Technique.REBUILD))
+    index.insert(2, table((1, "a"), (2, "b")), pa.array([4, 18]))
+    with index.reader() as reader:
+        for now in range(4, 40, 2):
+            index.insert(now, table((1, "new")), pa.array([now + 3]))
+            index.vacuum()
+        assert sorted(decoded(reader.scan()).column("v").to_pylist()) == ["a", "b"]
+    assert index.vacuum().files > 0
+    with pytest.raises(ArchiveError, match="closed"):
+        reader.scan()
+
+
+def test_composite_keys_find_prefixes_once_and_lists_have_an_entry_per_value(tmp_path):
+    schema = pa.schema([("a", pa.string()), ("b", pa.list_(pa.int64())), ("v", pa.int64())])
+    index = create(tmp_path, schema=schema, key=("a", "b"))
+    data = pa.table({"a": ["x", "x", "y"], "b": [[1, 2], [2], []], "v": [1, 2, 3]}, schema=schema)
+    index.insert(2, data, pa.array([5, 6, 7]))
+    assert values(index, ("x", 2), column="v") == [1, 2]
+    assert values(index, ("x",), column="v") == [1, 1, 2]
+    assert values(index, [("x", 2), ("x",), ("z", 9)], column="v") == [1, 1, 2]
+    assert values(index, Range(("x", 2), None), column="v") == [1, 2]
+    assert values(index, now=5, column="v") == [2]
+
+
+def test_columns_that_repeat_are_encoded_in_old_and_new_runs_alike(tmp_path):
+    index = create(tmp_path, d_ins(1))
+    for now in (2, 4, 6):
+        rows = [(i % 7, f"value {i % (now * 3)}") for i in range(2_000)]
+        index.insert(now, table(*rows), pa.array([now + 1 + i % 16 for i in range(2_000)]))
+    with index.reader() as reader:
+        found = reader.scan(columns=["v", "_exp"])
+    assert pa.types.is_dictionary(found.schema.field("v").type)
+    alive = [
+        f"value {i % (now * 3)}" for now in (2, 4, 6) for i in range(2_000) if now + 1 + i % 16 > 6
+    ]
+    assert sorted(decoded(found).column("v").to_pylist()) == sorted(alive)
+
+
+def test_two_writers_race_and_one_is_told(tmp_path):
+    create(tmp_path)
+    told, start = [], threading.Barrier(2)
+
+    def write(name):
+        index = LifetimeIndex.open(UnsyncedDisk(tmp_path))
+        for now in range(1, 31):
+            start.wait()
+            try:
+                index.insert(now, table((1, f"{name} {now}")), pa.array([now + 16]))
+            except ConflictError:
+                told.append((name, now))
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    index = LifetimeIndex.open(tmp_path)
+    expected = {f"{n} {now}" for n in "ab" for now in range(15, 31) if (n, now) not in told}
+    assert values(index) == sorted(expected)
+    assert index.verify() == []
+
+
+def test_an_update_between_a_writers_reading_and_publishing_is_a_conflict(tmp_path, monkeypatch):
+    index, other = create(tmp_path), LifetimeIndex.open(UnsyncedDisk(tmp_path))
+    publish = index._versions.publish
+
+    def late(manifest):
+        other.insert(2, table((1, "first")), pa.array([9]))
+        publish(manifest)
+
+    monkeypatch.setattr(index._versions, "publish", late)
+    with pytest.raises(ConflictError, match="published by another writer"):
+        index.insert(2, table((1, "second")), pa.array([9]))
+    assert values(other) == ["first"]
+
+
+@pytest.mark.parametrize("grid", [r_ins(4), r_exp(4), d_ins(4), Grid(2, 2), Grid(3, 2)], ids=str)
+def test_verify_finds_a_state_that_does_not_fit_the_runs(grid, tmp_path, monkeypatch):
+    index = create(tmp_path, grid)
+    for now in range(2, 30, 2):
+        rows = table(*((i, str(i)) for i in range(16)))
+        index.insert(now, rows, pa.array([now + 1 + i for i in range(16)]))
+    assert index.verify() == []
+    moved = IndexState.from_json
+
+    def rotated(found):
+        state = moved(found)
+        return IndexState(state.over, state.next_run, state.subindices[1:] + state.subindices[:1])
+
+    monkeypatch.setattr(IndexState, "from_json", rotated)
+    assert any("do not belong" in problem.what for problem in index.verify())
+
+
+def test_what_cannot_be_made_or_opened_is_said(tmp_path):
+    create(tmp_path / "a")
+    with pytest.raises(ConflictError, match="found an archive"):
+        create(tmp_path / "a")
+    with pytest.raises(LifetimeError, match="at most 2 partitions"):
+        create(tmp_path / "b", longest=4)
+    with pytest.raises(LifetimeError, match="update less often"):
+        create(tmp_path / "b", longest=30_000, interval=1)
+    with pytest.raises(ArchiveError, match="an archive of the kind lifetimes"):
+        Archive.open(tmp_path / "a")
+    Archive.create(tmp_path / "days", SCHEMA, "k", window=4, scheme="DEL", n=2)
+    with pytest.raises(ArchiveError, match="an archive of the kind wave"):
+        LifetimeIndex.open(tmp_path / "days")
+
+
+def test_time_does_not_go_back_for_writers_or_readers(tmp_path):
+    index = create(tmp_path)
+    index.insert(5, table((1, "a")), pa.array([9]))
+    with pytest.raises(LifetimeError, match=r"the last update, 5, or a later one; found 4"):
+        index.advance(4)
+    with pytest.raises(LifetimeError, match="may be gone"):
+        index.reader(4)
+    with pytest.raises(LifetimeError, match="31 bits"):
+        index.insert(2**40, table((1, "a")), pa.array([2**40 + 1]))
+    with index.reader() as reader, pytest.raises(ArchiveError, match="some of k, v"):
+        reader.scan(columns=["w"])
+
+
+def test_an_index_without_any_update_is_empty(tmp_path):
+    index = create(tmp_path)
+    assert values(index) == values(index, 1) == []
+    assert index.verify() == []
