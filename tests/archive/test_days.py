@@ -1,0 +1,239 @@
+"""Which days are taken, kept waiting, passed over or refused, and what readers see of them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tests.archive.disks import UnsyncedDisk
+from tests.archive.plain import SCHEMA, bag, table
+from windrow.archive.archive import Archive
+from windrow.archive.errors import ArchiveError, ConflictError, DayError
+from windrow.archive.reader import Range
+from windrow.archive.runs.encoding import decoded
+from windrow.archive.schemes.operations import SchemeError
+
+
+def archive_at(path, *, window=3, scheme="DEL", n=1, **more) -> Archive:
+    return Archive.create(
+        UnsyncedDisk(path), SCHEMA, "key", window=window, scheme=scheme, n=n, **more
+    )
+
+
+def days_seen(archive: Archive, now: int | None = None, *, soft: bool = False) -> list[int]:
+    with archive.reader(now, soft=soft) as reader:
+        return sorted(reader.scan(columns=["_day"])["_day"].to_pylist())
+
+
+def test_what_is_dated_in_the_future_waits_and_expires_nothing(tmp_path):
+    archive = archive_at(tmp_path)
+    for day in (1, 2):
+        archive.append(day, table([("a", day)]), now=day)
+    archive.append(99_999, table([("a", 0)]))
+    assert days_seen(archive) == [1, 2]
+    archive.append(3, table([("a", 3)]), now=3)
+    assert days_seen(archive) == [1, 2, 3]
+    assert archive.stat().ahead == {99_999: 1}
+    assert days_seen(archive, 99_999) == [99_999]
+
+
+def test_a_day_may_come_in_pieces_before_its_time_and_not_after(tmp_path):
+    archive = archive_at(tmp_path)
+    archive.append(1, table([("a", 1)]))
+    archive.append(1, table([("a", 2)]))
+    assert days_seen(archive) == []
+    assert days_seen(archive, 1) == [1, 1]
+    archive.advance(1)
+    assert days_seen(archive) == [1, 1]
+    with pytest.raises(DayError, match="late records"):
+        archive.append(1, table([("a", 3)]))
+
+
+def test_days_that_are_passed_without_data_are_empty(tmp_path):
+    archive = archive_at(tmp_path, window=5, n=2)
+    archive.append(1, table([("a", 1)]), now=1)
+    archive.append(4, table([("a", 4)]), now=4)
+    assert days_seen(archive) == [1, 4]
+    assert archive.stat().now == 4
+    archive.append(5, table([]), now=6)
+    assert days_seen(archive) == [4]
+
+
+def test_days_may_come_out_of_order_before_the_window_reaches_them(tmp_path):
+    archive = archive_at(tmp_path)
+    for day in (3, 1, 2):
+        archive.append(day, table([("a", day)]))
+    archive.advance(3)
+    assert days_seen(archive) == [1, 2, 3]
+
+
+def test_a_jump_further_than_the_window_is_long_forgets_everything_before(tmp_path):
+    archive = archive_at(tmp_path, scheme="REINDEX++", n=2, window=4)
+    for day in (1, 2, 3):
+        archive.append(day, table([("a", day)]), now=day)
+    archive.append(1_000_000, table([("a", 5)]))
+    before = archive.stat().version
+    archive.advance(1_000_000)
+    assert days_seen(archive) == [1_000_000]
+    assert archive.stat().version - before <= 2
+    assert archive.verify() == []
+
+
+def test_data_that_would_have_expired_before_it_is_seen_is_refused(tmp_path):
+    with pytest.raises(DayError, match="expired before anybody saw them"):
+        archive_at(tmp_path).append(1, table([("a", 1)]), now=4)
+
+
+def test_the_window_does_not_move_back_and_staying_is_no_version(tmp_path):
+    archive = archive_at(tmp_path)
+    archive.append(5, table([("a", 1)]), now=5)
+    version = archive.stat().version
+    assert archive.advance(5) == version
+    with pytest.raises(DayError, match="does not move back"):
+        archive.advance(4)
+    with pytest.raises(DayError, match="older ones are gone"):
+        archive.reader(now=4)
+
+
+def test_an_expired_day_is_seen_by_a_soft_reader_only(tmp_path):
+    archive = archive_at(tmp_path, scheme="WATA", n=2, window=4)
+    for day in range(1, 7):
+        archive.append(day, table([("a", day)]), now=day)
+    assert days_seen(archive) == [3, 4, 5, 6]
+    assert days_seen(archive, soft=True) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_batch_that_is_repeated_is_taken_once(tmp_path):
+    archive = archive_at(tmp_path)
+    both = {1: table([("a", 1)]), 2: table([("b", 2)])}
+    version = archive.append_days(both, batch=("query", 7))
+    assert archive.append_days(both, batch=("query", 7)) == version
+    archive.append_days({2: table([("c", 2)])}, batch=("another", 7))
+    assert days_seen(archive, 2) == [1, 2, 2]
+
+
+def test_the_data_of_several_days_is_kept_whole_or_not_at_all(tmp_path):
+    archive = archive_at(tmp_path)
+    wrong = pa.table({"key": ["a"], "other": [1]})
+    with pytest.raises(ArchiveError, match="no value"):
+        archive.append_days({1: table([("a", 1)]), 2: wrong})
+    assert archive.stat().ahead == {}
+
+
+def test_data_of_types_that_do_not_fit_is_refused_and_those_that_fit_are_converted(tmp_path):
+    archive = archive_at(tmp_path)
+    with pytest.raises(ArchiveError, match="columns of the types"):
+        archive.append(1, pa.table({"key": ["a"], "value": ["no number"]}))
+    narrow = pa.table(
+        {"value": pa.array([1], pa.int8()), "key": pa.array(["a"]).dictionary_encode()}
+    )
+    archive.append(1, narrow, now=1)
+    with archive.reader() as reader:
+        assert bag(reader.scan()) == [("a", 1)]
+
+
+def test_columns_are_chosen_and_unknown_ones_are_told(tmp_path):
+    archive = archive_at(tmp_path)
+    archive.append(1, table([("a", 1), ("b", 2)]), now=1)
+    with archive.reader() as reader:
+        assert reader.probe("b", columns=["value"]).to_pylist() == [{"value": 2}]
+        assert reader.probe("b", columns=["_day", "value"]).to_pylist() == [{"_day": 1, "value": 2}]
+        with pytest.raises(ArchiveError, match="expected some of key, value, _day; found other"):
+            reader.scan(columns=["other"])
+
+
+def test_a_closed_reader_says_so_and_its_answers_stay(tmp_path):
+    archive = archive_at(tmp_path)
+    archive.append(1, table([("a", 1)]), now=1)
+    with archive.reader() as reader:
+        answer = reader.probe("a")
+    with pytest.raises(ArchiveError, match="closed"):
+        reader.probe("a")
+    archive.advance(9)
+    archive.vacuum()
+    assert decoded(answer).to_pylist() == [{"key": "a", "value": 1}]
+
+
+def test_there_is_one_archive_to_a_directory(tmp_path):
+    archive_at(tmp_path)
+    with pytest.raises(ConflictError, match="open it, or choose another path"):
+        archive_at(tmp_path)
+    with pytest.raises(ArchiveError, match="no version of one"):
+        Archive.open(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"scheme": "LRU"},
+        {"n": 4},
+        {"n": 0},
+        {"scheme": "WATA", "n": 1},
+        {"technique": "in place"},
+        {"growth": 1.0},
+        {"format": "csv"},
+        {"window": 40_000, "n": 2},
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_be_are_refused(wrong, tmp_path):
+    with pytest.raises((ArchiveError, SchemeError)):
+        archive_at(tmp_path / "a", **wrong)
+    assert not (tmp_path / "a" / "versions").exists()
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_keys_with_several_values_and_composite_keys_are_kept_through_merges(form, tmp_path):
+    schema = pa.schema([("words", pa.list_(pa.string())), ("doc", pa.int64())])
+    archive = Archive.create(
+        UnsyncedDisk(tmp_path),
+        schema,
+        ["words", "doc"],
+        window=3,
+        scheme="REINDEX",
+        n=1,
+        format=form,
+    )
+    for day in (1, 2, 3, 4):
+        data = pa.table({"words": [["war", "peace"], [f"day {day}"]], "doc": [day, 10]}, schema)
+        archive.append(day, data, now=day)
+    with archive.reader() as reader:
+        assert bag(reader.probe(("war",))) == [("war", 2), ("war", 3), ("war", 4)]
+        assert bag(reader.probe(("war", 3))) == [("war", 3)]
+        assert bag(reader.probe([("war",), ("war", 3), ("peace", 4)])) == [
+            ("peace", 4),
+            ("war", 2),
+            ("war", 3),
+            ("war", 4),
+        ]
+        assert bag(reader.probe(Range(("day 3",), ("peace", 3)))) == [
+            ("day 3", 10),
+            ("day 4", 10),
+            ("peace", 2),
+            ("peace", 3),
+        ]
+        assert len(reader.scan(3, 3)) == 3
+
+
+def test_the_plan_of_coming_days_is_what_they_then_ask_for(tmp_path):
+    archive = archive_at(tmp_path, scheme="REINDEX+", n=2, window=6)
+    archive.append(1, table([("a", 1)]), now=1)
+    planned = archive.plan(8)
+    assert [day for day, _ in planned] == list(range(2, 10))
+    for day, step in planned:
+        assert archive.plan()[0] == (day, step)
+        archive.advance(day)
+
+
+def test_a_days_data_longer_than_is_sorted_at_once_is_one_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("windrow.archive.writer.AT_ONCE", 1_000)
+    archive = archive_at(tmp_path, technique="in-place")
+    rows = [(str(i % 7), i) for i in range(1_000)]
+    archive.append(1, table(rows), now=1)
+    archive.append(2, table(rows).to_batches(max_chunksize=10), now=2)
+    assert [index.runs for index in archive.stat().indexes] == [2]
+    assert archive.verify() == []
+    with archive.reader() as reader:
+        assert bag(reader.probe("3", 1, 1)) == sorted((r for r in rows if r[0] == "3"), key=repr)
+    archive.vacuum()
+    assert len(archive.disk.names("runs")) == 4

@@ -1,0 +1,230 @@
+"""Writers that race, readers that pin, and processes that die with a lease in hand."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.archive.disks import UnsyncedDisk
+from tests.archive.plain import (
+    SCHEMA,
+    PlainList,
+    answers,
+    assert_same,
+    bag,
+    files_of,
+    named,
+    table,
+)
+from windrow.archive.archive import Archive
+from windrow.archive.errors import ConflictError
+from windrow.archive.files import Disk
+from windrow.archive.versions import Versions
+
+TOLD = "nothing was changed; repeat the operation on the new version"
+ROOT = Path(__file__).parents[2]
+
+
+class MeetingDisk(UnsyncedDisk):
+    """Waits before publishing until the other writer is about to publish as well."""
+
+    def __init__(self, root: Path, barrier: threading.Barrier) -> None:
+        super().__init__(root)
+        self._barrier = barrier
+
+    def link(self, name: str, new: str) -> None:
+        self._barrier.wait(30)
+        super().link(name, new)
+
+
+def test_of_two_writers_one_wins_and_the_other_is_told_two_hundred_times(tmp_path):
+    barrier = threading.Barrier(2)
+    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="WATA", n=2)
+    writers = [Archive.open(MeetingDisk(tmp_path, barrier)) for _ in range(2)]
+    kept = []
+    for turn in range(200):
+        outcomes: list[str] = ["", ""]
+
+        def write(me: int, turn: int = turn, outcomes: list[str] = outcomes) -> None:
+            try:
+                writers[me].append(1, table([(str(me), turn)]))
+                outcomes[me] = "won"
+            except ConflictError as error:
+                outcomes[me] = error.remedy
+
+        threads = [threading.Thread(target=write, args=(me,)) for me in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(outcomes) == [TOLD, "won"]
+        kept.append((str(outcomes.index("won")), turn))
+        if turn % 50 == 49:
+            archive.vacuum()
+    archive.advance(1)
+    with archive.reader() as reader:
+        assert bag(reader.scan()) == sorted(kept, key=repr)
+    archive.vacuum()
+    assert files_of(archive.disk) == named(archive)
+
+
+def test_a_writer_whose_base_was_left_behind_is_told_even_after_a_vacuum(tmp_path):
+    """Its version has come and gone: without the lease, put-if-absent would find it absent."""
+
+    class SlowDisk(UnsyncedDisk):
+        def link(self, name: str, new: str) -> None:
+            for day in (1, 2, 3):
+                other.append(day, table([("other", day)]), now=day)
+            other.vacuum()
+            super().link(name, new)
+
+    other = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
+    with pytest.raises(ConflictError):
+        Archive.open(SlowDisk(tmp_path)).append(1, table([("mine", 1)]))
+    with other.reader() as reader:
+        assert bag(reader.scan(columns=["key"])) == [("other",)] * 3
+    other.vacuum()
+    assert files_of(other.disk) == named(other)
+
+
+def test_files_that_a_writer_has_not_published_yet_survive_a_vacuum(tmp_path):
+    class SlowDisk(UnsyncedDisk):
+        def link(self, name: str, new: str) -> None:
+            archive.vacuum()
+            super().link(name, new)
+
+    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
+    Archive.open(SlowDisk(tmp_path)).append(1, table([("a", 1)]), now=1)
+    assert archive.verify() == []
+    with archive.reader() as reader:
+        assert bag(reader.scan()) == [("a", 1)]
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_a_pinned_reader_keeps_its_answers_while_files_are_reclaimed(form, tmp_path):
+    archive = Archive.create(
+        UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="REINDEX", n=1, format=form
+    )
+    archive.append(1, table([("a", 1), ("b", 1)]), now=1)
+    with archive.reader() as reader:
+        for day in range(2, 8):
+            archive.append(day, table([("a", day)]), now=day)
+            archive.vacuum()
+        plain = PlainList(3)
+        plain.append(1, [("a", 1), ("b", 1)])
+        plain.now = 1
+        assert dict(answers(reader, 1))["scan"] == [("a", 1, 1), ("b", 1, 1)]
+        held = files_of(archive.disk)
+        assert held > named(archive)
+    archive.vacuum()
+    assert files_of(archive.disk) == named(archive)
+
+
+def test_a_version_that_is_retired_while_it_is_being_pinned_is_not_used(tmp_path):
+    class LateDisk(UnsyncedDisk):
+        late = True
+
+        def hold(self, name: str) -> int | None:
+            if self.late:
+                self.late = False
+                archive.append(1, table([("a", 1)]), now=1)
+                archive.vacuum()
+            return super().hold(name)
+
+    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
+    with Archive.open(LateDisk(tmp_path)).reader() as reader:
+        assert bag(reader.scan()) == [("a", 1)]
+
+
+def child(code: str, path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+READS = """
+import sys, time
+from windrow.archive.archive import Archive
+reader = Archive.open(sys.argv[1]).reader()
+print(reader.version, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_reader_that_was_killed_does_not_hold_files_back(tmp_path):
+    archive = Archive.create(tmp_path, SCHEMA, "key", window=2, scheme="DEL", n=1)
+    archive.append(1, table([("a", 1)]), now=1)
+    process = child(READS, tmp_path)
+    version = int(process.stdout.readline())
+    archive.append(2, table([("a", 2)]), now=2)
+    assert version in archive.vacuum().held
+    assert files_of(archive.disk) > named(archive)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert archive.vacuum().held == ()
+    assert files_of(archive.disk) == named(archive)
+
+
+WRITES = """
+import sys
+from pathlib import Path
+from tests.archive.plain import table
+from windrow.archive.archive import Archive
+archive = Archive.open(sys.argv[1])
+day = archive.stat().now or 0
+while True:
+    day += 1
+    archive.append(day, table([("a", day), ("b", day), (str(day), day)]), now=day)
+    if day % 3 == 0:
+        archive.vacuum()
+    print(day, flush=True)
+"""
+
+
+def kill_again_and_again(path: Path, scheme: str, technique: str, times: int, seed: int) -> None:
+    archive = Archive.create(path, SCHEMA, "key", window=4, scheme=scheme, n=2, technique=technique)
+    chance = random.Random(seed)
+    for _ in range(times):
+        process = child(WRITES, path)
+        said = int(process.stdout.readline())
+        time.sleep(chance.random() * 0.2)
+        process.send_signal(signal.SIGKILL)
+        rest = process.stdout.read().split()
+        process.wait()
+        process.stdout.close()
+        said = int(rest[-1]) if rest else said
+        now = archive.stat().now
+        assert now in (said, said + 1)
+        plain = PlainList(4)
+        plain.now = now
+        for day in range(1, now + 1):
+            plain.append(day, [("a", day), ("b", day), (str(day), day)])
+        assert_same(archive, plain)
+        assert archive.verify() == []
+        archive.vacuum()
+        assert files_of(archive.disk) == named(archive)
+        assert len(Versions(Disk(path)).numbers()) == 1
+
+
+def test_killed_at_any_moment_every_day_that_was_acknowledged_is_there(tmp_path):
+    kill_again_and_again(tmp_path, "REINDEX++", "packed shadow", 2, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("technique", ["in-place", "simple shadow", "packed shadow"])
+@pytest.mark.parametrize("scheme", ["DEL", "REINDEX", "REINDEX+", "REINDEX++", "WATA", "RATA"])
+def test_killed_many_times_every_day_that_was_acknowledged_is_there(scheme, technique, tmp_path):
+    kill_again_and_again(tmp_path, scheme, technique, 8, seed=len(scheme) * 7 + len(technique))
