@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from windrow.archive.costs.cases import SCAM, TPC_D, WSE
+from windrow.archive.costs.constraints import Constraints, Measure
 from windrow.archive.costs.formats import FormatCost, choose_format
 from windrow.archive.costs.parameters import Technique
 from windrow.archive.costs.recommend import knee, recommend, tried
-from windrow.archive.costs.wishes import Constraints, Measure
 
 IN_PLACE, SIMPLE, PACKED = Technique
 ALL_FIGURES = (Measure.WORK, Measure.TRANSITION, Measure.SPACE)

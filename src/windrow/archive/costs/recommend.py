@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.archive.costs.constraints import Constraints, Measure
 from windrow.archive.costs.model import Measures, measures
 from windrow.archive.costs.parameters import Parameters, Technique
 from windrow.archive.costs.reasons import reasons_for
-from windrow.archive.costs.wishes import Constraints, Measure
 from windrow.archive.schemes.registry import SCHEMES
 
 WORTH_IT = 0.2
