@@ -51,7 +51,7 @@ class Attribute:
         codes = self.texts.codes(*string_parts(spans.texts))
         order = np.lexsort((codes, spans.entry))
         codes = codes[order]
-        return Spans(spans.constrained, spans.entry[order], codes, codes + 1)
+        return Spans(spans.constrained, spans.entry[order], codes, codes)
 
     def shares(self, spans: Spans) -> np.ndarray:
         """For each entry the share of values that it probably takes; infinite if it takes all.
@@ -63,7 +63,7 @@ class Attribute:
         else:
             self._note(spans)
             low = np.searchsorted(self._ends, spans.lo)
-            high = np.searchsorted(self._ends, spans.hi)
+            high = np.searchsorted(self._ends, spans.hi, side="right")
             widths = (high - low + 0.5) / max(len(self._ends), 1)
         total = np.bincount(spans.entry, widths, len(spans.constrained))
         return np.where(spans.constrained, total, np.inf)
@@ -96,14 +96,19 @@ class Attribute:
         texts = self.texts.take(lo, np.ones(len(lo), np.bool_))
         return Spans(constrained, entry, lo[:0], hi[:0], texts)
 
+    def inexact(self, spans: Spans) -> Int64s:
+        """Entries with a span that half-open intervals cannot tell from its neighbour."""
+        entries: Int64s = spans.entry[(spans.lo == FAR) | (spans.hi == FAR - 1)]
+        return entries
+
     def reach(self, entries: Int64s) -> Int64s:
         """Put the spans of entries into the index; the first id of each, ids being consecutive."""
         first, count = self.first.take(entries), self.count.take(entries)
         places = _runs(first, count)
         lo, hi = self.lo.take(places), self.hi.take(places)
         base = self.reached.append(np.repeat(entries, count))
-        # The greatest integer alone cannot be said half-open; the check that follows tells.
-        self.index.insert(np.arange(base, base + len(lo)), np.where(lo == FAR, FAR - 1, lo), hi)
+        after = np.where(hi >= FAR - 1, FAR, hi + 1)  # FAR itself is in what ends with it
+        self.index.insert(np.arange(base, base + len(lo)), np.where(lo == FAR, FAR - 1, lo), after)
         ids: Int64s = base + np.cumsum(count) - count
         return ids
 

@@ -96,20 +96,20 @@ def _table(path: Path, format_: str) -> tuple[Any, list[int] | range | None]:
 def _csv(path: Path) -> tuple[pa.Table, range | list[int]]:
     """Every field as text; what a blank one means is for the reader of conditions to say."""
 
-    def refuse(row: arrow_csv.InvalidRow) -> str:
-        raise InputError(
-            where=f"{path}, line {row.number}",
-            expected=f"{row.expected_columns} fields",
-            found=f"{row.actual_columns}: {row.text[:80]}",
-            remedy="put a condition that has a comma in it into double quotes",
-        )
+    invalid: list[arrow_csv.InvalidRow] = []
 
-    with arrow_csv.open_csv(path) as reader:
+    def refuse(row: arrow_csv.InvalidRow) -> str:
+        invalid.append(row)  # an error raised here would not come out as it is
+        return "skip"
+
+    parsed = arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse)
+    with arrow_csv.open_csv(path, parse_options=parsed) as reader:
         names = reader.schema.names
+    invalid.clear()
     table = arrow_csv.read_csv(
         path,
         read_options=arrow_csv.ReadOptions(use_threads=False),
-        parse_options=arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+        parse_options=parsed,
         convert_options=arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
             null_values=[""],
@@ -117,6 +117,14 @@ def _csv(path: Path) -> tuple[pa.Table, range | list[int]]:
             quoted_strings_can_be_null=False,
         ),
     )
+    if invalid:
+        first = invalid[0]
+        raise InputError(
+            where=f"{path}, line {first.number}",
+            expected=f"{first.expected_columns} fields",
+            found=f"{first.actual_columns}: {first.text[:80]}",
+            remedy="put a condition that has a comma in it into double quotes",
+        )
     broken = sum(
         pc.sum(pc.count_substring(c.cast(pa.string()), "\n")).as_py() or 0 for c in table.columns
     )

@@ -11,8 +11,6 @@ from typing import Any
 
 from windrow.columns.kernels import flags, flags_out, int64, ints, ints_out, kernel, void
 
-FAR = 2**63 - 1
-
 
 @kernel(void, ints, ints, ints, flags, ints, ints, ints, ints, flags_out)
 def within(
@@ -42,7 +40,7 @@ def within(
             else:
                 above = middle
         at = below - 1
-        kept[i] = at >= low and (key < hi[at] or hi[at] == FAR)
+        kept[i] = at >= low and key <= hi[at]
 
 
 @kernel(void, ints, ints, ints, ints, ints, flags_out)

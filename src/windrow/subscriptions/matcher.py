@@ -29,7 +29,7 @@ from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.subscriptions import kernels
 from windrow.subscriptions.attribute import Attribute
 from windrow.subscriptions.predicates import Id
-from windrow.subscriptions.spans import FAR, Bools, Int64s, Spans
+from windrow.subscriptions.spans import Bools, Int64s, Spans
 from windrow.subscriptions.tables import Entries, entries_of
 
 GONE, NOWHERE = -1, -2
@@ -238,7 +238,7 @@ class Subscriptions:
             column.append(span)
             met = np.bincount(span.entry, minlength=count) > 0
             via[span.constrained & ~met] = NOWHERE
-            checked[span.entry[span.lo == FAR]] = True
+            checked[column.inexact(span)] = True
         at = np.full(count, GONE, np.int64)
         for number, column in enumerate(self._columns):
             chosen = np.flatnonzero(via == number)

@@ -1,14 +1,14 @@
-"""Conditions on one attribute as half-open spans of integer keys.
+"""Conditions on one attribute as spans of integer keys.
 
 Every orderable type maps into 64-bit integers without loss (``windrow.columns.arrays.order_keys``:
 integers, dates and timestamps as they are, floating point numbers by the order of their bits), so
-an open, closed, half-open or missing end is one step more or less on the same scale:
+an open, closed or missing end is one step more or less on the same scale. A span holds its first
+and its last key:
 
-    [a, b]  ->  [key(a), key(b) + 1)        a < x  ->  [key(a) + 1, FAR)
-    (a, b)  ->  [key(a) + 1, key(b))        x = a  ->  [key(a), key(a) + 1)
+    [a, b]  ->  key(a) .. key(b)            a < x  ->  key(a) + 1 .. FAR
+    (a, b)  ->  key(a) + 1 .. key(b) - 1    x = a  ->  key(a) .. key(a)
 
-``FAR`` is no bound, and includes the greatest integer itself. Texts have no order here: their
-spans hold values, and the matcher numbers them.
+Texts have no order here: their spans hold values, and the matcher numbers them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 NEAR, FAR = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-"""Bounds that are none."""
+"""The least and the greatest key; as bounds, none."""
+NOTHING = (1, 0)
+"""The ends of a span without keys."""
 
 WIDE = {Type.INT: Type.BIGINT, Type.FLOAT: Type.DOUBLE}
 """Bounds may lie outside the attribute's own type: ``x < 3000000000`` holds for every INT."""
@@ -43,8 +45,9 @@ class Spans:
     """The conditions of ``len(constrained)`` entries on one attribute.
 
     ``entry`` says whose condition a span belongs to, ascending; the spans of one entry are in
-    order and apart. A constrained entry without a span is never met. For STRING, ``texts`` holds
-    the values, one per span, and ``lo`` and ``hi`` are empty.
+    order and apart, from ``lo`` to ``hi``, both included. A constrained entry without a span is
+    never met. For STRING, ``texts`` holds the values, one per span, and ``lo`` and ``hi`` are
+    empty.
     """
 
     constrained: Bools
@@ -69,39 +72,31 @@ def keys_of(column: pa.Array) -> tuple[Int64s, Bools | None]:
 
 
 def ranges(low: pa.Array, high: pa.Array, low_open: Bools, high_open: Bools) -> tuple[Int64s, ...]:
-    """``lo`` and ``hi`` of typed bounds, NULL for none; an empty range has ``lo >= hi``."""
-    lo, lo_valid = keys_of(low)
-    hi, hi_valid = keys_of(high)
-    lo = _after(lo, low_open)
-    hi = _after(hi, ~high_open)
-    if lo_valid is not None:
-        absent = validity(low)
-        lo = np.where(lo_valid, lo, FAR)  # nothing is above NaN
-        lo = lo if absent is None else np.where(absent, lo, NEAR)
-    if hi_valid is not None:
-        absent = validity(high)
-        hi = np.where(hi_valid, hi, NEAR)
-        hi = hi if absent is None else np.where(absent, hi, FAR)
-    greatest = low_open & (lo == FAR)
-    return np.where(greatest, FAR, lo), np.where(greatest, NEAR, hi)
+    """First and last key between typed bounds, NULL for none; ``NOTHING`` if none is between."""
+    lo, below = _end(low, low_open, NEAR, FAR)
+    hi, above = _end(high, high_open, FAR, NEAR)
+    empty = below | above
+    lo[empty], hi[empty] = NOTHING
+    return lo, hi
 
 
-def _after(keys: Int64s, moved: Bools) -> Int64s:
-    """The next key where ``moved``, staying at FAR."""
-    after: Int64s = keys + (moved & (keys != FAR))
-    return after
-
-
-def without_empty(entry: Int64s, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    kept = lo < hi
-    # The greatest integer alone: closed at FAR on both sides.
-    kept |= (lo == FAR) & (hi == FAR)
-    return entry[kept], lo[kept], hi[kept]
+def _end(bound: pa.Array, opened: Bools, absent: int, utmost: int) -> tuple[Int64s, Bools]:
+    """The keys at one end of ranges, and where there can be none: beyond ``utmost``, or NaN."""
+    keys, valid = keys_of(bound)
+    given = validity(bound)
+    missing = np.zeros(len(keys), np.bool_) if given is None else ~given
+    hopeless = opened & (keys == utmost)
+    if valid is not None:
+        hopeless |= ~valid
+    step = 1 if utmost == FAR else -1
+    moved = np.where(opened & ~hopeless, keys + step, keys)
+    return np.where(missing, absent, moved), hopeless & ~missing
 
 
 def in_order(constrained: Bools, entry: Int64s, lo: Int64s, hi: Int64s) -> Spans:
     """Spans by entry and ``lo``; a span that is given twice for an entry counts once."""
-    entry, lo, hi = without_empty(entry, lo, hi)
+    kept = lo <= hi
+    entry, lo, hi = entry[kept], lo[kept], hi[kept]
     order = np.lexsort((lo, entry))
     entry, lo, hi = entry[order], lo[order], hi[order]
     if len(entry) > 1:

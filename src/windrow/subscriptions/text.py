@@ -24,6 +24,7 @@ from windrow.core.schema import Type
 from windrow.subscriptions.spans import (
     FAR,
     NEAR,
+    NOTHING,
     Bools,
     Int64s,
     Spans,
@@ -127,27 +128,27 @@ def ends(
     for texts, values, lower in ((low, lows, True), (high, highs, False)):
         failed = np.flatnonzero(_flags(pc.and_(pc.is_null(values), pc.is_valid(texts))))
         if len(failed) and kind.integral:
-            keys, failed = _moved(texts, failed, lower)
-            (lo if lower else hi)[keys[0]] = keys[1]
+            failed = _moved(texts, failed, lower, lo, hi)
         for at in failed:
             said = texts[int(at)].as_py()
             misfits.setdefault(int(entries[at]), f"expected {kind.value}, found {said!r}")
     return entries, lo, hi
 
 
-def _moved(texts: pa.Array, failed: Int64s, lower: bool) -> tuple[tuple[Int64s, Int64s], Int64s]:
-    """Fractions as ends of integer spans, and which texts are no numbers at all."""
+def _moved(texts: pa.Array, failed: Int64s, lower: bool, lo: Int64s, hi: Int64s) -> Int64s:
+    """Fractions as ends of integer spans; returns which texts are no numbers at all."""
     numbers = parse(texts.take(pa.array(failed)), Type.DOUBLE)
     readable = _flags(pc.is_valid(numbers))
     values: npt.NDArray[np.float64] = numbers.filter(pa.array(readable)).to_numpy()
-    whole = np.ceil(values) if lower else np.floor(values) + 1
-    keys = np.full(len(whole), NEAR, np.int64)
-    keys[whole >= INT64_LIMIT] = FAR
+    at = failed[readable]
+    whole = np.ceil(values) if lower else np.floor(values)
     inside = np.abs(whole) < INT64_LIMIT
-    keys[inside] = whole[inside].astype(np.int64)
-    nan = np.isnan(values)
-    keys[nan] = FAR if lower else NEAR
-    return (failed[readable], keys), failed[~readable]
+    ends = lo if lower else hi
+    ends[at] = NEAR if lower else FAR
+    ends[at[inside]] = whole[inside].astype(np.int64)
+    hopeless = at[~inside & ~((whole < 0) if lower else (whole > 0))]  # beyond, or NaN
+    lo[hopeless], hi[hopeless] = NOTHING
+    return failed[~readable]
 
 
 def _value_texts(texts: pa.Array) -> pa.Array:
