@@ -46,6 +46,13 @@ QUERIES = {
     "join_mixed": "SELECT c, b FROM counts, last WHERE counts.k = last.k",
     "join_three": "SELECT x.a, y.b, z.a FROM s [RANGE 5 SECONDS] AS x, r [RANGE 4 SECONDS] AS y, "
     "s [RANGE 6 SECONDS] AS z WHERE x.k = y.k AND y.k = z.k",
+    "join_lasting": "SELECT s.k, a, b FROM s [RANGE 9 SECONDS], r [RANGE 2 SECONDS INTERNAL] "
+    "WHERE s.k = r.k",
+    "join_lasting_strict": "SELECT s.k, a, b FROM s [PARTITION BY k ROWS 2], "
+    "r [ROWS 3 INTERNAL] WHERE s.k = r.k AND a < b",
+    "join_lasting_relation": "SELECT a, b, w FROM r [RANGE 2 SECONDS INTERNAL], "
+    "s [RANGE 9 SECONDS], rel WHERE s.k = r.k AND rel.k = s.k",
+    "join_lasting_theta": "SELECT a, b FROM s [ROWS 4], r [RANGE 2 SECONDS INTERNAL] WHERE a > b",
     "distinct": "SELECT DISTINCT k FROM s [RANGE 5 SECONDS]",
     "distinct_weak": "SELECT DISTINCT s.k FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] "
     "WHERE s.k = r.k",

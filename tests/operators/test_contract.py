@@ -40,7 +40,7 @@ def test_every_operator_is_used_by_a_sample() -> None:
         type(operator)
         for name in QUERIES
         for strategy in Strategy
-        for operator in Pipeline(plan_of(name), changes=True, strategy=strategy)._operators()
+        for operator in Pipeline(plan_of(name), changes=True, strategy=strategy).operators
     }
     assert discovered() - used == set()
 
@@ -147,7 +147,7 @@ def test_the_index_of_withdrawn_tuples_forgets_them() -> None:
     for now in range(12_000):
         row = rows.set_column(2, "a", pa.array([now], pa.int64()))
         pipeline.process({"s": Delta.insertions(np.array([now]), row)}, now)
-    index = pipeline._operators()[-1].buffer.index
+    index = pipeline.operators[-1].buffer.index
     assert len(index) < 6_000
 
 

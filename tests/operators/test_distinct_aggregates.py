@@ -49,7 +49,7 @@ def test_values_and_groups_that_are_gone_are_forgotten_and_the_rest_stays_exact(
         pipeline.process({"s": Delta.insertions(ts, batch)}, start + STEP - 1)
         live = [tuple(row.values()) for row in pipeline.live_rows().to_pylist()]
         assert {key: tuple(values) for key, *values in live} == by_hand(k, v, start + STEP - 1)
-    (group_by,) = (o for o in pipeline._operators() if isinstance(o, GroupedAggregation))
+    (group_by,) = (o for o in pipeline.operators if isinstance(o, GroupedAggregation))
     for accumulator, _ in group_by.aggregates:
         assert isinstance(accumulator, OfDistinct)
         assert len(accumulator.pairs) < 9_000  # of 12,000 that there were

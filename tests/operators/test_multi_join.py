@@ -42,7 +42,7 @@ def combinations(delta: Delta) -> list[tuple[object, ...]]:
 def test_the_order_follows_the_rates_and_the_answer_does_not_depend_on_it() -> None:
     rng, worst = np.random.default_rng(0), (2, 0, 1)
     adapting, fixed = Pipeline(plan(worst)), Pipeline(plan((1, 0, 2)))
-    join = adapting._operators()[-1]
+    join = adapting.operators[-1]
     orders = [join.order]
     for step in range(60):
         rates = (120, 6, 6) if step < 30 else (6, 6, 120)

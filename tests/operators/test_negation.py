@@ -136,7 +136,7 @@ def test_matches_are_counted_anew_when_the_living_move_together() -> None:
     lefts: list[Row] = [(0, 1, 5), *((ts, 2, ts % 7) for ts in range(1, 12_000))]
     rights: list[Row] = [(1, 1, 9), (3, 1, 9), (5, 2, 3)]
     moved = False
-    (negation,) = (o for o in pipeline._operators() if isinstance(o, UnmatchedTheta))
+    (negation,) = (o for o in pipeline.operators if isinstance(o, UnmatchedTheta))
     inputs = {"s": delta(lefts, ["ts", "k", "a"]), "r": delta(rights, ["ts", "k", "b"])}
     for now in range(499, 12_000, 500):
         part = {name: d.split(now)[0].split(now - 500)[1] for name, d in inputs.items()}

@@ -30,13 +30,15 @@ RESTORING = (Output.ISTREAM_RESTORE, Output.RSTREAM_RESTORE)
 class Source:
     """A name in FROM; ``window`` is None for what is a relation, or is read as one.
 
-    Of an NRR a tuple sees what it held at the tuple's own instant.
+    Of an NRR a tuple sees what it held at the tuple's own instant. With ``internal`` the window
+    bounds what meets, and takes no result back.
     """
 
     name: str
     alias: str
     window: Window | None = NO_WINDOW
     nrr: bool = False
+    internal: bool = False
 
     @property
     def cql(self) -> str:
@@ -44,7 +46,7 @@ class Source:
 
     def text(self, *, internal: bool) -> str:
         window = f" {self.window.cql}" if self.window is not None and self.window.cql else ""
-        if internal:
+        if internal or self.internal:
             window = window.replace("]", " INTERNAL]")
         return f"{self.name}{window} AS {self.alias}"
 
@@ -122,6 +124,15 @@ class Select:
     @property
     def columns(self) -> Columns:
         return tuple((item.name, item.expr.type) for item in self.items)
+
+    @property
+    def external(self) -> tuple[Source, ...]:
+        """The sources whose tuples take results with them when they leave."""
+        return tuple(s for s in self.sources if not (s.internal or s.nrr))
+
+    @property
+    def mixed(self) -> bool:
+        return any(source.internal for source in self.sources)
 
     @property
     def in_arrival_order(self) -> bool:

@@ -199,6 +199,8 @@ def select_sql(select: Select) -> str:
     """One block at every instant."""
     if select.internal:
         return internal_sql(select)
+    if select.mixed:
+        return mixed_sql(select)
     block = block_sql(select, [f"{clock(select)}.t AS t"], [f"{clock(select)}.t"])
     if select.top is None:
         return block
@@ -210,6 +212,21 @@ def internal_sql(select: Select) -> str:
     """All that was produced so far."""
     names = ", ".join(name for name, _ in select.columns)
     return f"SELECT i.t, {names} FROM instants AS i JOIN ({made_sql(select)}) AS m ON m.ts <= i.t"
+
+
+def mixed_sql(select: Select) -> str:
+    """What was produced so far, while its external tuples are in their windows."""
+    t = f"{clock(select)}.t"
+    tuples = {s.alias: f"{s.alias}.seq" for s in select.sources}
+    before = [f"min({t}) AS born", *(f"{seq} AS of_{alias}" for alias, seq in tuples.items())]
+    made = block_sql(by_tuple(select), before, list(tuples.values()))
+    first, *others = select.external
+    joins = [f"JOIN ({source_sql(first)}) AS e ON e.seq = m.of_{first.alias} AND e.t >= m.born"]
+    for place, other in enumerate(others):
+        same = f"e{place}.seq = m.of_{other.alias} AND e{place}.t = e.t"
+        joins.append(f"JOIN ({source_sql(other)}) AS e{place} ON {same}")
+    names = ", ".join(f"m.{name}" for name, _ in select.columns)
+    return f"SELECT e.t, {names} FROM ({made}) AS m {' '.join(joins)}"
 
 
 def block_sql(select: Select, before: list[str], groups: list[str]) -> str:

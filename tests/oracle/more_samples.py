@@ -9,11 +9,13 @@ from tests.oracle.blocks import Body, Item, Negation, Output, Select, Source, To
 from tests.oracle.expressions import COUNT_ALL, Expr, column
 from tests.oracle.queries import Program, Relation, View
 from tests.oracle.samples import (
+    CHAIN,
     EQUAL,
     STREAMS,
     TOTALS,
     X,
     Y,
+    Z,
     agg,
     grouped,
     items,
@@ -87,6 +89,14 @@ def with_relation(name: str, window: Window, *, internal: bool = False) -> Selec
 
 def internal(block: Select) -> Select:
     return replace(block, internal=True)
+
+
+def internally(block: Select, *places: int) -> Select:
+    """The block with the windows at these places internal, and the others not."""
+    sources = tuple(
+        replace(s, internal=True) if place in places else s for place, s in enumerate(block.sources)
+    )
+    return replace(block, sources=sources)
 
 
 def quantiles(*names: str) -> tuple[Expr, ...]:
@@ -203,6 +213,29 @@ MORE_SAMPLES: dict[str, Program] = {
     "join of three on one key, rows between": ask(joined(STAR, Range(3), Rows(5), Range(5))),
     "join of four on one key": ask(FOUR),
     "views over views over views": ask(over_view(THIRD, None), FIRST, SECOND, THIRD),
+    "join of internal and external": ask(internally(joined(EQUAL, Range(9), Range(3)), 1)),
+    "join of external and internal now": ask(internally(joined(EQUAL, Now(), Range(8)), 0)),
+    "join of internal and external rows": ask(
+        internally(joined("X.k = Y.k AND X.a < Y.a", Range(2), Rows(6)), 0)
+    ),
+    "join of internal rows and external": ask(internally(joined("TRUE", Rows(1), Range(4)), 0)),
+    "join of internal and unbounded": ask(internally(joined(EQUAL, Range(2), Unbounded()), 0)),
+    "join of one external between two internal": ask(
+        internally(joined(CHAIN, Range(4), Range(6), Range(3)), 0, 2)
+    ),
+    "join of one internal between two external": ask(
+        internally(joined(STAR, Range(5), Range(2, 2), Rows(8)), 1)
+    ),
+    "join of internal and external with an NRR": ask(
+        internally(
+            Select(
+                items(X["a"], W, Z["a"]),
+                (Source("N", "Y", None, nrr=True), source("Z", Range(3)), source("X", Range(8))),
+                same("X.k = Y.k AND Z.k = X.k"),
+            ),
+            1,
+        )
+    ),
     "internal range": ask(internal(plain(Range(3)))),
     "internal rows": ask(internal(plain(Rows(2)))),
     "internal join": ask(internal(joined(EQUAL, Range(3), Range(4)))),

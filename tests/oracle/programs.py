@@ -128,8 +128,16 @@ def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Selec
     columns = [c for scope in scopes for c in scope]
     block = Select((), tuple(froms), all_of(draw(connections(scopes))))
     bounded = all(s.nrr or (s.window is not None and s.window.cql) for s in froms)
+    windowed = [place for place, s in enumerate(froms) if not s.nrr]
     if bounded and draw(st.integers(0, 7)) == 0:
         block = replace(block, internal=True)
+    elif bounded and len(windowed) > 1 and draw(st.integers(0, 2)) == 0:
+        inside = draw(st.sets(st.sampled_from(windowed), min_size=1, max_size=len(windowed) - 1))
+        block = replace(
+            block,
+            sources=tuple(replace(s, internal=p in inside) for p, s in enumerate(froms)),
+        )
+        return replace(block, items=items(draw(st.lists(scalars(columns), min_size=1, max_size=3))))
     elif not any(s.nrr for s in froms) and draw(st.integers(0, 4)) == 0:
         block = replace(block, negations=(draw(negations(columns, names)),))
     shape = draw(
@@ -262,8 +270,8 @@ def never_withdraws(body: Body, names: list[Named]) -> bool:
         return True
     monotonic = {n.name: n.monotonic for n in names}
     return not (body.grouped or body.negations or body.top) and all(
-        source.nrr or (monotonic[source.name] and isinstance(source.window, Unbounded | None))
-        for source in body.sources
+        monotonic[source.name] and isinstance(source.window, Unbounded | None)
+        for source in body.external
     )
 
 
@@ -294,7 +302,7 @@ def programs(draw: st.DrawFn, outputs: tuple[Output, ...] = ANY_OUTPUT) -> Progr
     program = Program(streams, body, tuple(views), relations=relations)
     output = speaking(draw(st.sampled_from(outputs)), body, names)
     # How often a row lived is known if it is made of tuples, or shows all that its group is.
-    hiding = isinstance(body, Select) and body.having is not None
+    hiding = isinstance(body, Select) and (body.having is not None or body.mixed)
     if output is Output.RSTREAM_RESTORE and (hiding or not (recomputed(body) or productive(body))):
         output = Output.ISTREAM_RESTORE
     if output in RESTORING:

@@ -42,6 +42,7 @@ class Stepwise:
         self.before: dict[object, list[Row]] = {}
         self.made: dict[Select, dict[int, list[Row]]] = {}
         self.fresh: dict[Select, tuple[int, list[Row]]] = {}
+        self.combined: dict[Select, dict[Row, Row]] = {}
         self.came: dict[View | Program, list[Arrival]] = {}
 
     def bags(self) -> History:
@@ -125,11 +126,33 @@ class Stepwise:
 
     def select(self, select: Select, t: int) -> list[Row]:
         """A block; of an internal one, all that was ever produced."""
+        if select.mixed:
+            return self.lasting_with_external(select, t)
         if not select.internal:
             return self.answer(select, t, plain_sql(select))
         made = self.made.setdefault(select, {})
         made[t] = self.produced(select, t)
         return [values for fresh in made.values() for values in fresh]
+
+    def lasting_with_external(self, select: Select, t: int) -> list[Row]:
+        """Combinations that have been complete, while their external tuples are there."""
+        tuples = [f"{source.alias}.seq" for source in select.sources]
+        found = self.answer(select, t, plain_sql(select, *tuples))
+        kept = self.combined.setdefault(select, {})
+        kept.update({values[: len(tuples)]: values[len(tuples) :] for values in found})
+        places = [select.sources.index(source) for source in select.external]
+        held = {place: self.held_tuples(select.sources[place], t) for place in places}
+        return [
+            values
+            for identity, values in kept.items()
+            if all(identity[place] in held[place] for place in places)
+        ]
+
+    def held_tuples(self, source: Source, t: int) -> set[int]:
+        """The numbers of the tuples in a window."""
+        assert source.window is not None
+        names = [name for name, _ in self.columns[source.name]]
+        return {row[-1] for row in source.window.held(self.streams[source.name], names, t)}
 
     def answer(self, select: Select, t: int, sql: str) -> list[Row]:
         for source in (*select.sources, *(negation.source for negation in select.negations)):

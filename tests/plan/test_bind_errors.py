@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plan.scripts import DECLARATIONS, LINES
-from windrow.core.errors import BindError, NotExecutableError, ScriptError
+from windrow.core.errors import BindError, ScriptError
 from windrow.plan.program import compile_script
 
 CASES = [
@@ -100,6 +100,13 @@ CASES = [
     ("SELECT DISTINCT k FROM s [RANGE 5 INTERNAL]", "SELECT DISTINCT", "take INTERNAL away"),
     ("SELECT s.k FROM s [NOW INTERNAL], (SELECT DISTINCT k FROM t [NOW]) AS u", "SELECT s.k",
      "INTERNAL does not fit DISTINCT"),
+    ("SELECT DISTINCT s.k FROM s [NOW INTERNAL], t [RANGE 5]", "SELECT DISTINCT", "3.3.2"),
+    ("SELECT s.k FROM s [NOW INTERNAL], t [RANGE 5] WHERE s.k NOT IN (SELECT k FROM t)", "s.k NOT",
+     "negation cannot work over INTERNAL windows"),
+    ("SELECT COUNT(*) FROM s [RANGE 5], t [NOW INTERNAL]", "t [NOW INTERNAL]",
+     "an aggregate over a mix of INTERNAL and other windows has no meaning"),
+    ("SELECT TOP 2 s.k FROM s [RANGE 5], t [NOW INTERNAL] ORDER BY a", "t [NOW INTERNAL]",
+     "join the windows in a sub-query"),
     # relations that are not retroactive
     ("SELECT k FROM n", "n", "the NRR n is read alone"),
     ("SELECT k FROM (SELECT k FROM n WHERE w > 1)", "n", "3.3.1"),
@@ -141,13 +148,6 @@ def test_the_mistake_is_underlined_and_explained(text: str, underlined: str, wor
     error, marked = located(text, BindError)
     assert marked.startswith(underlined)
     assert words in str(error)
-
-
-def test_a_mix_of_internal_and_other_windows_is_not_executable() -> None:
-    text = "SELECT s.k FROM s [RANGE 5 INTERNAL], t [RANGE 5] WHERE s.k = t.k"
-    error, marked = located(text, NotExecutableError)
-    assert marked == "t [RANGE 5]"
-    assert "a mix of INTERNAL and other windows is not executable yet" in str(error)
 
 
 def test_reading_a_query_names_the_remedy() -> None:

@@ -60,6 +60,13 @@ WEAK, STRICT = UpdatePattern.WEAK, UpdatePattern.STRICT
         ("SELECT k FROM s [RANGE 5 INTERNAL]", MONOTONIC),
         ("SELECT s.k FROM s [ROWS 5 INTERNAL], t [RANGE 5 INTERNAL] WHERE s.k = t.k", MONOTONIC),
         ("SELECT k, COUNT(*) FROM s [RANGE 5 INTERNAL] GROUP BY k", MONOTONIC),
+        # beside internal windows only the external ones let results expire
+        ("SELECT s.k FROM s [RANGE 5 INTERNAL], t [RANGE 5] WHERE s.k = t.k", WEAK),
+        ("SELECT s.k FROM s [ROWS 5 INTERNAL], t [RANGE 5] WHERE s.k = t.k", WEAK),
+        ("SELECT s.k FROM s [RANGE 5 INTERNAL], t [ROWS 5] WHERE s.k = t.k", STRICT),
+        ("SELECT s.k FROM s [ROWS 5 INTERNAL], t [UNBOUNDED] WHERE s.k = t.k", MONOTONIC),
+        ("SELECT s.k FROM s [NOW INTERNAL], t [NOW], r WHERE s.k = t.k AND s.k = r.k", STRICT),
+        ("SELECT s.k FROM s [NOW INTERNAL], n, t [NOW] WHERE s.k = t.k AND s.k = n.k", WEAK),
         # windows over results
         ("SELECT WSTREAM(k)[ROWS 5] FROM s [RANGE 5]", STRICT),
         ("SELECT WSTREAM(k)[RANGE 5] FROM s [ROWS 5]", WEAKEST),

@@ -27,6 +27,7 @@ from windrow.operators.distinct import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
+from windrow.operators.lasting_join import LastingPairs
 from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
 from windrow.operators.negative_tuples import AnnounceExpiry
@@ -37,6 +38,7 @@ from windrow.operators.restore import RestoredInsertions, RestoredRelation
 from windrow.operators.rows_window import RowsWindow as LastRows
 from windrow.operators.rstream import RelationStream
 from windrow.operators.snap import Snap
+from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
@@ -48,6 +50,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    LastingJoin,
     MultiJoin,
     Negation,
     NegationForm,
@@ -56,6 +59,7 @@ from windrow.plan.nodes import (
     OutputWindow,
     Projection,
     Selection,
+    Stamped,
     StreamKind,
     TopK,
     ToStream,
@@ -114,6 +118,18 @@ def _join(node: Join, schema: pa.Schema, scan: bool) -> Operator:
         patterns=(node.left.pattern, node.right.pattern),
         keys=(node.left_keys, node.right_keys),
         kinds=kinds,
+        residual=node.residual,
+        schema=schema,
+        scan=scan,
+    )
+
+
+def _lasting_join(node: LastingJoin, schema: pa.Schema, scan: bool) -> Operator:
+    return LastingPairs(
+        schemas=(arrow_schema(node.left.schema), arrow_schema(node.right.schema)),
+        patterns=(node.left.pattern, node.right.pattern),
+        keys=(node.left_keys, node.right_keys),
+        kinds=[ARROW[k.type] for k in node.left_keys],
         residual=node.residual,
         schema=schema,
         scan=scan,
@@ -203,6 +219,12 @@ def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Oper
     return GroupedAggregation(keys, [], [], pattern, _stored(list(keys)), schema, scan)
 
 
+def _stamped(node: Stamped, schema: pa.Schema, scan: bool) -> Operator:
+    if node.pattern is UpdatePattern.MONOTONIC:
+        return Stamp(schema)
+    return StampRows(arrow_schema(node.input.schema), node.input.pattern, schema, scan)
+
+
 def _to_stream(node: ToStream, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
     match node.kind:
@@ -224,6 +246,7 @@ BUILDERS: dict[type[Node], Build] = {
     Union: lambda _, schema, __: Merge(schema),
     Window: lambda node, schema, _: _window(node.spec, node.input, schema),
     Join: _join,
+    LastingJoin: _lasting_join,
     MultiJoin: _multi_join,
     Negation: _negation,
     GroupBy: _group_by,
@@ -235,6 +258,7 @@ BUILDERS: dict[type[Node], Build] = {
     AppendOnly: lambda _, __, ___: Append(),
     NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),
     OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
+    Stamped: _stamped,
     ToStream: _to_stream,
     Subscribe: lambda node, schema, _: Matching(
         load(node.source, node.attributes, node.clock), node.columns, schema

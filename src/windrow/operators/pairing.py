@@ -159,18 +159,22 @@ class Pairing:
 
     def forget(self, now: int) -> tuple[bool, bool]:
         """Free what is dead; of which side the living moved, and so were linked anew."""
-        moved = [side.forget(now) for side in (self.left, self.right)]
-        anew = list(moved)
-        held = len(self.left.codes) + len(self.right.codes)
-        if len(self.interner) > 4 * held + 4096:
-            self.interner = Interner(self.kinds)
-            anew = [True, True]
-        for side, restart in zip((self.left, self.right), anew, strict=True):
-            if restart:
-                side.restart(self.interner)
-        return moved[0], moved[1]
+        moved = self.left.forget(now), self.right.forget(now)
+        self.interner = relinked((self.left, self.right), moved, self.interner)
+        return moved
 
     def restart(self) -> None:
         """Code and link everything, after a load."""
         for side in (self.left, self.right):
             side.restart(self.interner)
+
+
+def relinked(sides: Sequence[Side], moved: Sequence[bool], interner: Interner) -> Interner:
+    """Link the sides whose tuples moved; all of them, under a new coding, if it is mostly dead."""
+    held = sum(len(side.codes) for side in sides)
+    if len(interner) > 4 * held + 4096:
+        interner, moved = Interner(interner.kinds), [True] * len(sides)
+    for side, restart in zip(sides, moved, strict=True):
+        if restart:
+            side.restart(interner)
+    return interner

@@ -12,6 +12,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    LastingJoin,
     MultiJoin,
     Negation,
     NegationForm,
@@ -79,7 +80,7 @@ def node_text(node: Node, clock: Clock) -> str:
             return f"Projection {', '.join(_named(c, node.input.schema) for c in node.columns)}"
         case Union():
             return f"Union of {len(node.branches)}"
-        case Join():
+        case Join() | LastingJoin():
             return _join(node)
         case MultiJoin():
             return _multi_join(node)
@@ -105,7 +106,7 @@ def key_text(consumer: Node, position: int) -> str | None:
     source = consumer.inputs[position]
     keys: tuple[Expression, ...]
     match consumer:
-        case Join() | Negation():
+        case Join() | LastingJoin() | Negation():
             keys = consumer.right_keys if position else consumer.left_keys
         case MultiJoin():
             keys = consumer.keys[position]
@@ -150,8 +151,8 @@ def _named(column: Named, schema: Schema) -> str:
     return f"{text} AS {column.name}"
 
 
-def _join(node: Join) -> str:
-    conditions = conditions_of(node)
+def _join(node: Join | LastingJoin) -> str:
+    name, conditions = type(node).__name__, conditions_of(node)
     if not conditions:
         return f"{name} of all pairs"
     text = " AND ".join(render(c, node.schema) for c in conditions)

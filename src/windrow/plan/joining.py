@@ -16,7 +16,7 @@ from windrow.plan.expressions import (
     shifted,
 )
 from windrow.plan.functions import common
-from windrow.plan.nodes import Join, Node
+from windrow.plan.nodes import Join, LastingJoin, Node
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,20 @@ def joined(
     return Join(left, right, tuple(left_keys), tuple(right_keys), residual, span=span)
 
 
-def conditions_of(join: Join) -> tuple[Expression, ...]:
+def lasting(
+    left: Node,
+    right: Node,
+    conditions: Sequence[Expression],
+    stamps: tuple[int, ...],
+    span: Span | None = None,
+) -> LastingJoin:
+    """As ``joined``, with results that outlive their right tuples."""
+    join = joined(left, right, conditions)
+    keys = join.left_keys, join.right_keys
+    return LastingJoin(left, right, *keys, join.residual, stamps, span=span)
+
+
+def conditions_of(join: Join | LastingJoin) -> tuple[Expression, ...]:
     """All conditions of a join over its row, keys as equalities again."""
     width = len(join.left.schema)
     keys = tuple(

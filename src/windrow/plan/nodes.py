@@ -213,6 +213,57 @@ class Join(Node):
 
 
 @dataclass(frozen=True)
+class LastingJoin(Node):
+    """A join of what has external windows with what has INTERNAL ones (Golab 2006, 3.3.2).
+
+    Pairs come as in a Join; then a pair lasts as long as its left tuple, whatever becomes of the
+    right one. As in a Join, what comes late may leave early, so WEAKEST input makes it WEAK.
+    ``stamps`` are columns of the left that say when its tuples came, and so tell apart equal
+    ones that have met different partners; they are needed even if nobody reads them.
+    """
+
+    left: Node
+    right: Node
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    residual: Expression | None = None
+    stamps: tuple[int, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.left.schema + self.right.schema
+
+    @cached_property
+    def pattern(self) -> UpdatePattern:
+        return WEAK if self.left.pattern is WEAKEST else self.left.pattern
+
+
+@dataclass(frozen=True)
+class Stamped(Unary):
+    """The tuples, and behind their own columns the instant at which each came.
+
+    A LastingJoin has to tell equal tuples apart by their history. Of equal rows of a relation
+    the one that came first leaves first, so the answer does not depend on how they are kept.
+    """
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.input.schema + Schema((Field("came", Type.BIGINT),))
+
+    @cached_property
+    def pattern(self) -> UpdatePattern:
+        return MONOTONIC if self.input.pattern is MONOTONIC else STRICT
+
+    @property
+    def lifetime(self) -> WindowSpec | None:
+        return None
+
+
+@dataclass(frozen=True)
 class MultiJoin(Node):
     """A join of n windows on one common key, evaluated by one operator (Golab 2006, ch. 5).
 
@@ -439,7 +490,7 @@ def is_nrr(node: Node) -> bool:
 
 def arrives_in_order(node: Node) -> bool:
     """Whether tuples of one instant stand in the order in which a base stream brought them."""
-    while isinstance(node, Selection | Projection):
+    while isinstance(node, Selection | Projection | Stamped):
         node = node.input
     if isinstance(node, Union):
         return all(arrives_in_order(branch) for branch in node.branches)

@@ -16,7 +16,7 @@ from windrow.plan.costs.joins import best_order
 from windrow.plan.costs.matching import windows_of
 from windrow.plan.costs.model import cost, model_for
 from windrow.plan.costs.statistics import Statistics
-from windrow.plan.nodes import AppendOnly, MultiJoin, Node, OutputWindow
+from windrow.plan.nodes import AppendOnly, LastingJoin, MultiJoin, Node, OutputWindow
 from windrow.plan.rules.flatten_joins import flatten_joins
 from windrow.plan.rules.inputs import over
 from windrow.plan.rules.merge_projections import merge_projections
@@ -37,7 +37,7 @@ CHOICES: dict[str, Local] = {
     "DISTINCT pushed down": push_down_distinct,
     "joins reordered": reorder_joins,
 }
-COUNTING = (AppendOnly, OutputWindow)
+COUNTING = (AppendOnly, OutputWindow, LastingJoin)
 """These see how often a result is produced, not only whether it holds; so below them only joins
 change, which produce each combination once in any order."""
 WORTH = 0.99

@@ -10,12 +10,14 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    LastingJoin,
     MultiJoin,
     Negation,
     NegationForm,
     NegativeTuples,
     Node,
     OutputWindow,
+    Stamped,
     StreamKind,
     TopK,
     ToStream,
@@ -34,6 +36,7 @@ BUFFERS = {
 """The state buffer of an input by its update pattern (Golab 2006, 3.5.2)."""
 GROUPS = "array by group"
 MATCHES = "count of matches by tuple"
+PAST = "what left it and is in a result"
 LAST_ROWS = "ring of the last rows"
 SCANNED = "list, scanned for what expired"
 WAITING = "what came since the last report"
@@ -56,6 +59,9 @@ def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA)
         case Join():
             # An NRR's tuples meet the other side as it passes by, so that side is not kept.
             return None if is_nrr(consumer.inputs[1 - position]) else by_pattern
+        case LastingJoin():
+            strict = consumer.left.pattern is UpdatePattern.STRICT
+            return f"{by_pattern}, {PAST}" if position and strict else by_pattern
         case Negation() if consumer.residual is not None:
             return by_pattern if position else f"{by_pattern}, {MATCHES}"
         case Negation():
@@ -73,7 +79,7 @@ def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA)
             return WAITING
         case ToStream(kind=StreamKind.ISTREAM_RESTORE):
             return WAITING if monotonic else f"{by_pattern}, {WAITING}"
-        case ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM):
+        case Stamped() | ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM):
             return None if monotonic else by_pattern
         case MultiJoin() | TopK() | ToStream() | NegativeTuples():
             return None if monotonic and isinstance(consumer, NegativeTuples) else by_pattern

@@ -31,6 +31,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    LastingJoin,
     MultiJoin,
     Negation,
     NegationForm,
@@ -40,6 +41,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Selection,
     StageInput,
+    Stamped,
     StreamKind,
     StreamScan,
     ToStream,
@@ -156,8 +158,14 @@ class _Cutter:
                 | ToStream(kind=StreamKind.RSTREAM)
             ):
                 return self._over(node, self._fragment(node.input))
-            case DuplicateElimination() | ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM):
-                row = tuple(_column(node.schema, i) for i in range(len(node.schema)))
+            case Stamped() if node.pattern is UpdatePattern.MONOTONIC:
+                return self._over(node, self._fragment(node.input))
+            case (
+                DuplicateElimination()
+                | Stamped()
+                | ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM)
+            ):
+                row = tuple(_column(node.schema, i) for i in range(len(node.input.schema)))
                 return self._over(node, self._together(self._fragment(node.input), row))
             case GroupBy():
                 keys = tuple(k.expression for k in node.keys)
@@ -165,7 +173,7 @@ class _Cutter:
                 return _Fragment(replace(node, input=below.plan), _shown(below.placed, keys))
             case Union():
                 return self._union(node)
-            case Join() if node.left_keys:
+            case Join() | LastingJoin() if node.left_keys:
                 return self._meeting(node, (node.left_keys, node.right_keys))
             case Negation() if node.left_keys and node.form is not NegationForm.NOT_IN:
                 # NOT IN is not among these: one NULL on its right concerns every tuple

@@ -12,6 +12,7 @@ from windrow.plan.catalog import Catalog
 from windrow.plan.nodes import (
     GroupBy,
     Join,
+    LastingJoin,
     Negation,
     Node,
     Projection,
@@ -57,8 +58,8 @@ def called(plan: Node, name: str | None) -> Node:
             return replace(plan, columns=columns)
         case GroupBy():
             return replace(plan, keys=tuple(replace(k, qualifier=name) for k in plan.keys))
-        case Join() | Negation():
-            right = called(plan.right, name) if isinstance(plan, Join) else plan.right
+        case Join() | LastingJoin() | Negation():
+            right = plan.right if isinstance(plan, Negation) else called(plan.right, name)
             return replace(plan, left=called(plan.left, name), right=right)
         case Union():
             return replace(plan, branches=(called(plan.branches[0], name), *plan.branches[1:]))

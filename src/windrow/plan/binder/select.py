@@ -1,6 +1,7 @@
 """One SELECT block: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT, ORDER BY, TOP.
 
-The plan is built in that order, from the leaves up; INTERNAL windows close it with AppendOnly.
+The plan is built in that order, from the leaves up; INTERNAL windows close it with AppendOnly or,
+if there are others, make its join a LastingJoin.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from windrow.cql.tree import Select
 from windrow.plan.binder.clauses import bind_clauses
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.expressions import ExpressionBinder
+from windrow.plan.binder.mixing import join_mixed, refuse_mixed
 from windrow.plan.binder.negation import bind_negation, negated_query, split
 from windrow.plan.binder.ordering import distinct_first, first
 from windrow.plan.binder.scope import Scope
@@ -19,6 +21,7 @@ from windrow.plan.binder.tables import (
     append_only,
     bind_tables,
     join_tables,
+    mixed,
     refuse_internal,
 )
 from windrow.plan.expressions import conjunction
@@ -43,6 +46,8 @@ def bind_select(select: Select, context: Context) -> Node:
     if clauses.having is not None:
         plan = Selection(plan, clauses.having, span=select.span)
     limited = select.limit is not None or bool(select.order_by)
+    if mixed(tables) and (clauses.grouping is not None or limited):
+        refuse_mixed("an aggregate" if clauses.grouping is not None else "TOP", tables)
     if select.distinct:
         refuse_internal(tables, "DISTINCT", select.span)
         plan = DuplicateElimination(projected(plan, clauses.items, select.span), span=select.span)
@@ -74,7 +79,8 @@ def _filtered(
                 negated.append(inner)
             else:
                 conditions.append(binder.condition(part))
-    plan, rest = join_tables(tables, conditions)
+    join = join_mixed if mixed(tables) else join_tables
+    plan, rest = join(tables, conditions)
     predicate = conjunction(rest)
     if predicate is not None:
         span = binder.span(select.where) if select.where is not None else select.span

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.core.errors import BindError, NotExecutableError, Span
+from windrow.core.errors import BindError, Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
@@ -128,8 +128,15 @@ def join_tables(
     tables: Sequence[BoundTable], conditions: Sequence[Expression]
 ) -> tuple[Node, tuple[Expression, ...]]:
     """A left-deep join in the order of FROM, and the conditions that concern one table only."""
-    plan, rest = tables[0].plan, list(conditions)
-    for table in tables[1:]:
+    return left_deep(tables[0].plan, tables[1:], conditions)
+
+
+def left_deep(
+    plan: Node, tables: Sequence[BoundTable], conditions: Sequence[Expression]
+) -> tuple[Node, tuple[Expression, ...]]:
+    """``plan`` joined with each table in turn, and the conditions that no join took."""
+    rest = list(conditions)
+    for table in tables:
         left, width = len(plan.schema), len(plan.schema) + len(table.plan.schema)
         usable = []
         for condition in list(rest):
@@ -142,16 +149,14 @@ def join_tables(
     return plan, tuple(rest)
 
 
+def mixed(tables: Sequence[BoundTable]) -> bool:
+    """Whether some windows here are INTERNAL and some are not."""
+    return {True, False} <= {t.internal for t in tables}
+
+
 def append_only(plan: Node, tables: Sequence[BoundTable], span: Span) -> Node:
-    """What INTERNAL windows make of a block; mixing them with others has no meaning yet."""
-    flags = {t.internal for t in tables if t.internal is not None}
-    if flags == {True, False}:
-        outside = next(t for t in tables if t.internal is False)
-        raise NotExecutableError(
-            "a mix of INTERNAL and other windows", span=outside.span,
-            remedy="make all windows of this SELECT internal, or none",
-        )  # fmt: skip
-    if flags != {True}:
+    """What INTERNAL windows make of a block that has no others."""
+    if mixed(tables) or not any(t.internal for t in tables):
         return plan
     refuse_frozen_results(plan, "INTERNAL", "3.3.2", span)
     return AppendOnly(produced(plan), span=span)

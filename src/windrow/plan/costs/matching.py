@@ -9,7 +9,15 @@ from windrow.plan.costs.context import Cost, Model, combined_values, values_of
 from windrow.plan.costs.flows import Flow, present
 from windrow.plan.costs.joins import WindowedStream, joined_size, origin_cost
 from windrow.plan.expressions import Column
-from windrow.plan.nodes import Join, MultiJoin, Negation, NegationForm, Union, is_nrr
+from windrow.plan.nodes import (
+    Join,
+    LastingJoin,
+    MultiJoin,
+    Negation,
+    NegationForm,
+    Union,
+    is_nrr,
+)
 
 
 def union(node: Union, model: Model) -> Cost:
@@ -54,6 +62,20 @@ def join(node: Join, model: Model) -> Cost:
     )
     kept = model.kept(node.left, left.flow) + model.kept(node.right, right.flow)
     return Cost(out, total + kept)
+
+
+def lasting_join(node: LastingJoin, model: Model) -> Cost:
+    """The cost of the join; but results leave with their left tuples only.
+
+    So there are as many as are made while a left tuple lives, and those that are withdrawn come
+    from negative tuples of the left.
+    """
+    plain = Join(node.left, node.right, node.left_keys, node.right_keys, node.residual)
+    made = join(plain, model)
+    left = model.of(node.left).flow
+    size = max(made.flow.size, made.flow.inserts * left.size / max(left.inserts, 1e-9))
+    negatives = made.flow.inserts * min(left.negatives / max(left.inserts, 1e-9), 1.0)
+    return Cost(replace(made.flow, size=size, negatives=negatives), made.total)
 
 
 def _joined_values(node: Join, left: Flow, right: Flow, size: float) -> tuple[float, ...]:

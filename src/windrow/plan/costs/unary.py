@@ -19,6 +19,7 @@ from windrow.plan.nodes import (
     OutputWindow,
     Projection,
     Selection,
+    Stamped,
     StreamKind,
     TopK,
     ToStream,
@@ -94,6 +95,15 @@ def negative_tuples(node: NegativeTuples, model: Model) -> Cost:
     flow = below.flow
     kept = model.kept(node.input, flow)
     return Cost(replace(flow, negatives=flow.inserts), below.total + kept + flow.inserts)
+
+
+def stamped(node: Stamped, model: Model) -> Cost:
+    below = model.of(node.input)
+    kept = 0.0
+    if node.pattern is not UpdatePattern.MONOTONIC:
+        kept = 2 * model.kept(node.input, below.flow)
+    flow = replace(below.flow, distinct=(*below.flow.distinct, below.flow.size))
+    return Cost(flow, below.total + kept + flow.tuples)
 
 
 def append_only(node: AppendOnly, model: Model) -> Cost:

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from windrow.plan.nodes import GroupBy, Join, MultiJoin, Negation, Node, Unary, Union, Window
+from windrow.plan.nodes import (
+    GroupBy,
+    Join,
+    LastingJoin,
+    MultiJoin,
+    Negation,
+    Node,
+    Unary,
+    Union,
+    Window,
+)
 
 
 def over(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with each of its inputs passed through ``change``."""
     match node:
-        case Join() | Negation():
+        case Join() | LastingJoin() | Negation():
             return replace(node, left=change(node.left), right=change(node.right))
         case Union() | MultiJoin():
             return replace(node, branches=tuple(change(b) for b in node.branches))

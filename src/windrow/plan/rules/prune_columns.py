@@ -2,7 +2,8 @@
 
 Going down, each operator says which columns of its inputs it needs for those that are asked of
 it; coming up, each answers where the columns that were asked for stand now. Operators that
-compare whole tuples (DISTINCT, EXCEPT, ISTREAM and its kin, TOP k) need them all.
+compare whole tuples (DISTINCT, EXCEPT, ISTREAM and its kin, TOP k, stamps on a relation) need them
+all.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
 from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns
 from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    LastingJoin,
     MultiJoin,
     Negation,
     NegationForm,
@@ -24,6 +27,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Selection,
     StageInput,
+    Stamped,
     StreamScan,
     Union,
     Window,
@@ -74,12 +78,17 @@ def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
             return _prune_projection(node, needed)
         case Window():
             return _prune_window(node, needed)
+        case Stamped() if node.pattern is UpdatePattern.MONOTONIC:
+            width = len(node.input.schema)
+            below = _trim(node.input, frozenset(i for i in needed if i < width))
+            places = {**below.places, width: len(below.plan.schema)}
+            return _Pruned(replace(node, input=below.plan), places)
         case Union():
             kept = needed or _one(node.schema)
             branches = [_trim(b, kept) for b in node.branches]
             plan = replace(node, branches=tuple(b.plan for b in branches))
             return _Pruned(plan, branches[0].places)
-        case Join():
+        case Join() | LastingJoin():
             return _prune_join(node, needed)
         case MultiJoin():
             return _prune_multi_join(node, needed)
@@ -150,9 +159,11 @@ def _prune_window(node: Window, needed: frozenset[int]) -> _Pruned:
     return _Pruned(replace(node, input=below.plan), below.places)
 
 
-def _prune_join(node: Join, needed: frozenset[int]) -> _Pruned:
+def _prune_join(node: Join | LastingJoin, needed: frozenset[int]) -> _Pruned:
     width = len(node.left.schema)
     wanted = needed | (_used([node.residual]) if node.residual is not None else frozenset())
+    if isinstance(node, LastingJoin):
+        wanted |= frozenset(node.stamps)
     left = _side(node.left, frozenset(i for i in wanted if i < width) | _used(node.left_keys))
     right_wanted = frozenset(i - width for i in wanted if i >= width)
     right = _side(node.right, right_wanted | _used(node.right_keys))
@@ -168,6 +179,8 @@ def _prune_join(node: Join, needed: frozenset[int]) -> _Pruned:
         right_keys=tuple(right.moved(k) for k in node.right_keys),
         residual=both.moved(node.residual) if node.residual is not None else None,
     )
+    if isinstance(plan, LastingJoin):
+        plan = replace(plan, stamps=tuple(left.places[i] for i in plan.stamps))
     return _Pruned(plan, places)
 
 

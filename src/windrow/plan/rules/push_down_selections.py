@@ -19,13 +19,14 @@ from windrow.plan.expressions import (
     replace_columns,
     shifted,
 )
-from windrow.plan.joining import conditions_of, joined, side_of
+from windrow.plan.joining import conditions_of, joined, lasting, side_of
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
     Every,
     GroupBy,
     Join,
+    LastingJoin,
     MultiJoin,
     Negation,
     NegationForm,
@@ -33,6 +34,7 @@ from windrow.plan.nodes import (
     Projection,
     RelationScan,
     Selection,
+    Stamped,
     StreamKind,
     ToStream,
     Union,
@@ -60,7 +62,7 @@ def _push(node: Node, parts: Parts) -> Node:
             return replace(node, input=_push(node.input, below))
         case Union():
             return replace(node, branches=tuple(_push(b, parts) for b in node.branches))
-        case Join():
+        case Join() | LastingJoin():
             return _push_into_join(node, parts)
         case MultiJoin():
             return _push_into_multi_join(node, parts)
@@ -70,7 +72,7 @@ def _push(node: Node, parts: Parts) -> Node:
             passing = tuple(p for p in parts if _uses_only(p, keys))
         case GroupBy():
             return _push_into_groups(node, parts)
-        case Window() | DuplicateElimination() | Every() | AppendOnly():
+        case Window() | DuplicateElimination() | Every() | AppendOnly() | Stamped():
             passing = parts
         case ToStream():
             passing = parts if node.kind in COMMUTING_STREAMS else ()
@@ -94,7 +96,7 @@ def _uses_only(part: Expression, indexes: tuple[int, ...]) -> bool:
     return bool(used) and used <= set(indexes)
 
 
-def _push_into_join(node: Join, parts: Parts) -> Node:
+def _push_into_join(node: Join | LastingJoin, parts: Parts) -> Node:
     width = len(node.left.schema)
     left: list[Expression] = []
     right: list[Expression] = []
@@ -111,7 +113,10 @@ def _push_into_join(node: Join, parts: Parts) -> Node:
             both.append(part)
         else:
             above.append(part)
-    join = joined(_push(node.left, tuple(left)), _push(node.right, tuple(right)), both, node.span)
+    sides = _push(node.left, tuple(left)), _push(node.right, tuple(right))
+    join: Node = joined(*sides, both, node.span)
+    if isinstance(node, LastingJoin):
+        join = lasting(*sides, both, node.stamps, node.span)
     return _filtered(join, tuple(above))
 
 
