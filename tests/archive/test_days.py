@@ -5,12 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
+from tests.archive.disks import Crash, UnsyncedDisk
 from tests.archive.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, DayError
 from windrow.archive.reader import Range
 from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.write import write_day
 from windrow.archive.schemes.operations import SchemeError
 
 
@@ -237,3 +238,46 @@ def test_a_days_data_longer_than_is_sorted_at_once_is_one_run(tmp_path, monkeypa
         assert bag(reader.probe("3", 1, 1)) == sorted((r for r in rows if r[0] == "3"), key=repr)
     archive.vacuum()
     assert len(archive.disk.names("runs")) == 4
+
+
+def test_runs_that_others_write_for_a_session_are_safe_from_vacuum_and_kept_by_its_commit(tmp_path):
+    archive = archive_at(tmp_path, window=3)
+    with archive.session() as session:
+        layout, runs, chosen = session.base.layout, [], []
+        for task in range(3):
+            rows = [(f"k{i % 5}", i) for i in range(2_000)]
+            entries = layout.entries(table(rows), 1)
+            elsewhere = UnsyncedDisk(tmp_path)
+            ref, encodings = write_day(
+                elsewhere, layout, {}, entries, session.name(f"task{task}"), "arrow"
+            )
+            runs.append(ref)
+            chosen.append(encodings)
+        archive.vacuum()
+        session.commit({1: runs}, now=1, encodings=chosen)
+    assert archive.verify() == []
+    assert archive.stat().encodings == {"key": "int8"}
+    with archive.reader() as reader:
+        assert len(reader.probe("k3")) == 3 * 400
+
+
+def test_work_that_a_crash_left_undone_is_done_when_the_window_is_told_to_stay(tmp_path):
+    archive = archive_at(tmp_path, scheme="RATA", n=2, window=4)
+    with pytest.raises(Crash):
+        Archive.open(StopsAtSecondVersion(tmp_path)).append(1, table([("a", 1)]), now=1)
+    version = archive.stat().version
+    assert {index.name for index in archive.stat().indexes} == {"I1", "I2"}
+    assert archive.advance(1) == version + 1
+    assert {index.name for index in archive.stat().indexes} > {"I1", "I2"}
+    assert archive.advance(1) == version + 1
+    assert archive.verify() == []
+
+
+class StopsAtSecondVersion(UnsyncedDisk):
+    links = 0
+
+    def link(self, name: str, new: str) -> None:
+        self.links += 1
+        if self.links == 2:
+            raise Crash
+        super().link(name, new)

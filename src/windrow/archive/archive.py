@@ -25,14 +25,14 @@ Invariants
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from windrow.archive.errors import ArchiveError, ConflictError, DayError
+from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.files import Disk
 from windrow.archive.layout import MAX_DAYS, Layout
 from windrow.archive.manifest import Manifest
@@ -42,13 +42,12 @@ from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.schemes.base import check
 from windrow.archive.schemes.operations import Step
 from windrow.archive.schemes.registry import scheme_of
+from windrow.archive.session import Session
 from windrow.archive.statistics import Statistics, statistics
-from windrow.archive.steps import settled, stepped
 from windrow.archive.vacuum import Vacuumed, vacuum
 from windrow.archive.verify import Problem, verify
-from windrow.archive.versions import Lease, Versions
+from windrow.archive.versions import Versions
 from windrow.archive.wave import KIND, TECHNIQUES, Settings, TechniqueName, Wave
-from windrow.archive.writer import Writer
 
 
 class Archive:
@@ -59,7 +58,6 @@ class Archive:
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
         self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
-        self._form = manifest.format
         self._runs: dict[str, Run] = {}
 
     @classmethod
@@ -127,23 +125,18 @@ class Archive:
         ``batch`` names a source and the number of its batch, which only ever grows: a batch that
         was appended before is left out, so that a source may repeat what it is not sure of.
         """
+        with self.session() as session:
+            if session.has(batch):
+                return session.version
+            session.check(days, now)
+            runs = {day: session.write(day, data) for day, data in days.items()}
+            return session.commit(runs, now=now, batch=batch)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A writer at work: for runs that are written elsewhere, by Spark's tasks for example."""
         with self._versions.pinned() as lease:
-            wave = Wave.of(lease.manifest)
-            if batch is not None and wave.batches.get(batch[0], -1) >= batch[1]:
-                return lease.manifest.version
-            for day in days:
-                _check_day(day, wave, now)
-            writer = self._writer(lease)
-            ahead = dict(wave.ahead)
-            for day, data in days.items():
-                run = writer.day(day, data)
-                if run is not None:
-                    ahead[day] = (*ahead.get(day, ()), run)
-            batches = wave.batches if batch is None else {**wave.batches, batch[0]: batch[1]}
-            wave = replace(wave, ahead=ahead, batches=batches)
-            if now is None or now == wave.now:
-                return self._publish(lease, writer, wave, lease.manifest.version)
-            return self._advance(lease, writer, wave, now)
+            yield Session(self.disk, lease, self._opened)
 
     def advance(self, now: int) -> int:
         """Move the window on so that ``now`` is its newest day. Returns the version.
@@ -151,16 +144,9 @@ class Archive:
         Days are taken in one after the other, each a version of its own; a failure half-way leaves
         the window at the last day that was taken in.
         """
-        with self._versions.pinned() as lease:
-            wave = Wave.of(lease.manifest)
-            if wave.now is not None and now < wave.now:
-                raise DayError(
-                    where=f"day {now}",
-                    expected=f"day {wave.now} or a later one",
-                    found=str(now),
-                    remedy="a window does not move back",
-                )
-            return self._advance(lease, self._writer(lease), wave, now)
+        with self.session() as session:
+            session.check((), now)
+            return session.commit({}, now=now)
 
     def reader(self, now: int | None = None, *, soft: bool = False) -> Reader:
         """Pin the newest version, as seen on day ``now`` (the newest of the window, if not given).
@@ -206,33 +192,6 @@ class Archive:
         with self._versions.pinned() as lease:
             return statistics(lease.manifest, Wave.of(lease.manifest))
 
-    def _advance(self, lease: Lease, writer: Writer, wave: Wave, now: int) -> int:
-        version = lease.manifest.version
-        jump = wave.now is None or now > wave.now + wave.settings.window
-        days = [now] if jump or wave.now is None else range(wave.now + 1, now + 1)
-        for day in days:
-            if wave.pending and not jump:
-                wave = settled(wave, writer)
-            wave = stepped(wave, day, writer)
-            version = self._publish(lease, writer, wave, version)
-        done = settled(wave, writer)
-        return version if done == wave else self._publish(lease, writer, done, version)
-
-    def _publish(self, lease: Lease, writer: Writer, wave: Wave, base: int) -> int:
-        manifest = wave.manifest(base + 1, lease.token, self.layout, self._form, writer.encodings)
-        self._versions.publish(manifest)
-        return manifest.version
-
-    def _writer(self, lease: Lease) -> Writer:
-        return Writer(
-            self.disk,
-            self.layout,
-            self._form,
-            lease.manifest.encodings,
-            lease.token,
-            self._opened,
-        )
-
     def _opened(self, ref: RunRef) -> Run:
         run = self._runs.get(ref.name)
         if run is None:
@@ -255,27 +214,6 @@ def _check_settings(window: int, technique: str, growth: float, form: str) -> No
         raise ArchiveError(where="growth", expected="a factor greater than 1", found=str(growth))
     if form not in ("arrow", "parquet"):
         raise ArchiveError(where="format", expected="arrow or parquet", found=form)
-
-
-def _check_day(day: int, wave: Wave, now: int | None) -> None:
-    if not -(2**31) < day < 2**31:
-        raise DayError(where=f"day {day}", expected="a day of at most 31 bits", found=str(day))
-    if wave.now is not None and day <= wave.now:
-        raise DayError(
-            where=f"day {day}",
-            expected=f"a day after {wave.now}, to which the window has moved",
-            found=str(day),
-            remedy="give late records the day on which they are appended",
-        )
-    if now is not None and wave.now is not None and now < wave.now:
-        raise DayError(where=f"now {now}", expected=f"day {wave.now} or a later one")
-    if now is not None and day <= now - wave.settings.window:
-        raise DayError(
-            where=f"day {day}",
-            expected=f"a day after {now - wave.settings.window}, where the window will begin",
-            found=str(day),
-            remedy="its records would have expired before anybody saw them",
-        )
 
 
 def _there_already(disk: Disk) -> ConflictError:

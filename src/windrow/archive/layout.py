@@ -40,6 +40,7 @@ class Layout:
     lifetimes: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", _plain(self.schema))
         for stamp in (DAY, EXPIRY):
             if stamp in self.schema.names:
                 raise ArchiveError(
@@ -169,6 +170,19 @@ class Layout:
 
 
 _INDEX = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32()}
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Names and types only: how values are encoded is the archive's own business."""
+    return pa.schema([pa.field(f.name, _plain_type(f.type)) for f in schema])
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(kind) else kind
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -8,6 +8,7 @@ the columns in the types in which they are stored: what repeats comes dictionary
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -52,6 +53,7 @@ class Reader:
             )
         self.version = lease.manifest.version
         self.now = wave.now if now is None else now
+        self._release = weakref.finalize(self, lease.release)  # also if nobody closes it
         self._lease, self._wave, self._opened, self._soft = lease, wave, opened, soft
         self._schema = lease.manifest.layout.given(lease.manifest.encodings)
         self._default = tuple(lease.manifest.layout.schema.names)
@@ -127,7 +129,7 @@ class Reader:
     def close(self) -> None:
         """Let go of the version; answers that were given stay good."""
         self._sources.clear()
-        self._lease.release()
+        self._release()
 
     def __enter__(self) -> Reader:
         return self

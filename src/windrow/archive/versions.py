@@ -18,9 +18,10 @@ Invariants
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from windrow.archive.errors import (
     ArchiveError,
@@ -43,15 +44,16 @@ class Lease:
     manifest: Manifest
     token: str
     handle: int | None
+    owner: int = field(default_factory=os.getpid)
 
     @property
     def name(self) -> str:
         return _lease(self.manifest.version, self.token)
 
     def release(self) -> None:
-        if self.handle is not None:
+        if self.handle is not None and self.owner == os.getpid():  # a fork has only a copy
             self.disk.let_go(self.name, self.handle)
-            self.handle = None
+        self.handle = None
 
 
 class Versions:
@@ -90,7 +92,7 @@ class Versions:
                 )
             token = uuid.uuid4().hex
             try:
-                handle = self.disk.hold(_lease(numbers[-1], token))
+                handle = self._hold(_lease(numbers[-1], token))
             except OSError as error:
                 raise StorageError(
                     where=str(self.disk.path(LEASES)),
@@ -107,6 +109,13 @@ class Versions:
             except BaseException:
                 self.disk.let_go(_lease(numbers[-1], token), handle)
                 raise
+
+    def _hold(self, name: str) -> int | None:
+        try:
+            return self.disk.hold(name)
+        except FileNotFoundError:  # a copy of an archive may have lost its empty folders
+            self.disk.make_folder(LEASES)
+            return self.disk.hold(name)
 
     @contextlib.contextmanager
     def pinned(self) -> Iterator[Lease]:
@@ -179,6 +188,7 @@ class Versions:
     def retire(self) -> list[Manifest]:
         """Take away versions that nobody needs, the oldest first; returns all that are retired."""
         newest = self.numbers()[-1:]
+        self.disk.make_folder(RETIRED)
         self.disk.sync_names(VERSIONS)  # the newest must outlive a crash before others go
         for version in self.numbers():
             if version >= newest[0] or self._held(version):

@@ -66,9 +66,8 @@ class Directory:
     def find(self, key: Any) -> tuple[int, int]:
         """The rows [start, stop) of a key's bucket; of a composite key, its first columns do."""
         if len(self._searchers) == 1 and type(key) is not tuple:
-            search = self._searchers[0]
-            low = search.left(key, 0, self._count)
-            return self._rows(low, search.right(key, low, self._count))
+            place = self._searchers[0].exact(key, self._count)
+            return (0, 0) if place < 0 else self._rows(place, place + 1)
         low, high = 0, self._count
         for search, value in zip(self._searchers, self._values(key), strict=False):
             low = search.left(value, low, high)

@@ -21,6 +21,9 @@ from windrow.columns.kernels import boolean, bytes_in, int64, ints, kernel
 class Searcher(Protocol):
     """A sorted column. Positions are between ``low`` and ``high``, where the column is sorted."""
 
+    def exact(self, value: Any, count: int) -> int:
+        """Where ``value`` is among the first ``count`` values, all different; -1 if nowhere."""
+
     def left(self, value: Any, low: int, high: int) -> int:
         """The first position whose value is not less than ``value``."""
 
@@ -85,6 +88,15 @@ class _Numbers:
             scalar = scalar.cast(_INTEGER[self._kind.bit_width])
         return self._convert(scalar.as_py())
 
+    def exact(self, value: Any, count: int) -> int:
+        wanted = self._value(value)
+        place = int(self._values.searchsorted(wanted))
+        if place == count:
+            return -1
+        found = self._values[place]
+        same = found == wanted or (wanted != wanted and found != found)  # noqa: PLR0124 (NaN)
+        return place if same else -1
+
     def left(self, value: Any, low: int, high: int) -> int:
         found = self._values[low:high].searchsorted(self._value(value))
         return low + int(found)
@@ -112,6 +124,9 @@ class _Bytes:
             value = converted(value, self._kind).as_py()
         raw = value.encode(errors="surrogatepass") if self._text else value
         return np.frombuffer(raw, np.uint8) if raw else _EMPTY
+
+    def exact(self, value: Any, count: int) -> int:
+        return int(_exact(self._offsets, self._data, self._value(value), count))
 
     def left(self, value: Any, low: int, high: int) -> int:
         return int(_find(self._offsets, self._data, self._value(value), low, high, False))
@@ -145,6 +160,18 @@ def _find(offsets, data, value, low, high, right):  # type: ignore[no-untyped-de
     return low
 
 
+@kernel(int64, ints, bytes_in, bytes_in, int64)
+def _exact(offsets, data, value, count):  # type: ignore[no-untyped-def]
+    """The position of the value among the first ``count``, or -1."""
+    place = _find(offsets, data, value, 0, count, False)
+    if place == count or offsets[place + 1] - offsets[place] != len(value):
+        return -1
+    for i in range(len(value)):
+        if data[offsets[place] + i] != value[i]:
+            return -1
+    return place
+
+
 class _Decimals:
     """128-bit decimals: compared as Python integers, a dozen microseconds for a search."""
 
@@ -159,6 +186,10 @@ class _Decimals:
         scalar = converted(value, self._kind)
         low, high = np.frombuffer(pa.array([scalar], self._kind).buffers()[1], np.int64)[:2]
         return _wide(low, high)
+
+    def exact(self, value: Any, count: int) -> int:
+        place = self.left(value, 0, count)
+        return place if self.right(value, place, count) > place else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
         return bisect.bisect_left(range(high), self._value(value), low, high, key=self._at)

@@ -1,0 +1,93 @@
+"""Makes the golden archives of the current format version; never run it over an existing one.
+
+    python -m tests.archive.golden.make
+
+Each archive is a directory ``<version>-<runs' format>`` beside this file; ``expected.json`` in it
+has digests of what scans of it answer. An archive once committed stays as it is: it must always
+open.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import hashlib
+import json
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.archive.archive import Archive
+from windrow.archive.manifest import FORMAT_VERSION
+from windrow.archive.runs.encoding import decoded
+
+HERE = Path(__file__).parent
+SCHEMA = pa.schema(
+    [
+        ("words", pa.list_(pa.string())),
+        ("doc", pa.int32()),
+        ("price", pa.decimal128(12, 2)),
+        ("at", pa.timestamp("us")),
+        ("day", pa.date32()),
+        ("score", pa.float64()),
+        ("seen", pa.bool_()),
+        ("raw", pa.binary()),
+        ("site", pa.string()),
+    ]
+)
+
+
+def records(day: int, count: int) -> pa.Table:
+    """The same records for the same day, NULLs among them."""
+    start = datetime.datetime(2026, 1, 1)
+    rows = [
+        {
+            "words": [f"w{(day * i) % 11}", f"w{i % 5}"] if i % 9 else None if i % 2 else [],
+            "doc": i,
+            "price": decimal.Decimal(day * 100 + i) / 4,
+            "at": start + datetime.timedelta(days=day, minutes=i),
+            "day": (start + datetime.timedelta(days=day)).date(),
+            "score": None if i % 13 == 0 else i / 8,
+            "seen": i % 3 == 0,
+            "raw": bytes([i % 256, day]),
+            "site": f"site {i % 4}",
+        }
+        for i in range(count)
+    ]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def digest(archive: Archive, *, soft: bool = False) -> list[int | str]:
+    """How many entries there are, and a digest of them with their days."""
+    with archive.reader(soft=soft) as reader:
+        names = [*reader.schema.names, "_day"]
+        rows = sorted(repr(row) for row in decoded(reader.scan(columns=names)).to_pylist())
+    return [len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()]
+
+
+def main() -> None:
+    for form, scheme, technique in (
+        ("arrow", "WATA", "in-place"),
+        ("parquet", "REINDEX++", "packed shadow"),
+    ):
+        path = HERE / f"{FORMAT_VERSION}-{form}"
+        archive = Archive.create(
+            path,
+            SCHEMA,
+            ["words", "doc"],
+            window=4,
+            scheme=scheme,
+            n=2,
+            technique=technique,
+            format=form,
+        )
+        for day in range(1, 7):
+            archive.append(day, records(day, 520 if day == 5 else 12), now=day)
+        archive.append(9, records(9, 3))
+        archive.vacuum()
+        expected = {"hard": digest(archive), "soft": digest(archive, soft=True)}
+        (path / "expected.json").write_text(json.dumps(expected))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Archives of every format version that was ever released must open, read and go on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.archive.golden.make import HERE, digest, records
+from windrow.archive.archive import Archive
+from windrow.archive.runs.encoding import decoded
+
+GOLDEN = sorted(path for path in HERE.glob("*-*") if path.is_dir())
+
+
+def test_there_is_a_golden_archive_of_each_format_of_runs():
+    assert {path.name for path in GOLDEN} >= {"1-arrow", "1-parquet"}
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
+def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
+    path = Path(shutil.copytree(golden, tmp_path / "archive"))
+    archive = Archive.open(path)
+    expected = json.loads((golden / "expected.json").read_text())
+    assert archive.verify() == []
+    assert digest(archive) == expected["hard"]
+    assert digest(archive, soft=True) == expected["soft"]
+    with archive.reader() as reader:
+        found = decoded(reader.probe(("w3",), columns=["doc", "_day"])).to_pylist()
+    wanted = [
+        {"doc": row["doc"], "_day": day}
+        for day in range(3, 7)
+        for row in records(day, 520 if day == 5 else 12).to_pylist()
+        for word in row["words"] or ()
+        if word == "w3"
+    ]
+    assert sorted(found, key=repr) == sorted(wanted, key=repr)
+    for day in range(7, 12):
+        archive.append(day, records(day, 5), now=day)
+    assert archive.verify() == []
+    with archive.reader() as reader:
+        docs = decoded(reader.scan(9, 9, columns=["doc"])).column("doc").to_pylist()
+    assert sorted(set(docs)) == [1, 2, 3, 4]
+    archive.vacuum()
+    assert archive.verify() == []
