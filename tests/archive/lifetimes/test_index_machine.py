@@ -137,8 +137,12 @@ class IndexMachine(RuleBasedStateMachine):
     def nothing_is_wrong_with_the_files(self):
         assert self.index.verify() == []
         state = self.index.contents().state
-        if state is not None and self.index.grid.technique is Technique.REBUILD:
-            assert all(len(runs) <= 1 for runs in state.subindices)
+        if state is not None:
+            runs = [run for runs in state.subindices for run in runs]
+            assert all(run.live(state.over) for run in runs)
+            assert state.stored() <= 2 * sum(state.sizes())
+            if self.index.grid.technique is Technique.REBUILD:
+                assert all(len(runs) <= 1 for runs in state.subindices)
 
     def teardown(self):
         if hasattr(self, "path"):

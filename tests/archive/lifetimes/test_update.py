@@ -111,6 +111,19 @@ def test_an_update_after_a_gap_holds_what_an_update_every_period_would(grid, bat
     assert gap < P or at_once.run_numbers() == frozenset()
 
 
+@given(
+    grid=GRIDS, now=st.integers(0, 40), gap=st.integers(0, 3 * P), lives=st.sets(st.integers(1, P))
+)
+def test_no_run_that_is_wholly_dead_is_left_however_long_nothing_happened(grid, now, gap, lives):
+    periods = Periods(2 * P, 2)
+    last = periods.of(now) + P
+    arrivals = {last + 1 - life: 1 for life in lives}
+    state, _ = plan_update(grid, periods, IndexState.empty(grid.size, now // 2), now, arrivals)
+    state, _ = plan_update(grid, periods, state, now + 2 * gap, {})
+    assert all(run.live(state.over) for runs in state.subindices for run in runs)
+    assert sum(state.sizes()) == sum(period > state.over for period in arrivals)
+
+
 def test_an_update_between_boundaries_expires_no_period_and_joins_the_row_under_way():
     grid, periods = Grid(2, 2), Periods(16, 2, origin=16)
     state, step = plan_update(grid, periods, IndexState.empty(4, 0), 17, {1: 4, 9: 6})

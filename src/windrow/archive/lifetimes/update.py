@@ -62,9 +62,10 @@ def plan_update(
     """
     over = periods.over(now)
     _require_possible(periods, state, now, arrivals)
-    # Nothing that was there expires later than a longest lifetime after the period under way.
-    passed = range(state.over + 1, min(over, state.over + periods.count + 1) + 1)
-    expired = {number for period in passed for number in grid.column(period, periods)}
+    passed = range(state.over + 1, over + 1)
+    expired = set(range(grid.size))
+    if len(passed) <= periods.count:  # otherwise all that was there may be over
+        expired = {number for period in passed for number in grid.column(period, periods)}
     inserted = grid.row(periods.of(now), periods) if arrivals else ()
     fresh: dict[int, dict[int, int]] = {number: {} for number in inserted}
     for period, records in arrivals.items():
