@@ -19,14 +19,15 @@ amortised.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
 from windrow.columns.arrays import Bools, Int64s
 from windrow.subscriptions.indexes.base import MAX, MIN, Bounds, contiguous
 from windrow.subscriptions.indexes.batches import Collect, pairs
-from windrow.subscriptions.indexes.idlists import IdLists, Int32s, checked_entries
+from windrow.subscriptions.indexes.idlists import Int32s, checked_entries
 from windrow.subscriptions.indexes.skiplist import SkipList
 
 MOST_CELLS = 2**26
@@ -36,11 +37,35 @@ SAMPLE = 4096
 LONGEST = 2**14
 
 
-class Layout(Protocol):
-    """Which virtual constructs there are; one list for each."""
+class Lists(Protocol):
+    """A list of ids for each construct."""
 
     @property
-    def lists(self) -> int: ...
+    def entries(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def build(self, lists: Int32s, ids: Int32s) -> None: ...
+
+    def push(self, lists: Int32s, ids: Int32s) -> None: ...
+
+    def drop(self, lists: Int32s, live: Bools) -> None: ...
+
+
+class Layout(Protocol):
+    """Which virtual constructs there are."""
+
+    @property
+    def lists(self) -> int:
+        """How many numbers constructs have."""
+
+    @property
+    def header_bytes(self) -> int:
+        """Bytes that lists take while they are empty."""
+
+    def storage(self) -> Any:
+        """Empty ``Lists``, of the kind that the collector reads."""
 
     def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
         """How many constructs each interval is cut into."""
@@ -48,8 +73,31 @@ class Layout(Protocol):
     def pieces(self, lo: Int64s, hi: Int64s, offsets: Int64s) -> Int32s:
         """The numbers of these constructs, those of an interval from its offset on."""
 
-    def collector(self, lists: IdLists, low: int) -> Collect:
+    def collector(self, lists: Any, low: int) -> Collect:
         """How points are looked up; ``low`` is the point of cell 0."""
+
+
+def cut(layout: Layout, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int32s]:
+    """The constructs of intervals of cells: offsets, and numbers from each offset on."""
+    offsets = np.zeros(len(lo) + 1, np.int64)
+    np.cumsum(layout.sizes(lo, hi), out=offsets[1:])
+    checked_entries(int(offsets[-1]))
+    return offsets, layout.pieces(lo, hi, offsets)
+
+
+def best_length(layout: Callable[[int, int], Layout], cells: int, lo: Int64s, hi: Int64s) -> int:
+    """The least maximal length that takes at most a tenth more bytes than the best one.
+
+    The bytes are those of the lists and 4 n mu (section 4), with mu found in a sample.
+    """
+    lo, hi = lo[hi > lo], hi[hi > lo]
+    step = max(len(lo) // SAMPLE, 1)
+    lo, hi = lo[::step].copy(), hi[::step].copy()
+    costs = {}
+    for k in range(min(cells, LONGEST).bit_length()):
+        candidate = layout(cells, 1 << k)
+        costs[1 << k] = candidate.header_bytes + 4 * step * int(candidate.sizes(lo, hi).sum())
+    return next(length for length, cost in costs.items() if cost <= 1.1 * min(costs.values()))
 
 
 class ConstructIndex(ABC):
@@ -63,7 +111,7 @@ class ConstructIndex(ABC):
         self._changes = 0
         self._collect: Collect | None = None
         self.layout = self._layout(self._high - self._low, length or 1)
-        self._lists = IdLists(self.layout.lists)
+        self._lists: Lists = self.layout.storage()
 
     @abstractmethod
     def _layout(self, cells: int, length: int) -> Layout:
@@ -131,11 +179,11 @@ class ConstructIndex(ABC):
 
     def _rebuilt_is_cheaper(self, changed: int) -> bool:
         """Editing costs about three times as much per interval, and no passes over all lists."""
-        return 24 * changed > len(self._lists.headers) // 10 + 8 * len(self)
+        return 24 * changed > self.layout.lists // 10 + 8 * len(self)
 
     def _much_changed(self, count: int) -> bool:
         self._changes += count
-        return self._changes > max(len(self) // 2, len(self._lists.headers) // 10, 1024)
+        return self._changes > max(len(self) // 2, self.layout.lists // 10, 1024)
 
     def _sticks_out(self, lo: Int64s, hi: Int64s) -> Bools:
         out: Bools = ((lo < self._low) | (hi > self._high)) & (lo < hi)
@@ -143,11 +191,7 @@ class ConstructIndex(ABC):
 
     def _pieces(self, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int32s]:
         """Offsets, and the constructs of what lies inside of each interval."""
-        first, last = self._clipped(lo, hi)
-        offsets = np.zeros(len(lo) + 1, np.int64)
-        np.cumsum(self.layout.sizes(first, last), out=offsets[1:])
-        checked_entries(int(offsets[-1]))
-        return offsets, self.layout.pieces(first, last, offsets)
+        return cut(self.layout, *self._clipped(lo, hi))
 
     def _clipped(self, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int64s]:
         """Intervals as cells; empty ones, and those outside, from a cell to itself."""
@@ -160,24 +204,14 @@ class ConstructIndex(ABC):
         lo, hi = self._bounds.lo[ids], self._bounds.hi[ids]
         self._grow(lo, hi)
         cells = self._high - self._low
-        length = self._given or self._best_length(cells, *self._clipped(lo, hi))
+        length = self._given or best_length(self._layout, cells, *self._clipped(lo, hi))
         self.layout = self._layout(cells, length)
         offsets, lists = self._pieces(lo, hi)
-        self._lists = IdLists(self.layout.lists)
+        self._lists = self.layout.storage()
         self._lists.build(lists, np.repeat(ids.astype(np.int32), np.diff(offsets)))
         self._outside = SkipList(self._bounds)
         self._outside.add(ids[self._sticks_out(lo, hi)])
         self._changes = 0
-
-    def _best_length(self, cells: int, lo: Int64s, hi: Int64s) -> int:
-        """The least length whose bytes, 8 N + 4 n mu, are within a tenth of the fewest (4)."""
-        lo, hi = lo[hi > lo], hi[hi > lo]
-        step = max(len(lo) // SAMPLE, 1)
-        lo, hi = lo[::step].copy(), hi[::step].copy()
-        lengths = [1 << k for k in range(min(cells, LONGEST).bit_length())]
-        layouts = [self._layout(cells, length) for length in lengths]
-        costs = [8 * x.lists + 4 * step * int(x.sizes(lo, hi).sum()) for x in layouts]
-        return next(n for n, c in zip(lengths, costs, strict=True) if c <= 1.1 * min(costs))
 
     def _grow(self, lo: Int64s, hi: Int64s) -> None:
         """Take in the ends that lie outside, if they are many and not too far away."""

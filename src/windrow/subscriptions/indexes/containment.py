@@ -13,13 +13,14 @@ Beyond the paper, the segments are themselves the leaves of one more tree. Only 
 than ``LONG`` whole segments use it, unbounded ones above all, so that they cost 2 log(r/L) ids and
 not r/L; a point looks only at those of its levels where there is anything.
 
-Cost: k + 1 lists for a point. Bytes: 8 (2r + 2r/L) + 4 n mu, with mu of Theorem 2.
+Cost: k + 1 lists for a point. Bytes: 4r + 4r/L + 8r/L + 4 n mu, with mu of Theorem 2.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,8 @@ from windrow.columns.arrays import Int64s
 from windrow.subscriptions.indexes import containment_tree
 from windrow.subscriptions.indexes.batches import Collect
 from windrow.subscriptions.indexes.constructs import ConstructIndex
-from windrow.subscriptions.indexes.idlists import IdLists, Int32s
+from windrow.subscriptions.indexes.idlists import Int32s
+from windrow.subscriptions.indexes.segments import SegmentLists
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,12 @@ class ContainmentLayout:
 
     k: int
     segments: int
+
+    @classmethod
+    def over(cls, cells: int, length: int) -> ContainmentLayout:
+        """For so many cells and a maximal length, which is a power of two."""
+        k = (length - 1).bit_length()
+        return cls(k, -(-cells // (1 << k)))
 
     @property
     def tall(self) -> int:
@@ -50,6 +58,10 @@ class ContainmentLayout:
     def lists(self) -> int:
         return self.upper + (1 << self.tall)
 
+    @property
+    def header_bytes(self) -> int:
+        return 2 * self.upper + 4 * self.segments + (8 << self.tall)
+
     def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
         found = np.empty(len(lo), np.int64)
         containment_tree.sizes(lo, hi, self.k, self.tall, found)
@@ -60,18 +72,24 @@ class ContainmentLayout:
         containment_tree.pieces(lo, hi, self.k, self.tall, self.upper, offsets, lists)
         return lists
 
-    def collector(self, lists: IdLists, low: int) -> Collect:
-        shifts = self._used_levels(lists.headers[self.upper :, 1])
-        return partial(
-            containment_tree.collect,
-            lists.headers, lists.pool, low, self.k, self.tall, self.upper, shifts,
-        )  # fmt: skip
+    def storage(self) -> SegmentLists:
+        return SegmentLists(self.k, self.segments, 1 << self.tall)
+
+    def walked(self, lists: SegmentLists) -> tuple[Any, ...]:
+        """What a walk over the lists of a cell is given first."""
+        tops = lists.upper
+        shifts = self._used_levels(tops.headers[:, 1])
+        arrays = (lists.ends, lists.starts, lists.pool, tops.headers, tops.pool)
+        return (*arrays, self.k, self.tall, shifts)
+
+    def collector(self, lists: SegmentLists, low: int) -> Collect:
+        return partial(containment_tree.collect, *self.walked(lists), low)
 
     def _used_levels(self, lengths: Int32s) -> Int64s:
         """How far to shift the leaf of a segment for each level of the upper tree with any id."""
         levels = np.arange(self.tall, 0, -1)
-        if not self.tall:
-            return levels
+        if not lengths.any():
+            return levels[:0]
         used = np.add.reduceat(lengths, 1 << (self.tall - levels)) > 0
         return levels[used]
 
@@ -82,8 +100,7 @@ class ContainmentEncoded(ConstructIndex):
     layout: ContainmentLayout
 
     def _layout(self, cells: int, length: int) -> ContainmentLayout:
-        k = (length - 1).bit_length()
-        return ContainmentLayout(k, -(-cells // (1 << k)))
+        return ContainmentLayout.over(cells, length)
 
 
 def cei(low: int, high: int, length: int | None = None) -> ContainmentEncoded:

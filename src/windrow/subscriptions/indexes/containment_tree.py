@@ -18,6 +18,7 @@ from windrow.subscriptions.indexes.batches import (
     copy_eight,
 )
 from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
+from windrow.subscriptions.indexes.segments import for_both
 
 LONG = 256
 """Whole segments of an interval from which on the upper tree holds it."""
@@ -88,40 +89,53 @@ def pieces(lo: Any, hi: Any, k: int, tall: int, upper: int, offsets: Any, lists:
             lists[offsets[i] + j] = found[j]
 
 
-@kernel(
-    types.UniTuple(int64, 2), headers_in, ints32, int64, int64, int64, int64, ints,
-    ints, ints32_out, ints32_out, int64, int64,
+@inlined
+def walk(
+    ends: Any, starts: Any, pool: Any, tops: Any, top_pool: Any, k: int, tall: int, shifts: Any,
+    x: Any, buffer: Any, at: Any, room: Any,
+) -> Any:  # fmt: skip
+    """Append the lists over cell ``x``; the new end, which is past ``room`` if they do not fit."""
+    bits, size = U(k), ONE << U(k)
+    segment = x >> bits
+    root, first = segment << (bits + ONE), U(starts[segment])
+    node = (x & (size - ONE)) + size
+    while node > ZERO:
+        begin = U(ends[root + node - ONE])
+        start, length = first + begin, U(ends[root + node]) - begin
+        if length > WIDE:
+            if at + length > room:
+                length, at = ZERO, room + ONE
+            append_rest(pool, start, length, buffer, at)
+        copy_eight(pool, start, buffer, at)
+        at += length
+        node >>= ONE
+    for shift in shifts:
+        v = (segment + (ONE << U(tall))) >> U(shift)
+        start, length = U(tops[v, 0]), U(tops[v, 1])
+        if at + length <= room:
+            copy_eight(top_pool, start, buffer, at)
+            append_rest(top_pool, start, length, buffer, at)
+        at += length
+    return at
+
+
+@for_both(
+    (
+        types.UniTuple(int64, 2), ints32, ints32, headers_in, ints32, int64, int64, ints, int64,
+        ints, ints32_out, ints32_out, int64, int64,
+    ),
+    changed=False,
 )  # fmt: skip
 def collect(
-    headers: Any, pool: Any, low: int, k: int, tall: int, upper: int, shifts: Any,
-    points: Any, buffer: Any, ends: Any, done: int, end: int,
+    ends: Any, starts: Any, pool: Any, tops: Any, top_pool: Any, k: int, tall: int, shifts: Any,
+    low: int, points: Any, buffer: Any, stops: Any, done: int, end: int,
 ) -> Any:  # fmt: skip
-    bits, size, room, at = U(k), ONE << U(k), U(len(buffer) - SLACK), U(end)
-    leaves, over, base = ONE << U(tall), U(upper), U(low)
+    room, at = U(len(buffer) - SLACK), U(end)
     for i in range(U(done), U(len(points))):
         begin = at
-        x = U(points[i]) - base
-        root = (x >> bits) << (bits + ONE)
-        node = (x & (size - ONE)) + size
-        while node > ZERO:
-            v = root + node
-            start, length = U(headers[v, 0]), U(headers[v, 1])
-            if length > WIDE:
-                if at + length > room:
-                    return np.int64(i), np.int64(begin)
-                append_rest(pool, start, length, buffer, at)
-            copy_eight(pool, start, buffer, at)
-            at += length
-            node >>= ONE
-        for shift in shifts:
-            v = over + (((x >> bits) + leaves) >> U(shift))
-            start, length = U(headers[v, 0]), U(headers[v, 1])
-            if at + length > room:
-                return np.int64(i), np.int64(begin)
-            copy_eight(pool, start, buffer, at)
-            append_rest(pool, start, length, buffer, at)
-            at += length
+        x = U(points[i]) - U(low)
+        at = walk(ends, starts, pool, tops, top_pool, k, tall, shifts, x, buffer, at, room)
         if at > room:
             return np.int64(i), np.int64(begin)
-        ends[i] = at
+        stops[i] = at
     return np.int64(len(points)), np.int64(at)

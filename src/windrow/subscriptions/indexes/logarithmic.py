@@ -41,6 +41,10 @@ class LogarithmicLayout:
     def lists(self) -> int:
         return self.cells * (self.k + 1)
 
+    @property
+    def header_bytes(self) -> int:
+        return 8 * self.lists
+
     def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
         found = np.empty(len(lo), np.int64)
         _sizes(lo, hi, self.k, found)
@@ -50,6 +54,9 @@ class LogarithmicLayout:
         lists = np.empty(offsets[-1], np.int32)
         _pieces(lo, hi, self.k, offsets, lists)
         return lists
+
+    def storage(self) -> IdLists:
+        return IdLists(self.lists)
 
     def collector(self, lists: IdLists, low: int) -> Collect:
         return partial(_collect, lists.headers, lists.pool, low, self.k)

@@ -41,6 +41,10 @@ class SimpleLayout:
     def lists(self) -> int:
         return self.cells * self.length
 
+    @property
+    def header_bytes(self) -> int:
+        return 8 * self.lists
+
     def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
         return -((lo - hi) // self.length)
 
@@ -48,6 +52,9 @@ class SimpleLayout:
         lists = np.empty(offsets[-1], np.int32)
         _pieces(lo, hi, self.length, offsets, lists)
         return lists
+
+    def storage(self) -> IdLists:
+        return IdLists(self.lists)
 
     def collector(self, lists: IdLists, low: int) -> Collect:
         return partial(_collect, lists.headers, lists.pool, low, self.length)

@@ -32,12 +32,19 @@ class UnitLayout:
 
     lists: int
 
+    @property
+    def header_bytes(self) -> int:
+        return 8 * self.lists
+
     def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
         return hi - lo
 
     def pieces(self, lo: Int64s, hi: Int64s, offsets: Int64s) -> Int32s:
         cells = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - lo, hi - lo)
         return cells.astype(np.int32)
+
+    def storage(self) -> IdLists:
+        return IdLists(self.lists)
 
     def collector(self, lists: IdLists, low: int) -> Collect:
         return partial(_collect, lists.headers, lists.pool, low)
