@@ -50,7 +50,7 @@ def test_the_tree_stays_balanced_ordered_and_weighted(done):
             tree.nodes.attach(np.array([node]), EACH_ONCE, 0)
         elif what == "go" and counts.get(value):
             counts[value] -= 1
-            emptied = tree.nodes.expire(np.array([numbers[value]]), EACH_ONCE, 0)
+            emptied, _ = tree.nodes.expire(np.array([numbers[value]]), EACH_ONCE, 0)
             assert len(emptied) == (counts[value] == 0)
         elif what == "purge":
             gone = [v for v, count in counts.items() if not count]

@@ -104,6 +104,15 @@ def test_no_search_in_a_tree_looks_at_more_nodes_than_an_avl_tree_is_high(order)
         assert steps.locate - before <= avl_height(2_000)
 
 
+def test_a_ranked_tree_climbs_to_its_root_whenever_a_count_changes():
+    # That is what a search costs, instead of the single step of Table 1, for O(log D) quantiles.
+    spec = CountBased(BASE.basic_windows, BASE.b)
+    steps = counted(IndexedWindow(spec, Listed(), t_index(ranked=True)), evenly(BASE))
+    assert steps["attach"] == pytest.approx(steps["locate"], rel=0.01)
+    assert steps["expire"] == pytest.approx(steps["locate"], rel=0.01)
+    assert steps["attach"] <= avl_height(BASE.values)
+
+
 def test_no_search_in_a_list_looks_at_more_nodes_than_it_has_and_the_last_one_at_all():
     index, steps = l_index(), Steps()
     index.locate(np.arange(500), steps)

@@ -156,12 +156,14 @@ def unlink(n, links, counts, state, roots):  # type: ignore[no-untyped-def]
 
 @inlined
 def climb(n, change, links, counts):  # type: ignore[no-untyped-def]
-    """Change the count of a node, and the weights from it to the root."""
+    """Change the count of a node, and the weights from it to the root; how many those are."""
     counts[n, 0] += change
-    p = n
+    p, steps = n, 0
     while p >= 0:
         links[p, WEIGHT] += change
         p = links[p, PARENT]
+        steps += 1
+    return steps
 
 
 @inlined

@@ -71,15 +71,14 @@ class ValueIndex:
         self, nodes: Int64s, steps: Steps, how_many: Int64s = EACH_ONCE, window: int = 0
     ) -> None:
         """Count the pointers of a basic window that is full."""
-        self.directory.nodes.attach(nodes, how_many, window)
-        steps.attach += len(nodes)
+        steps.attach += self.directory.nodes.attach(nodes, how_many, window)
 
     def expire(
         self, nodes: Int64s, steps: Steps, how_many: Int64s = EACH_ONCE, window: int = 0
     ) -> None:
         """Take the counts of a basic window back that leaves the window."""
-        emptied = self.directory.nodes.expire(nodes, how_many, window)
-        steps.expire += len(nodes)
+        emptied, taken = self.directory.nodes.expire(nodes, how_many, window)
+        steps.expire += taken
         if self.purging is Purging.ZERO_NODES and len(emptied):
             self._zeros.append(emptied)
 

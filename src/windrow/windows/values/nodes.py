@@ -117,14 +117,16 @@ class Nodes:
         found: Int64s = self.links[nodes, VALUE]
         return found
 
-    def attach(self, nodes: Int64s, how_many: Int64s, window: int) -> None:
-        """Count pointers that were pending; ``how_many`` per pointer, or EACH_ONCE."""
+    def attach(self, nodes: Int64s, how_many: Int64s, window: int) -> int:
+        """Count pointers that were pending, ``how_many`` per pointer or EACH_ONCE; the steps."""
         _attach(nodes, how_many, window, self.links, self.counts)
+        return len(nodes)
 
-    def expire(self, nodes: Int64s, how_many: Int64s, window: int) -> Int64s:
-        """Take counts back; the nodes that have none left in this window."""
+    def expire(self, nodes: Int64s, how_many: Int64s, window: int) -> tuple[Int64s, int]:
+        """Take counts back; the nodes that have none left in this window, and the steps."""
         emptied = np.empty(len(nodes), np.int64)
-        return emptied[: _expire(nodes, how_many, window, self.counts, emptied)]
+        found = _expire(nodes, how_many, window, self.counts, emptied)
+        return emptied[:found], len(nodes)
 
     def unused(self, nodes: Int64s) -> npt.NDArray[np.bool_]:
         """Which of these rows are nodes that nothing points to."""

@@ -53,13 +53,13 @@ def _unlink(nodes, links, counts, state, roots):  # type: ignore[no-untyped-def]
         unlink(nodes[i], links, counts, state, roots)
 
 
-@kernel(int64, ints, ints, int64, grid_out, grid_out, ints_out)
-def _climb(nodes, how_many, sign, links, counts, emptied):  # type: ignore[no-untyped-def]
-    """Change counts and weights; which nodes reached zero."""
+@kernel(int64, ints, ints, int64, grid_out, grid_out, ints_out, ints_out)
+def _climb(nodes, how_many, sign, links, counts, emptied, taken):  # type: ignore[no-untyped-def]
+    """Change counts and weights, in ``taken`` steps; how many nodes reached zero, and which."""
     found = 0
     for i in range(len(nodes)):
         change = sign if len(how_many) == 0 else sign * how_many[i]
-        climb(nodes[i], change, links, counts)
+        taken[0] += climb(nodes[i], change, links, counts)
         if sign > 0:
             links[nodes[i], PENDING] -= 1
         elif counts[nodes[i], 0] == 0:
@@ -77,12 +77,15 @@ def _nth(ranks, roots, links, counts, out):  # type: ignore[no-untyped-def]
 class _RankedNodes(Nodes):
     """Nodes whose counts are changed together with the weights above them."""
 
-    def attach(self, nodes: Int64s, how_many: Int64s, window: int) -> None:
-        _climb(nodes, how_many, 1, self.links, self.counts, EACH_ONCE)
+    def attach(self, nodes: Int64s, how_many: Int64s, window: int) -> int:
+        taken = np.zeros(1, np.int64)
+        _climb(nodes, how_many, 1, self.links, self.counts, EACH_ONCE, taken)
+        return int(taken[0])
 
-    def expire(self, nodes: Int64s, how_many: Int64s, window: int) -> Int64s:
-        emptied = np.empty(len(nodes), np.int64)
-        return emptied[: _climb(nodes, how_many, -1, self.links, self.counts, emptied)]
+    def expire(self, nodes: Int64s, how_many: Int64s, window: int) -> tuple[Int64s, int]:
+        emptied, taken = np.empty(len(nodes), np.int64), np.zeros(1, np.int64)
+        found = _climb(nodes, how_many, -1, self.links, self.counts, emptied, taken)
+        return emptied[:found], int(taken[0])
 
 
 class Tree:
