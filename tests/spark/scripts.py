@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from windrow.engine import runner as embedded
 from windrow.engine.progress import Progress, Report
 from windrow.engine.results import changes_schema, read_changes
-from windrow.plan.catalog import Catalog, QueryDeclaration
+from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
 from windrow.spark import runner as on_spark
 
@@ -79,8 +79,7 @@ def run_on_spark(
 
 def net_changes(catalog: Catalog, query: str) -> dict[int, Counter[str]]:
     """Per instant the net change of the bag, as the query's result files have it."""
-    declared = catalog.find(query)
-    assert isinstance(declared, QueryDeclaration)
+    declared = next(q for q in catalog.queries if q.name == query)
     assert declared.into is not None
     schema = changes_schema(declared.plan.schema, declared.clock)
     found: dict[int, Counter[str]] = {}

@@ -24,7 +24,7 @@ from enum import Enum
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
-from windrow.plan.expressions import Call, Column, Expression, replace_columns, shifted
+from windrow.plan.expressions import Call, Column, Expression, Literal, replace_columns, shifted
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -51,6 +51,7 @@ from windrow.plan.nodes import (
     is_nrr,
 )
 from windrow.plan.strategy import Strategy, applied
+from windrow.plan.subscribe import Subscribe
 from windrow.plan.windows import RowsWindow, WindowSpec
 
 Key = tuple[Expression, ...] | None
@@ -145,7 +146,7 @@ class _Cutter:
         match node:
             case StreamScan() | RelationScan():
                 return _Fragment(_Open(node.name, node), _Where.FREE)
-            case Selection() | Projection():
+            case Selection() | Projection() | Subscribe():
                 return self._stateless(node)
             case Window(spec=RowsWindow(partition_by=by)):
                 parts = tuple(_column(node.schema, i) for i in by)
@@ -188,12 +189,18 @@ class _Cutter:
         """``node`` in the stage of its input, whose columns it keeps as they are."""
         return _Fragment(_with_inputs(node, [below.plan]), below.placed)
 
-    def _stateless(self, node: Selection | Projection) -> _Fragment:
+    def _stateless(self, node: Selection | Projection | Subscribe) -> _Fragment:
         below = self._fragment(node.input)
         if isinstance(below.plan, _Open):
             return replace(below, plan=replace(below.plan, pre=replace(node, input=below.plan.pre)))
         if isinstance(node, Selection):
             return self._over(node, below)
+        if isinstance(node, Subscribe):
+            places = tuple(_column(node.input.schema, i) for i in range(len(node.input.schema)))
+            first = Literal(None, Type.STRING)  # the subscription, which no key can be
+            return _Fragment(
+                replace(node, input=below.plan), _shown(below.placed, (first, *places))
+            )
         shown = _shown(below.placed, tuple(c.expression for c in node.columns))
         return _Fragment(replace(node, input=below.plan), shown)
 

@@ -22,8 +22,10 @@ from windrow.columns.hashing import bucket_of
 from windrow.columns.types import arrow_schema
 from windrow.plan.nodes import Node, Projection, Selection
 from windrow.plan.stages import StageEdge
+from windrow.plan.subscribe import Subscribe
 from windrow.spark.blobs import Header, pack, pack_delta
 from windrow.spark.routes import Routes
+from windrow.spark.subscribed import matching_for
 from windrow.spark.times import Times, to_json
 
 PACKED_ARROW = pa.schema([("stage", pa.int32()), ("bucket", pa.int32()), ("blob", pa.binary())])
@@ -83,7 +85,7 @@ def packed_batch(rows: Iterable[Blob]) -> pa.RecordBatch:
 
 
 def prepared(pre: Node, delta: Delta) -> Delta:
-    """The selections and projections that stand directly on a stream, done."""
+    """The selections, projections and matches that stand directly on a stream, done."""
     match pre:
         case Selection():
             below = prepared(pre.input, delta)
@@ -92,6 +94,8 @@ def prepared(pre: Node, delta: Delta) -> Delta:
             below = prepared(pre.input, delta)
             columns = [evaluate(c.expression, below.rows) for c in pre.columns]
             return below.with_rows(batch_of(columns, arrow_schema(pre.schema), len(below)))
+        case Subscribe():
+            return matching_for(pre).matched(prepared(pre.input, delta))
         case _:
             return delta
 

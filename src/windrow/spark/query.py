@@ -32,6 +32,7 @@ from windrow.spark.sinks import SinkSpec
 from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.spreading import spread_buckets
 from windrow.spark.stage import StageProcessor, StageTask
+from windrow.spark.subscribed import with_whole_paths
 from windrow.spark.times import StreamTime
 from windrow.streams.relations import updates_of
 
@@ -78,7 +79,7 @@ class SparkQuery:
     ) -> None:
         self.declaration = declaration
         self._session, self._strategy = session, strategy
-        self._stages = stages(declaration.plan, strategy)
+        self._stages = stages(with_whole_paths(declaration.plan), strategy)
         self._inputs = inputs_of(declaration, catalog)
         self._streams = {
             name: updates_of(i, declaration.clock) if isinstance(i, RelationDeclaration) else i

@@ -227,6 +227,16 @@ class Subscriptions:
         kernels.alive(rows, entries, ts, self._since.view, self._until.view, kept)
         return rows[kept], entries[kept]
 
+    def entries(self) -> Entries:
+        """All entries that are not forgotten, to be added elsewhere."""
+        kept = np.flatnonzero(self._via.view != GONE)
+        return Entries(
+            self.names(self._owner.view[kept]),
+            self._since.view[kept],
+            self._until.view[kept],
+            tuple(c.asked(kept) for c in self._columns),
+        )
+
     def _insert(self, owners: Int64s, since: Int64s, until: Int64s, asked: Sequence[Spans]) -> int:
         """Store entries and put each into one index; the number of the first."""
         count, base = len(owners), self._owner.next

@@ -1,0 +1,82 @@
+"""An index cut by ranges of one attribute, such that each range is about as much work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.types import ARROW
+from windrow.core.errors import InputError
+from windrow.core.schema import Type
+from windrow.streams.fit import fitted
+from windrow.subscriptions.spans import FAR, NEAR, Bools, Int64s, Spans, keys_of
+from windrow.subscriptions.tables import Entries
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Range ``i`` has the keys from ``starts[i - 1]`` on (the first: all before) to the next."""
+
+    name: str
+    kind: Type
+    place: int
+    starts: Int64s
+
+    def ranges_of(self, column: pa.Array) -> Int64s:
+        """The range of each value; what has no key is in the first."""
+        typed = column if column.type == ARROW[self.kind] else fitted(column, self.kind)
+        keys, valid = keys_of(typed)
+        found: Int64s = np.searchsorted(self.starts, keys, side="right")
+        return found if valid is None else np.where(valid, found, 0)
+
+
+def cut_by(entries: Entries, attributes: Mapping[str, Type], name: str | None, count: int) -> Cut:
+    """``count`` ranges with about as many ends of conditions in each."""
+    names = list(attributes)
+    ordered = [n for n in names if attributes[n] is not Type.STRING]
+    wanted = name if name is not None else (ordered or [""])[0]
+    found = next((n for n in ordered if n.lower() == wanted.lower()), None)
+    if found is None or count < 1:
+        raise InputError(
+            where="match",
+            expected="partitions by ranges of an attribute with an order",
+            found=f"{count} by {wanted or 'none'}; the attributes are {', '.join(names)}",
+            remedy="texts have none; leave partitions out to broadcast the whole index",
+        )
+    place = names.index(found)
+    spans = entries.spans[place]
+    ends = np.concatenate([spans.lo, spans.hi])
+    ends = np.sort(ends[(ends != NEAR) & (ends != FAR)])
+    at = (np.arange(1, count) * len(ends)) // count
+    starts = ends[at] if len(ends) else np.zeros(count - 1, np.int64)
+    return Cut(found, attributes[found], place, starts)
+
+
+def part_of(entries: Entries, cut: Cut, number: int) -> Entries:
+    """The entries that a value of range ``number`` can meet."""
+    spans = entries.spans[cut.place]
+    first = NEAR if number == 0 else int(cut.starts[number - 1])
+    last = FAR if number == len(cut.starts) else int(cut.starts[number]) - 1
+    touched = ~spans.constrained
+    touched[spans.entry[(spans.lo <= last) & (spans.hi >= first)]] = True
+    kept = np.flatnonzero(touched)
+    return Entries(
+        entries.ids.take(pa.array(kept)),
+        entries.since[kept],
+        entries.until[kept],
+        tuple(_chosen(s, touched) for s in entries.spans),
+    )
+
+
+def _chosen(spans: Spans, kept: Bools) -> Spans:
+    """The spans of some entries, which are numbered anew."""
+    numbers = np.cumsum(kept) - 1
+    mine = kept[spans.entry]
+    entry = numbers[spans.entry[mine]]
+    if spans.texts is not None:
+        texts = spans.texts.filter(pa.array(mine))
+        return Spans(spans.constrained[kept], entry, spans.lo, spans.hi, texts)
+    return Spans(spans.constrained[kept], entry, spans.lo[mine], spans.hi[mine])

@@ -1,0 +1,39 @@
+"""CREATE SUBSCRIPTIONS in a task: the index beside the worker, as long as its files are the same.
+
+Every worker that reads the stream holds the whole index; an index past a worker's memory is for
+``windrow.spark.match``, which cuts it by ranges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from windrow.columns.types import arrow_schema
+from windrow.plan.nodes import Node
+from windrow.plan.rules.inputs import over
+from windrow.plan.subscribe import Subscribe
+from windrow.streams.files import find_files
+from windrow.subscriptions.files import load
+from windrow.subscriptions.matching import Matching
+
+LOADED: dict[Subscribe, tuple[object, Matching]] = {}
+
+
+def matching_for(node: Subscribe) -> Matching:
+    """The node's operator, read once per worker and version of its files."""
+    stats = [(str(p), p.stat()) for p in find_files(node.source)]
+    token = [(name, s.st_mtime_ns, s.st_size) for name, s in stats]
+    known = LOADED.get(node)
+    if known is None or known[0] != token:
+        wanted = load(node.source, node.attributes, node.clock)
+        known = LOADED[node] = (token, Matching(wanted, node.columns, arrow_schema(node.schema)))
+    return known[1]
+
+
+def with_whole_paths(plan: Node) -> Node:
+    """The plan with files of subscriptions named such that a worker elsewhere finds them."""
+    if isinstance(plan, Subscribe):
+        path = str(Path(plan.source.path).absolute())
+        return replace(plan, source=replace(plan.source, path=path))
+    return over(plan, with_whole_paths)
