@@ -119,8 +119,9 @@ class FaultyDisk(Disk):
             for path in sorted(made):
                 if path.exists() and chance.random() < share:
                     path.unlink()
-                elif path.exists() and path.stat().st_ino in self._unsynced:
-                    os.truncate(path, chance.randint(0, path.stat().st_size))
+        for path in sorted(p for p in self.root.rglob("*") if p.is_file()):
+            if path.stat().st_ino in self._unsynced:
+                os.truncate(path, chance.randint(0, path.stat().st_size // 2))
         for gone in self._gone.values():
             for path, data in sorted(gone.items()):
                 if not path.exists() and chance.random() < share:

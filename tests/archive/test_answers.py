@@ -135,6 +135,29 @@ class Days(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(("scheme", "technique", "form"), COMBINATIONS)
+def test_answers_are_those_of_a_list_day_after_day(scheme, technique, form, tmp_path):
+    archive = Archive.create(
+        UnsyncedDisk(tmp_path),
+        SCHEMA,
+        "key",
+        window=5,
+        scheme=scheme,
+        n=3,
+        technique=technique,
+        format=form,
+    )
+    plain = PlainList(5)
+    for day in range(1, 15):
+        rows = [(KEYS[(day + i) % len(KEYS)], i) for i in range(day % 4 * 3)]
+        archive.append(day, table(rows), now=day)
+        plain.append(day, rows)
+        plain.now = day
+        assert_same(archive, plain)
+    assert archive.verify() == []
+    assert {len(index.days) > 0 for index in archive.stat().indexes if index.constituent} == {True}
+
+
+@pytest.mark.parametrize(("scheme", "technique", "form"), COMBINATIONS)
 def test_answers_are_those_of_a_list_after_every_step(scheme, technique, form):
     class Machine(Days):
         pass

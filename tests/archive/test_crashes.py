@@ -134,6 +134,14 @@ def test_a_vacuum_that_is_stopped_takes_nothing_that_is_needed(technique, tmp_pa
         assert_same(archive, before)
 
 
+def test_a_vacuum_makes_the_newest_version_durable_before_it_takes_others_away(tmp_path):
+    history(tmp_path, "DEL", "in-place", 3, garbage=True)
+    disk = FaultyDisk(tmp_path)
+    Archive.open(disk).vacuum()
+    kinds = [name.split()[0] for name in disk.log]
+    assert disk.log.index("sync versions") < kinds.index("rename") < kinds.index("delete")
+
+
 def test_creating_that_is_stopped_leaves_nothing_or_an_empty_archive(tmp_path):
     def create(disk: Disk) -> Archive:
         return Archive.create(disk, SCHEMA, "key", window=4, scheme="DEL", n=2)

@@ -144,6 +144,32 @@ def test_a_version_that_is_retired_while_it_is_being_pinned_is_not_used(tmp_path
         assert bag(reader.scan()) == [("a", 1)]
 
 
+def test_a_lease_that_comes_between_the_look_and_the_deed_is_seen_after_it(tmp_path):
+    """Somebody who had listed the versions long ago pins the oldest just as it is taken away."""
+    held: list[int | None] = []
+
+    class PinnedMeanwhile(UnsyncedDisk):
+        def rename(self, name: str, new: str) -> None:
+            if not held:
+                oldest = Versions(self).numbers()[0]
+                held.append(self.hold(f"leases/{oldest:020d}-late"))
+                Versions(self).read(oldest)
+            super().rename(name, new)
+
+    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=2, scheme="DEL", n=1)
+    archive.append(1, table([("a", 1)]), now=1)
+    archive.vacuum()
+    oldest = Versions(archive.disk).read(archive.stat().version)
+    for day in (2, 3, 4):
+        archive.append(day, table([("a", day)]), now=day)
+    Archive.open(PinnedMeanwhile(tmp_path)).vacuum()
+    assert {run.name for run in oldest.runs} <= files_of(archive.disk)
+    assert Versions(archive.disk).numbers()[0] == oldest.version + 1  # whoever writes next is told
+    archive.disk.let_go(f"leases/{oldest.version:020d}-late", held[0])
+    archive.vacuum()
+    assert files_of(archive.disk) == named(archive)
+
+
 def child(code: str, path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", code, str(path)],
