@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.contents import Contents
+from windrow.archive.lifetimes.living import living
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.reader import Range
 from windrow.archive.runs.open import ALL, Only, Run
@@ -90,7 +91,10 @@ class LifetimeReader:
         """A scan, run by run, for what does not fit into memory."""
         schema = self._columns(columns)
         for run, only in self._live(t1, t2):
-            yield from run.entries.rows(0, run.ref.rows, schema, only)
+            if only.after is not None and only.days is None:
+                yield from living(run, schema, only.after)
+            else:
+                yield from run.entries.rows(0, run.ref.rows, schema, only)
 
     def close(self) -> None:
         """Let go of the version; answers that were given stay good."""
@@ -164,7 +168,7 @@ def _found(run: Run, key: Any, schema: pa.Schema, only: Only) -> list[pa.RecordB
         return entries.rows(*directory.find_range(key.least, key.greatest), schema, only)
     if isinstance(key, list | set | frozenset):
         ranges = _apart({directory.find(one) for one in key})
-        return [b for start, stop in ranges for b in entries.rows(start, stop, schema, only)]
+        return entries.gather(ranges, schema, only) if ranges else []
     start, stop = directory.find(key)
     if start == stop:
         return []
