@@ -14,6 +14,14 @@ class SparkError(WindrowError):
     """Spark gave up on a query for a reason that is not Windrow's own."""
 
 
+def worker_was_late(failure: BaseException) -> bool:
+    """Whether a Python process took longer to start than the ten seconds that Spark waits for it.
+
+    That says how busy the machine is, and nothing about the query: it may be started again.
+    """
+    return "Python worker failed to connect back" in str(failure)
+
+
 def translated(query: str, failure: BaseException) -> WindrowError:
     """The error that a task or the driver's side of a source raised, as itself.
 
