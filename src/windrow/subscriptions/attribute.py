@@ -15,13 +15,13 @@ from windrow.columns.interner import StringTable
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.streams.fit import fitted
-from windrow.subscriptions.indexes.base import IntervalIndex
-from windrow.subscriptions.indexes.containment import cei
+from windrow.subscriptions.indexes import GriddedIntervals, IntervalIndex, UnitIntervals
 from windrow.subscriptions.spans import FAR, NEAR, Bools, Int64s, Spans, keys_of
 
 SAMPLE = 4096
 """So many ends of spans are kept in order, to tell how selective another span is."""
-FIRST_CELLS = 1024
+FIRST_CODES = 1024
+"""Numbers of texts that an index is made for at first; it grows."""
 
 
 class Attribute:
@@ -33,7 +33,9 @@ class Attribute:
     def __init__(self, name: str, kind: Type) -> None:
         self.name, self.kind = name, kind
         self.texts = StringTable() if kind is Type.STRING else None
-        self.index: IntervalIndex = cei(0, FIRST_CELLS)
+        self.index: IntervalIndex = (
+            GriddedIntervals() if self.texts is None else UnitIntervals(0, FIRST_CODES)
+        )
         self.first, self.count = Growable(np.int64), Growable(np.int64)
         self.lo, self.hi = Growable(np.int64), Growable(np.int64)
         self.reached = Growable(np.int64)
