@@ -32,6 +32,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.files import Disk
 from windrow.archive.layout import MAX_DAYS, Layout
@@ -48,6 +49,9 @@ from windrow.archive.vacuum import Vacuumed, vacuum
 from windrow.archive.verify import Problem, verify
 from windrow.archive.versions import Versions
 from windrow.archive.wave import KIND, TECHNIQUES, Settings, TechniqueName, Wave
+
+
+NUMBERS = Calendar()
 
 
 class Archive:
@@ -73,17 +77,19 @@ class Archive:
         technique: TechniqueName = "packed shadow",
         growth: float = 2.0,
         format: Format = "arrow",  # noqa: A002 (the word for it)
+        calendar: Calendar = NUMBERS,
     ) -> Archive:
         """Make an empty archive of the last ``window`` days in a new or empty directory.
 
         ``growth`` is the factor g by which an index that is not packed outgrows its first run
         before its runs are merged. ``format`` is that of runs: Arrow for probes in microseconds,
-        Parquet for less than half the bytes and for other tools.
+        Parquet for less than half the bytes and for other tools. ``calendar`` says which stretch of
+        time a day is.
         """
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key))
         check(scheme_of(scheme), window, n)
         _check_settings(window, technique, growth, format)
-        settings = Settings(window, scheme_of(scheme).name, n, technique, float(growth))
+        settings = Settings(window, scheme_of(scheme).name, n, technique, float(growth), calendar)
         disk = path if isinstance(path, Disk) else Disk(Path(path))
         manifest = Wave(settings).manifest(1, uuid.uuid4().hex, layout, format, {})
         if Versions(disk).numbers():

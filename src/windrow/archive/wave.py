@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from windrow.archive.calendar import Calendar
 from windrow.archive.layout import Layout
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import Format, RunRef
@@ -42,6 +43,12 @@ class Settings:
     n: int
     technique: TechniqueName
     growth: float = 2.0
+    calendar: Calendar = Calendar()
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Settings:
+        """As a manifest has it; the first archives had no calendar."""
+        return cls(**{**value, "calendar": Calendar(**value.get("calendar", {}))})
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,7 @@ class Wave:
     def of(cls, manifest: Manifest) -> Wave:
         body, runs = manifest.body, {run.name: run for run in manifest.runs}
         return cls(
-            Settings(**body["settings"]),
+            Settings.from_json(body["settings"]),
             body["now"],
             None if body["state"] is None else State.from_json(body["state"]),
             {
