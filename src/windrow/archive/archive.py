@@ -32,7 +32,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.archive.calendar import Calendar
+from windrow.archive.calendar import NUMBERS, Calendar
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.files import Disk
 from windrow.archive.layout import MAX_DAYS, Layout
@@ -49,9 +49,6 @@ from windrow.archive.vacuum import Vacuumed, vacuum
 from windrow.archive.verify import Problem, verify
 from windrow.archive.versions import Versions
 from windrow.archive.wave import KIND, TECHNIQUES, Settings, TechniqueName, Wave
-
-
-NUMBERS = Calendar()
 
 
 class Archive:

@@ -76,3 +76,7 @@ class Calendar:
             )
         moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         return (moment - EPOCH) // timedelta(microseconds=self.length)
+
+
+NUMBERS = Calendar()
+"""Days that somebody else counts."""

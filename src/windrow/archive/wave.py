@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from windrow.archive.calendar import Calendar
+from windrow.archive.calendar import NUMBERS, Calendar
 from windrow.archive.layout import Layout
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import Format, RunRef
@@ -43,7 +43,7 @@ class Settings:
     n: int
     technique: TechniqueName
     growth: float = 2.0
-    calendar: Calendar = Calendar()
+    calendar: Calendar = NUMBERS
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Settings:
