@@ -7,9 +7,9 @@ go of its lock, so nobody has to guess from a clock whether it is still there.
 
 Invariants
     1. What a manifest names was synced before the manifest appeared.
-    2. Versions are retired in ascending order, each only after no lease on it or on an earlier
-       one is seen. So while a writer holds a lease on its base, the version after it cannot have
-       come and gone, and its put-if-absent fails if anybody was faster.
+    2. Versions are retired in ascending order, each only when no lease on it, or on an earlier
+       one, is seen. So while a writer holds a lease on its base, the version after it cannot
+       have come and gone, and its put-if-absent fails if anybody was faster.
     3. A lease counts only if its version was still there after the lease was taken. Retiring
        takes the version away first and looks at leases then; one of the two sees the other.
     4. A file that a writer has not published yet has the token of its lease in its name.
@@ -193,9 +193,7 @@ class Versions:
         for version in self.numbers():
             if version >= newest[0] or self._held(version):
                 break
-            self.disk.rename(version_file(version), f"{RETIRED}/{version:020d}.json")
-            if self._held(version):
-                break
+            self.disk.rename(version_file(version), retired_file(version))
         found = []
         for name in self.disk.names(RETIRED):
             path = f"{RETIRED}/{name}"
