@@ -18,7 +18,7 @@ EVERYTHING_AT_SECONDS = (Output.CHANGES, Output.ISTREAM, Output.DSTREAM, Output.
 
 
 def on_seconds(program: Program) -> bool:
-    """Whether everything happens at whole seconds, and there is a stream to give the clock.
+    """Whether everything happens at whole seconds.
 
     [NOW] lasts one tick, which on a TIMESTAMP clock ends between two seconds; RSTREAM needs a
     rhythm there, and RSTREAM-RESTORE sees what lived between two seconds.
@@ -26,8 +26,7 @@ def on_seconds(program: Program) -> bool:
     at_seconds = program.output in EVERYTHING_AT_SECONDS or (
         program.output is Output.RSTREAM and program.every is not None
     )
-    reads_streams = any(f"{stream.name} " in program.question for stream in program.streams)
-    return at_seconds and reads_streams and "[NOW]" not in program.question
+    return at_seconds and "[NOW]" not in program.question
 
 
 ON_SECONDS = [name for name, program in SAMPLES.items() if on_seconds(program)]

@@ -109,6 +109,10 @@ QUERIES = {
     "join_nrr_left": "SELECT s.k, a, w FROM nrr, s [NOW] WHERE s.k = nrr.k AND w <> a",
     "istream_restore": "SELECT ISTREAM-RESTORE(s.k, a, b) "
     "FROM s [RANGE 6 SECONDS SLIDE 4 SECONDS], r [RANGE 4 SECONDS SLIDE 4 SECONDS] WHERE s.k = r.k",
+    "rstream_restore_having": "RSTREAM-RESTORE(SELECT k, MAX(a) FROM s [RANGE 6 SECONDS] "
+    "GROUP BY k HAVING COUNT(*) <> 2) EVERY 5",
+    "join_nrr_slide": "SELECT s.k, a, w FROM nrr, s [RANGE 6 SECONDS SLIDE 4 SECONDS] "
+    "WHERE s.k = nrr.k AND w <> a",
     "rstream_restore": "SELECT RSTREAM-RESTORE(k, a) FROM s [RANGE 3 SECONDS SLIDE 5 SECONDS]",
     "istream": "ISTREAM(SELECT DISTINCT k FROM s [RANGE 4 SECONDS])",
     "dstream": "DSTREAM(SELECT k, COUNT(*) FROM s [RANGE 4 SECONDS] GROUP BY k)",

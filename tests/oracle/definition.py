@@ -31,27 +31,9 @@ ARROW = {
 def expected(program: Program) -> History:
     """What the query says at each instant, by the definition."""
     instants = range(program.first, program.horizon + 1)
-    if program.output is Output.RSTREAM_RESTORE and not recomputed(program.body):
-        return lived(program)
     # Restore semantics leaves no instant out; its rhythm is only when it speaks.
     seen = replace(program, every=None) if program.output in RESTORING else program
     return emitted(bags(seen), program.output, program.every or 1, instants)
-
-
-def recomputed(body: Body) -> bool:
-    """Whether results are rows of their own rather than combinations of tuples."""
-    return isinstance(body, Select) and bool(body.grouped or body.distinct or body.top)
-
-
-def lived(program: Program) -> History:
-    """RSTREAM-RESTORE of combinations of tuples: those that lived at any instant of the period."""
-    blocks = []
-    for select in branches_of(program.body):
-        t = f"CAST(ceil({clock(select)}.t / {program.every}) * {program.every} AS BIGINT)"
-        tuples = [f"{source.alias}.seq" for source in select.sources]
-        blocks.append(block_sql(by_tuple(select), [f"{t} AS t"], [t, *tuples]))
-    history = asked(program, " UNION ALL ".join(f"({block})" for block in blocks))
-    return {t: bag for t, bag in history.items() if t <= program.horizon}
 
 
 def branches_of(body: Body) -> tuple[Select, ...]:
@@ -256,8 +238,10 @@ def clock(select: Select) -> str:
 def same_instant(select: Select) -> list[str]:
     """All sources as they are at the same instant, an NRR as it was when the tuple came."""
     first = clock(select)
+    streams = [source.alias for source in select.sources if not source.nrr]
+    came = f"greatest({', '.join(f'{alias}.ts' for alias in streams)})"
     others = [source for source in select.sources if source.alias != first]
-    return [f"{s.alias}.t = {first}.{'ts' if s.nrr else 't'}" for s in others]
+    return [f"{s.alias}.t = {came if s.nrr else f'{first}.t'}" for s in others]
 
 
 def negation_sql(negation: Negation, first: str) -> str:

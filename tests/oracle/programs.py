@@ -25,7 +25,6 @@ from tests.oracle.blocks import (
     Top,
 )
 from tests.oracle.conditions import aggregates, columns_of, joins, predicates, scalars
-from tests.oracle.definition import recomputed
 from tests.oracle.expressions import COUNT_ALL, Expr, all_of, column, compare, number
 from tests.oracle.queries import Program, View, slid
 from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Unbounded, Window
@@ -72,12 +71,12 @@ def windows(named: Named, count: int = 1) -> st.SearchStrategy[Window | None]:
 
 @st.composite
 def sources(draw: st.DrawFn, names: list[Named], most: int) -> tuple[list[Named], list[Source]]:
-    """One to four sources, or a stream in a time window and an NRR."""
+    """One to four sources, or one or two streams in time windows and an NRR."""
     relations = [n for n in names if not n.nrr]
     nrrs = [n for n in names if n.nrr]
     if nrrs and most > 1 and draw(st.integers(0, 7)) == 0:
         stream = draw(st.sampled_from([n for n in relations if n.stream]))
-        window = draw(st.one_of(*PERIODS, *ENDLESS))
+        window = draw(st.one_of(*PERIODS, SLIDING, *ENDLESS))
         pair = [
             (stream, Source(stream.name, "X", window)),
             (nrrs[0], Source(nrrs[0].name, "Y", None, nrr=True)),
@@ -301,10 +300,6 @@ def programs(draw: st.DrawFn, outputs: tuple[Output, ...] = ANY_OUTPUT) -> Progr
     body = draw(bodies(names))
     program = Program(streams, body, tuple(views), relations=relations)
     output = speaking(draw(st.sampled_from(outputs)), body, names)
-    # How often a row lived is known if it is made of tuples, or shows all that its group is.
-    hiding = isinstance(body, Select) and (body.having is not None or body.mixed)
-    if output is Output.RSTREAM_RESTORE and (hiding or not (recomputed(body) or productive(body))):
-        output = Output.ISTREAM_RESTORE
     if output in RESTORING:
         return draw(restoring(replace(program, output=output)))
     lasting = output is Output.CHANGES and productive(body) and draw(st.integers(0, 4)) == 0

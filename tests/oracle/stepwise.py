@@ -201,7 +201,8 @@ def plain_sql(select: Select, *before: str) -> str:
     conditions = [select.where.sql] if select.where is not None else []
     conditions += [negated_sql(negation) for negation in select.negations]
     streams = [s.alias for s in select.sources if not s.nrr]
-    conditions += [f"{s.alias}.ts = {streams[0]}.ts" for s in select.sources if s.nrr]
+    came = f"greatest({', '.join(f'{alias}.ts' for alias in streams)})"
+    conditions += [f"{s.alias}.ts = {came}" for s in select.sources if s.nrr]
     if conditions:
         parts.append("WHERE " + " AND ".join(conditions))
     if select.keys:

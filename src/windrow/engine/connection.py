@@ -23,6 +23,7 @@ from windrow.plan.catalog import (
     RelationDeclaration,
     SubscriptionsDeclaration,
 )
+from windrow.plan.clocks import on_clock, reclocked
 from windrow.plan.explain import explain
 from windrow.plan.physical import declaration_not_executable
 from windrow.plan.program import Compiled, compile_script
@@ -147,6 +148,7 @@ class Connection:
         """
         monitor = self._monitor(stream)
         if isinstance(monitor, RelationMonitor):
+            monitor = self._on_clock_of(monitor, data)
             parsed = monitor.coerced(data)
         else:
             parsed = coerce(data, monitor.declaration)
@@ -162,6 +164,27 @@ class Connection:
             if aside:
                 self._quarantine.push(monitor.declaration.name, aside)
         self._step()
+
+    def _on_clock_of(self, monitor: RelationMonitor, data: Any) -> RelationMonitor:
+        """The monitor, on the clock of its first updates if only queries over relations read it."""
+        clock, name = monitor.clock_of(data), monitor.declaration.name.lower()
+        if clock is None or clock is monitor.declaration.clock or not monitor.fresh:
+            return monitor
+        readers = [q for q in self._running if name in q.streams]
+        beside = {n: self._monitors[n] for q in readers for n in q.streams}
+        alone = [q for q in readers if isinstance(q, EmbeddedQuery)]
+        relations = {n: m for n, m in beside.items() if isinstance(m, RelationMonitor) and m.fresh}
+        if len(alone) < len(readers) or len(relations) < len(beside):
+            return monitor  # its rows are put aside, with the reason
+        declared = [on_clock(q.declaration, clock) for q in alone]
+        for query, declaration in zip(alone, declared, strict=True):
+            query.declaration = declaration
+        self.catalog = reclocked(self.catalog, {d.name: d for d in declared})
+        for other, old in {**relations, name: monitor}.items():
+            self._monitors[other] = RelationMonitor(old.relation, clock)
+        found = self._monitors[name]
+        assert isinstance(found, RelationMonitor)
+        return found
 
     def advance(self, to: int | datetime | np.datetime64 | str) -> None:
         """Close every instant up to ``to``, on all streams whose clock understands it."""

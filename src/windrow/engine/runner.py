@@ -11,6 +11,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, StateError
 from windrow.core.patterns import UpdatePattern
+from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.query import EmbeddedQuery
@@ -123,7 +124,7 @@ def run(
             where="--checkpoint",
             remedy="run on Spark (--runner spark), or without --checkpoint",
         )
-    work = _Run(catalog, quarantine, on_progress, strategy)
+    work = _Run(on_clocks_of_files(catalog), quarantine, on_progress, strategy)
     return work.go(once, stop or threading.Event())
 
 

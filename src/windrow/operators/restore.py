@@ -3,7 +3,8 @@
 A query that is looked at every ``period`` ticks never shows a result that came and went in
 between. With restore semantics the result is evaluated continually below, and at each multiple
 of the period everything is reported that lived at any instant since the last one: by ISTREAM
-what came since then, by RSTREAM the whole relation with it.
+what came since then, by RSTREAM what was there at the first instant with it. Both count net
+changes of instants, so a row that leaves and comes back at one instant has not moved.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.changelog import Changelog
 from windrow.operators.rstream import RelationStream
@@ -60,29 +60,32 @@ class RestoredRelation:
 
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern, period: int) -> None:
         self.schema, self.period = schema, period
+        self.changes = Changelog(schema, pattern, (1, -1))
         self.waiting = Waiting(schema)
-        self.relation = RelationStream(schema, pattern, period)
+        stays = pattern is UpdatePattern.MONOTONIC
+        self.relation = RelationStream(schema, pattern if stays else UpdatePattern.STRICT, period)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
-        (delta,) = inputs
-        exp = self._lengthened(delta.exp)
-        ts = np.where(delta.sign > 0, delta.ts, self._lengthened(delta.ts))
-        longer = Delta(ts, exp, delta.sign, delta.rows).filter(ts < exp).sorted()
+        net = self.changes.process(inputs, now)
+        ts = np.where(net.sign > 0, net.ts, self._lengthened(net.ts))
+        longer = Delta(ts, net.exp, net.sign, net.rows).sorted()
         return self.relation.process([self.waiting.pass_on(longer, now)], now)
 
     def _lengthened(self, end: Int64s) -> Int64s:
         """The instant after the first multiple that is not before the last instant of a life."""
-        return np.where(end < FOREVER, round_up(end - 1, self.period) + 1, FOREVER)
+        return round_up(end - 1, self.period) + 1
 
     def size(self) -> int:
-        return len(self.waiting) + self.relation.size()
+        return self.changes.size() + len(self.waiting) + self.relation.size()
 
     def save(self) -> Saved:
         saved = Saved()
+        saved.add("changes", self.changes.save())
         saved.add("waiting", self.waiting.save())
         saved.add("relation", self.relation.save())
         return saved
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.changes.load(below("changes", segments), meta["changes"])
         self.waiting.load(below("waiting", segments), meta["waiting"])
         self.relation.load(below("relation", segments), meta["relation"])

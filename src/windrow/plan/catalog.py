@@ -146,6 +146,11 @@ class Catalog:
         return Catalog({**self.declarations, declaration.name.lower(): declaration})
 
     @property
+    def clock(self) -> Clock:
+        """The clock of a query over relations only: that of the streams beside them."""
+        return next((s.clock for s in self.streams), Clock.INTEGER)
+
+    @property
     def streams(self) -> tuple[StreamDeclaration, ...]:
         return tuple(d for d in self.declarations.values() if isinstance(d, StreamDeclaration))
 

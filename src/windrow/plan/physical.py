@@ -39,6 +39,7 @@ MATCHES = "count of matches by tuple"
 PAST = "what left it and is in a result"
 LAST_ROWS = "ring of the last rows"
 SCANNED = "list, scanned for what expired"
+LENGTHENED = "and again with lives up to the next report"
 WAITING = "what came since the last report"
 
 
@@ -77,6 +78,8 @@ def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA)
             return WAITING if slide is not None else None
         case Every():
             return WAITING
+        case ToStream(kind=StreamKind.RSTREAM_RESTORE) if not monotonic:
+            return f"{by_pattern}, {LENGTHENED}"
         case ToStream(kind=StreamKind.ISTREAM_RESTORE):
             return WAITING if monotonic else f"{by_pattern}, {WAITING}"
         case Stamped() | ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM):

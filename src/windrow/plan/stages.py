@@ -164,7 +164,7 @@ class _Cutter:
             case (
                 DuplicateElimination()
                 | Stamped()
-                | ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM)
+                | ToStream()  # of which RSTREAM is above: the others net changes of equal rows
             ):
                 row = tuple(_column(node.schema, i) for i in range(len(node.input.schema)))
                 return self._over(node, self._together(self._fragment(node.input), row))

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.errors import InputError
 from windrow.core.patterns import UpdatePattern
+from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.commits import Commit, commits
 from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport, Report
@@ -50,6 +51,7 @@ def run(
     """
     for query in catalog.queries:
         _need_sources(query, catalog)
+    catalog = on_clocks_of_files(catalog)
     running_already = SparkContext._active_spark_context is not None  # noqa: SLF001
     directory = checkpoint or Path(tempfile.mkdtemp(prefix="windrow-checkpoint-"))
     session = spark_session(master, verbose=verbose)

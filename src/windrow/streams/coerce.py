@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.core.errors import InputError
+from windrow.core.time import Clock
 from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.enforce import as_json, enforce
 from windrow.streams.fit import Values
@@ -49,6 +50,26 @@ def column_names(data: Any, declaration: StreamDeclaration) -> set[str]:
     """The names of the data's columns, in lower case."""
     where = f"data pushed to {declaration.name}"
     return {name.lower() for name in _columns(data, declaration, where)}
+
+
+def clock_of_column(data: Any, name: str, declaration: StreamDeclaration) -> Clock | None:
+    """The clock that the values of a pushed column are on; None if there is none to judge by."""
+    columns = _columns(data, declaration, f"data pushed to {declaration.name}")
+    values = next((v for n, v in columns.items() if n.lower() == name), None)
+    if values is None or not len(values):
+        return None
+    first = next((v for i in range(len(values)) if (v := value_at(values, i)) is not None), None)
+    return clock_of_value(first)
+
+
+def clock_of_value(value: Any) -> Clock | None:
+    """Times and texts that are no number are on the TIMESTAMP clock."""
+    if value is None:
+        return None
+    number = isinstance(value, int | float | np.integer)
+    if isinstance(value, str):
+        number = value.strip().lstrip("+-").isdigit()
+    return Clock.INTEGER if number else Clock.TIMESTAMP
 
 
 def _columns(data: Any, declaration: StreamDeclaration, where: str) -> dict[str, Values]:

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -74,6 +75,24 @@ def columns_in(path: Path, declaration: StreamDeclaration) -> set[str]:
     except (OSError, pa.ArrowException, ValueError):
         return set()  # reading it will say what is wrong
     return {name.lower() for name in names}
+
+
+def first_value(path: Path, declaration: StreamDeclaration, column: str) -> Any:
+    """The first value of a file's column, as its beginning tells; None if there is none."""
+    try:
+        match format_of(path, declaration):
+            case "parquet":
+                with pyarrow.parquet.ParquetFile(path) as file:
+                    rows = next(file.iter_batches(1), None)
+            case "csv":
+                with pyarrow.csv.open_csv(path) as reader:
+                    rows = reader.read_next_batch()
+            case _:
+                with pyarrow.input_stream(path) as stream, io.TextIOWrapper(stream) as text:
+                    return json.loads(next(line for line in text if line.strip())).get(column)
+        return rows.column(column)[0].as_py() if rows is not None else None
+    except (OSError, pa.ArrowException, ValueError, LookupError, StopIteration):
+        return None  # reading it will say what is wrong
 
 
 def format_of(path: Path, declaration: StreamDeclaration) -> str:

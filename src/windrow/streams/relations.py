@@ -29,10 +29,10 @@ from windrow.columns.types import arrow_schema
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.plan.catalog import NO_TIMESTAMP, RelationDeclaration, StreamDeclaration
-from windrow.streams.coerce import coerce, column_names
+from windrow.streams.coerce import clock_of_column, clock_of_value, coerce, column_names
 from windrow.streams.monitor import Accepted, InputMonitor, timestamps
 from windrow.streams.parsed import Int64s, Parsed, Rejected
-from windrow.streams.readers import columns_in
+from windrow.streams.readers import columns_in, first_value
 
 INSTANT, CHANGE = "instant", "change"
 
@@ -76,6 +76,13 @@ def contents_in(
     if any({INSTANT, CHANGE} <= columns_in(file, updates) for file in files):
         return None
     return contents_of(relation, clock)
+
+
+def clock_in(files: Sequence[Path], relation: RelationDeclaration) -> Clock | None:
+    """The clock of the updates in a relation's files; None if they do not tell."""
+    updates = updates_of(relation, Clock.INTEGER)
+    values = (first_value(file, updates, INSTANT) for file in files)
+    return next((clock for v in values if (clock := clock_of_value(v)) is not None), None)
 
 
 class RelationMonitor(InputMonitor):
@@ -152,6 +159,15 @@ class RelationMonitor(InputMonitor):
         if sign < 0:
             return f"-: expected a row that is in {name}, found none"
         return f"+: the key was deleted from {name} before, and an NRR does not take it again"
+
+    @property
+    def fresh(self) -> bool:
+        """Whether neither rows nor a time have come to it, so that any clock would do."""
+        return self.top is None and self.closed == BEGINNING
+
+    def clock_of(self, data: Any) -> Clock | None:
+        """The clock of pushed updates; None if they do not tell."""
+        return clock_of_column(data, INSTANT, self.declaration)
 
     def coerced(self, data: Any) -> Parsed:
         """Pushed data as updates."""

@@ -109,10 +109,10 @@ def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
     inner = query.query
     if isinstance(inner, EveryOf) and query.kind in PERIODIC:
         plan = bind_query(inner.query, context)
-        every = _period(inner, plan)
+        every = _period(inner, plan, context)
     else:
         plan = bind_query(inner, context)
-    clock = clock_of(plan, query.span) or Clock.INTEGER
+    clock = clock_of(plan, query.span) or context.catalog.clock
     if query.kind == "WSTREAM":
         return _output_window(plan, query, clock)
     if query.window is not None:
@@ -174,12 +174,13 @@ def _every(query: EveryOf, context: Context) -> Node:
     inner = query.query
     if isinstance(inner, StreamOf) and inner.kind in PERIODIC:
         probe = replace(inner, kind="ISTREAM")
-        return _stream_of(inner, context, _period(query, bind_query(probe, context)))
+        return _stream_of(inner, context, _period(query, bind_query(probe, context), context))
     if isinstance(inner, StreamOf) and inner.kind != "WSTREAM":
         return _stream_of(replace(inner, query=replace(query, query=inner.query)), context, None)
     plan = bind_query(inner, context)
-    return Every(plan, _period(query, plan), span=query.period.span)
+    return Every(plan, _period(query, plan, context), span=query.period.span)
 
 
-def _period(query: EveryOf, plan: Node) -> int:
-    return in_ticks(query.period, clock_of(plan, query.span) or Clock.INTEGER, "EVERY")
+def _period(query: EveryOf, plan: Node, context: Context) -> int:
+    clock = clock_of(plan, query.span) or context.catalog.clock
+    return in_ticks(query.period, clock, "EVERY")

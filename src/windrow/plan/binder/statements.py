@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, ScriptError, Span
 from windrow.core.schema import Type
-from windrow.core.time import Clock
 from windrow.cql.tree import (
     CreateArchive,
     CreateQuery,
@@ -143,7 +142,7 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
         name = f"query{number}"
     plan = bind_query(statement.query, context)
     check_nrrs(plan, statement.span)
-    clock = clock_of(plan, statement.span) or Clock.INTEGER
+    clock = clock_of(plan, statement.span) or catalog.clock
     into = destination(statement.into, context)
     return QueryDeclaration(name, plan, clock, into, statement.span, statement.text)
 
@@ -154,7 +153,7 @@ def _explain(statement: Explain, context: Context) -> ExplainRequest:
         return ExplainRequest(_query(subject, context), statement.cost)
     found = context.catalog.find(subject.text)
     if isinstance(found, ViewDeclaration):
-        clock = found.clock or Clock.INTEGER
+        clock = found.clock or context.catalog.clock
         found = QueryDeclaration(found.name, found.plan, clock, None, found.span)
     if isinstance(found, SubscriptionsDeclaration):
         found = found.query

@@ -5,7 +5,6 @@ from __future__ import annotations
 from windrow.core.errors import BindError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
-from windrow.core.time import Clock
 from windrow.cql.tree import CreateArchive, CreateSubscriptions, FileClause, Name
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.scope import did_you_mean
@@ -71,7 +70,7 @@ def bind_subscriptions(
             f"the column {plan.schema[repeated].name} is given twice", span=statement.span
         )
     source = FileSource(statement.source.path, format_of(statement.source, FORMATS, None))
-    clock = clock_of(plan, statement.span) or Clock.INTEGER
+    clock = clock_of(plan, statement.span) or context.catalog.clock
     plan = Subscribe(plan, source, columns, clock, span=statement.span)
     return SubscriptionsDeclaration(
         statement.name.text, statement.on.text, tuple(plan.attributes), source, plan, clock,

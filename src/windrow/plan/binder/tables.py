@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, Span
 from windrow.core.patterns import UpdatePattern
@@ -23,8 +23,8 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.expressions import Expression, columns_of
 from windrow.plan.joining import joined
-from windrow.plan.nodes import AppendOnly, GroupBy, Node, RelationScan, StreamScan, Window
-from windrow.plan.windows import UnboundedWindow
+from windrow.plan.nodes import AppendOnly, GroupBy, Node, RelationScan, StreamScan, Window, is_nrr
+from windrow.plan.windows import RangeWindow, UnboundedWindow, WindowSpec
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _bind_table(table: Table, context: Context) -> BoundTable:
         plan, name = context.bind_query(table.source, context), None
     name = table.alias.text if table.alias else name
     if table.window is not None:
-        plan = _windowed(plan, table.window, table)
+        plan = _windowed(plan, table.window, table, context.catalog.clock)
     internal = table.window.internal if table.window else None
     return BoundTable(called(plan, name), name, internal, table.span)
 
@@ -96,7 +96,7 @@ def named_plan(name: Name, context: Context) -> Node:
     )  # fmt: skip
 
 
-def _windowed(plan: Node, clause: WindowClause, table: Table) -> Node:
+def _windowed(plan: Node, clause: WindowClause, table: Table, default: Clock) -> Node:
     what = table.source.text if isinstance(table.source, Name) else "this sub-query"
     if isinstance(plan, RelationScan):
         raise BindError(
@@ -118,7 +118,7 @@ def _windowed(plan: Node, clause: WindowClause, table: Table) -> Node:
             span=clause.span,
             remedy="take the window away, or make it a stream with ISTREAM(...)",
         )
-    spec = window_spec(clause, clock_of(plan, table.span) or Clock.INTEGER, plan.schema)
+    spec = window_spec(clause, clock_of(plan, table.span) or default, plan.schema)
     if isinstance(spec, UnboundedWindow):
         return plan
     return Window(plan, spec, span=clause.span)
@@ -144,9 +144,27 @@ def left_deep(
             if indexes and max(indexes) < width and min(indexes) < left <= max(indexes):
                 usable.append(condition)
                 rest.remove(condition)
-        plan = joined(plan, table.plan, usable, table.span)
+        plan = _met(plan, table.plan, usable, table.span)
         clock_of(plan, table.span)
     return plan, tuple(rest)
+
+
+def _met(left: Node, right: Node, conditions: Sequence[Expression], span: Span) -> Node:
+    """The join; if one side is an NRR and the other a window that slides, inside the window.
+
+    A tuple sees an NRR as it is when the tuple comes (Golab 2006, Definition 3.1), which is
+    before the window moves to show it.
+    """
+    for window, nrr in ((left, right), (right, left)):
+        if is_nrr(nrr) and isinstance(window, Window) and _slides(window.spec):
+            one = window.input if left is window else left
+            other = window.input if right is window else right
+            return replace(window, input=joined(one, other, conditions, span))
+    return joined(left, right, conditions, span)
+
+
+def _slides(spec: WindowSpec) -> bool:
+    return isinstance(spec, RangeWindow) and spec.slide is not None
 
 
 def mixed(tables: Sequence[BoundTable]) -> bool:
