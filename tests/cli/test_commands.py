@@ -145,6 +145,17 @@ def test_bad_rows_and_late_rows_go_to_the_quarantine_and_are_counted(here):
     assert "2,bob,7" in kept
 
 
+def test_a_query_whose_whole_input_was_put_aside_is_warned_of(here):
+    (here / "calls.csv").write_text(ROWS.splitlines()[0] + "\nx,ann,many\ny,bob,1\n")
+    found = run_embedded("calls.cql", "--quarantine", "bad")
+    assert found.exit_code == 0, found.output
+    assert "warning: busy has had no input: all 2 rows of it had to be put aside" in found.stderr
+    (reasons,) = (here / "bad").rglob("*.jsonl")
+    assert f"the reasons are in {reasons.relative_to(here)}" in found.stderr
+    (here / "calls.csv").write_text(ROWS + "x,ann,many\n")
+    assert "warning" not in run_embedded("calls.cql", "--quarantine", "bad").stderr
+
+
 def test_a_defect_is_called_one_and_verbose_shows_where(here, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("out of hay\nsecond line")

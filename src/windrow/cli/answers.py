@@ -39,6 +39,22 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
             )
 
 
+def warn_of_unused(report: Report, console: Console, quarantine: Path) -> None:
+    """A warning for each query of whose input not one row could be used."""
+    for query in report.queries:
+        if not query.quarantined or query.rows_in:
+            continue
+        rows = counted(query.quarantined, "row")
+        all_of = f"all {rows}" if query.quarantined > 1 else "the only row"
+        files = sorted(near(p) for p in quarantine.rglob("*.jsonl"))
+        place = f"{files[0]}{' and others beside it' if len(files) > 1 else ''}" if files else ""
+        console.print(
+            f"warning: {query.name} has had no input: {all_of} of it had to be put aside; "
+            f"the reasons are in {place or quarantine}",
+            style="bold yellow",
+        )
+
+
 def near(path: Path) -> Path:
     """The path as seen from the current directory, if it is below it."""
     here = Path.cwd()

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from windrow.cli import demo as demonstration
-from windrow.cli.answers import print_report
+from windrow.cli.answers import print_report, warn_of_unused
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
 from windrow.cli.words import err, errors_in_words, out, read_script
 from windrow.core.errors import InputError
@@ -214,6 +214,7 @@ def _print_plans(subjects: Sequence[QueryDeclaration | ExplainRequest], strategy
 
 def _finish(outcome: Outcome, settings: Settings) -> None:
     print_report(outcome.report, out(), settings.quarantine)
+    warn_of_unused(outcome.report, err(), settings.quarantine)
     if outcome.stopped:
         again = "run the same command to go on" if settings.checkpoint else "nothing was kept"
         err().print(f"stopped; {again}")

@@ -22,7 +22,7 @@ from windrow.core.errors import ParseError, Span
 from windrow.cql.forms import STREAM_KINDS, form_at, holds_select_list
 from windrow.cql.positions import mark, token_span
 from windrow.cql.tree import Name
-from windrow.cql.windows import parse_duration, parse_window
+from windrow.cql.windows import IN_BRACKETS, WINDOWS, parse_duration, parse_window
 
 STARTS = ("SELECT", "CREATE", "EXPLAIN", *STREAM_KINDS)
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
@@ -89,6 +89,9 @@ class CqlParser(sqlglot_parser.Parser):
         """Whether the current token could be a name or a keyword."""
         text = self._curr.text if self._curr else ""
         return text.replace("_", "a").isalnum() and not text[0].isdigit() and not self.at_string()
+
+    def at_window_in_parentheses(self) -> bool:
+        return self.at_type(TokenType.L_PAREN) and self._next.text.upper() in WINDOWS
 
     def at_string(self) -> bool:
         return self.at_type(TokenType.STRING)
@@ -344,6 +347,8 @@ class CqlParser(sqlglot_parser.Parser):
             implicit = self._curr and self._curr.token_type in (*named, TokenType.IDENTIFIER)
             if rhythm or not implicit or self.at("FORMAT", "LIMIT", "OFFSET", "SAMPLE"):
                 return None
+            if self.at(*WINDOWS) and not self.at_type(TokenType.IDENTIFIER):
+                self.fail("a window in brackets, or AS before a name", remedy=IN_BRACKETS)
             self._advance()
         return exp.Identifier(this=self._prev.text).update_positions(self._prev)
 

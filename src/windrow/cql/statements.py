@@ -23,7 +23,7 @@ from windrow.cql.tree import (
     Name,
     Statement,
 )
-from windrow.cql.windows import parse_duration
+from windrow.cql.windows import IN_BRACKETS, WINDOWS, parse_duration
 
 if TYPE_CHECKING:
     from windrow.cql.dialect import CqlParser
@@ -64,10 +64,16 @@ def _fail_at_rest(parser: CqlParser) -> NoReturn:
     start = parser.first.text.upper()
     if start not in starts and get_close_matches(start, starts, 1, 0.7):
         parser.fail("the beginning of a statement", token=parser.first, near=starts)
+    if parser.at(*WINDOWS) or parser.at_window_in_parentheses():
+        parser.fail("the end of the statement", remedy=IN_BRACKETS)
     before = parser.previous.text.upper()
     if before not in CLAUSES and get_close_matches(before, CLAUSES, 1, 0.7):
-        parser.fail("a clause, or the end of the statement", token=parser.previous, near=CLAUSES)
-    parser.fail("the end of the statement", near=CLAUSES)
+        # Only a path is followed by FORMAT, and that does not let a clause be taken for an alias.
+        near = [word for word in CLAUSES if word != "FORMAT"]
+        parser.fail("a clause, or the end of the statement", token=parser.previous, near=near)
+    after_path = parser.previous.token_type is TokenType.STRING
+    near = [word for word in CLAUSES if after_path or word != "FORMAT"]
+    parser.fail("the end of the statement", near=near)
 
 
 def _create(parser: CqlParser) -> Statement:
@@ -110,8 +116,9 @@ def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
             parser.advance()
             slack = parse_duration(parser, "SLACK")
         else:
+            start = "FROM" if source is None else "FORMAT"
             parser.fail(
-                "FROM, TIMESTAMP BY or SLACK, each once", near=("FROM", "TIMESTAMP", "SLACK")
+                "FROM, TIMESTAMP BY or SLACK, each once", near=(start, "TIMESTAMP", "SLACK")
             )
     return CreateStream(name, columns, source, timestamp, slack, parser.span_from(first))
 

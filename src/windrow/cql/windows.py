@@ -31,6 +31,8 @@ UNITS = {
 }
 UNIT_OF = {word: unit for unit, words in UNITS.items() for word in (unit, *words)}
 FORMS = "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"
+WINDOWS = ("RANGE", "ROWS", "PARTITION BY", "NOW", "UNBOUNDED")
+IN_BRACKETS = "a window stands in brackets after the name, as in s [RANGE 5 SECONDS]"
 
 
 def parse_duration(parser: CqlParser, what: str) -> Duration:
