@@ -1,7 +1,7 @@
 """Indexes of records with lifetimes of their own, on disk (Golab et al. 2006b, 4).
 
 Records of 1,000 bytes with one of 100 keys and a lifetime spread evenly up to 36 update
-intervals. After a lifetime's worth of updates the indexes are full; then 36 more are measured,
+intervals. After a lifetime's worth of updates the indexes are full; then 24 more are measured,
 each followed by a probe of one key and a scan of everything, as in the paper. All indexes with
 one number of sub-indices take each update in turn, in one process, from the same records, and
 their answers to every probe and scan are compared with each other and with the plain list.
@@ -12,8 +12,8 @@ their answers to every probe and scan are compared with each other and with the 
     ... chr        the grid dealt chronologically
 
 An update is timed from the Arrow table to the published version, all files synced. Reads find
-their pages in memory. The paper's small and large sets are scaled to 1/10 and 1/5 of the bytes
-that come in a lifetime (50 megabytes and a gigabyte; half of that is alive).
+their pages in memory. The paper's small and large sets are scaled to a tenth and a twentieth:
+50 and 252 megabytes come in a lifetime, half of which is alive.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Sizes:
     which are squares; updates that are measured."""
 
     small: int = 1_400
-    large: int = 14_000
+    large: int = 7_000
     squares: tuple[int, ...] = (1, 4, 9, 16, 25)
-    measured: int = 36
+    measured: int = 24
 
 
-QUICK = Sizes(small=0, large=1_400, squares=(16,), measured=12)
+QUICK = Sizes(small=0, large=1_400, squares=(16,), measured=8)
 
 
 @dataclass

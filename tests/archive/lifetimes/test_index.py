@@ -120,6 +120,20 @@ def test_a_reader_keeps_its_instant_and_its_files_while_the_index_moves_on(tmp_p
         reader.scan()
 
 
+def test_readers_that_come_and_go_leave_nothing_behind(tmp_path):
+    index = create(tmp_path)
+    index.insert(2, table((1, "a"), (2, "b")), pa.array([9, 9]))
+
+    def views():
+        return sum(len(run.entries._views) for run in index._runs.values())
+
+    values(index, 1)
+    before = views()
+    for _ in range(5):
+        values(index, 1)
+    assert views() == before > 0
+
+
 def test_composite_keys_find_prefixes_once_and_lists_have_an_entry_per_value(tmp_path):
     schema = pa.schema([("a", pa.string()), ("b", pa.list_(pa.int64())), ("v", pa.int64())])
     index = create(tmp_path, schema=schema, key=("a", "b"))

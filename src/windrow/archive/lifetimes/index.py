@@ -29,7 +29,7 @@ from windrow.archive.lifetimes.carry import Carrier
 from windrow.archive.lifetimes.contents import KIND, Contents
 from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
-from windrow.archive.lifetimes.reader import LifetimeReader
+from windrow.archive.lifetimes.reader import LifetimeReader, Schemas
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.update import Step, plan_update
 from windrow.archive.manifest import Manifest
@@ -64,6 +64,7 @@ class LifetimeIndex:
         self.grid, self.periods = contents.grid, contents.periods
         self._form = manifest.format
         self._runs: dict[str, Run] = {}
+        self._schemas: Schemas = {}
 
     @classmethod
     def create(
@@ -150,7 +151,8 @@ class LifetimeIndex:
         try:
             needed = {run.name for run in lease.manifest.runs}
             self._runs = {name: run for name, run in self._runs.items() if name in needed}
-            return LifetimeReader(lease, Contents.of(lease.manifest), self._opened, now)
+            contents = Contents.of(lease.manifest)
+            return LifetimeReader(lease, contents, self._opened, self._schemas, now)
         except BaseException:
             lease.release()
             raise

@@ -15,8 +15,8 @@ from windrow.archive.runs.open import ALL, Only, Run
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 
-WORTH_A_SLICE = 16 << 10
-"""Bytes of a bucket from which a slice (a few microseconds) is cheaper than a copy."""
+WORTH_A_SLICE = 128 << 10
+"""Bytes of a bucket from which a slice costs less than a copy (some microseconds)."""
 
 _ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
 

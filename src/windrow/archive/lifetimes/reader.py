@@ -23,6 +23,9 @@ from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.versions import Lease
 
+Schemas = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], pa.Schema]
+"""By columns and encodings. Open runs know a schema by its identity, so readers share them."""
+
 
 class LifetimeReader:
     """One version as seen at one instant. Close it, or use it with ``with``.
@@ -36,6 +39,7 @@ class LifetimeReader:
         lease: Lease,
         contents: Contents,
         opened: Callable[[RunRef], Run],
+        schemas: Schemas,
         now: int | None,
     ) -> None:
         if now is not None and contents.now is not None and now < contents.now:
@@ -47,10 +51,9 @@ class LifetimeReader:
             )
         self.version = lease.manifest.version
         self.now = contents.now if now is None else now
-        self._lease, self._opened = lease, opened
+        self._lease, self._opened, self._schemas = lease, opened, schemas
         self._schema = lease.manifest.layout.given(lease.manifest.encodings)
         self._default = tuple(lease.manifest.layout.schema.names)
-        self._chosen: dict[tuple[str, ...], pa.Schema] = {}
         self._sources: dict[tuple[int | None, int | None], list[tuple[Run, Only]]] = {}
 
     def probe(
@@ -145,7 +148,8 @@ class LifetimeReader:
 
     def _columns(self, names: Sequence[str] | None) -> pa.Schema:
         chosen = self._default if names is None else tuple(names)
-        schema = self._chosen.get(chosen)
+        types = tuple(sorted(self._lease.manifest.encodings.items()))
+        schema = self._schemas.get((chosen, types))
         if schema is None:
             unknown = [name for name in chosen if name not in self._schema.names]
             if unknown or not chosen:
@@ -155,7 +159,7 @@ class LifetimeReader:
                     found=", ".join(unknown) or "none",
                 )
             schema = pa.schema([self._schema.field(name) for name in chosen])
-            self._chosen[chosen] = schema
+            self._schemas[chosen, types] = schema
         return schema
 
 
