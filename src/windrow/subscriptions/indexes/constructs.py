@@ -33,6 +33,8 @@ from windrow.subscriptions.indexes.skiplist import SkipList
 MOST_CELLS = 2**26
 FEW = 64
 """Ends outside that are not worth growing the range for."""
+LONG = 64
+"""Whole pieces of an interval from which on it is an exception."""
 SAMPLE = 4096
 LONGEST = 2**14
 
@@ -88,16 +90,24 @@ def cut(layout: Layout, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int32s]:
 def best_length(layout: Callable[[int, int], Layout], cells: int, lo: Int64s, hi: Int64s) -> int:
     """The least maximal length that takes at most a tenth more bytes than the best one.
 
-    The bytes are those of the lists and 4 n mu (section 4), with mu found in a sample.
+    The bytes are those of the lists and 4 n mu (section 4), with mu found in a sample. Intervals
+    that are much longer than the others do not count, and no other may have more than LONG whole
+    pieces: a layout with a shorter way for these has it for exceptions.
     """
-    lo, hi = lo[hi > lo], hi[hi > lo]
+    width = hi - lo
+    usual = width > 0
+    if usual.any():
+        usual &= width <= LONG * np.median(width[usual])
+    lo, hi = lo[usual], hi[usual]
     step = max(len(lo) // SAMPLE, 1)
     lo, hi = lo[::step].copy(), hi[::step].copy()
     costs = {}
     for k in range(min(cells, LONGEST).bit_length()):
         candidate = layout(cells, 1 << k)
-        costs[1 << k] = candidate.header_bytes + 4 * step * int(candidate.sizes(lo, hi).sum())
-    return next(length for length, cost in costs.items() if cost <= 1.1 * min(costs.values()))
+        if (hi - lo).max(initial=0) >> k <= LONG:
+            costs[1 << k] = candidate.header_bytes + 4 * step * int(candidate.sizes(lo, hi).sum())
+    least = min(costs.values(), default=0)
+    return next((length for length, cost in costs.items() if cost <= 1.1 * least), LONGEST)
 
 
 class ConstructIndex(ABC):

@@ -17,11 +17,10 @@ from windrow.subscriptions.indexes.batches import (
     append_rest,
     copy_eight,
 )
+from windrow.subscriptions.indexes.constructs import LONG
 from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
 from windrow.subscriptions.indexes.segments import for_both
 
-LONG = 256
-"""Whole segments of an interval from which on the upper tree holds it."""
 MOST_PIECES = LONG + 4 * 64
 
 
