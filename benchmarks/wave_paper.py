@@ -1,0 +1,244 @@
+"""Wave indices: Figures 2 to 9 of Shivakumar, Garcia-Molina 1997, modelled and measured.
+
+The model has the paper's parameters (Table 8). Beside it, archives are taken through a window of
+days: articles with a Zipf vocabulary stand for SCAM and the Web search engine, LINEITEM by ship
+date for TPC-D. Days are smaller than the paper's, and probes fewer in proportion; TPC-D's window is
+shorter. Times are processor time, which others on the machine do not disturb; what the disk has
+to do is saved as megabytes written. Every archive's answers are compared with those of the days
+themselves.
+
+Two things come out: how much of the measured maintenance the model explains once its parameters
+are fitted to it, and what its advice is worth. The ratio is the work a day of one index that is
+built anew every day over that of the archive that is recommended, the geometric mean of both
+kinds of data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from benchmarks.report import RESULTS, finish, quick_asked, save, say, table
+from benchmarks.wave_days import Data, articles, lineitem
+from benchmarks.wave_figures import FIGURES, Figure, Lines, draw
+from benchmarks.wave_fit import fitted
+from benchmarks.wave_measured import Measured, Setting, measured
+from windrow.archive.costs.cases import CASES
+from windrow.archive.costs.constraints import Measure
+from windrow.archive.costs.model import measures
+from windrow.archive.costs.parameters import Technique
+from windrow.archive.costs.recommend import recommend, tried
+from windrow.archive.schemes.registry import SCHEMES
+
+N, GROWN_WINDOW = 4, 14
+"""Figures 8 and 9 have four constituents; the data of Figure 9 grows under two weeks of it."""
+WINDOWS = (4, 7, 10, 14, 21, 28, 35, 42)
+ARTICLES = {"SCAM": 70_000, "WSE": 100_000}
+"""What the paper has a day."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Windows are days; ``factors`` are times the data of a day."""
+
+    articles: int = 1_000
+    words: int = 60
+    scale: float = 1.0
+    dates: int = 20
+    week: int = 7
+    month: int = 15
+    scam_n: tuple[int, ...] = (1, 2, 3, 4, 5, 7)
+    tpc_n: tuple[int, ...] = (1, 2, 5, 10, 15)
+    windows: tuple[int, ...] = (4, 7, 14, 21)
+    factors: tuple[float, ...] = (0.5, 1, 2, 4)
+    figures: tuple[Figure, ...] = FIGURES
+
+
+QUICK = Sizes(
+    articles=150,
+    scale=0.05,
+    dates=10,
+    month=8,
+    windows=(7,),
+    scam_n=(1, 4),
+    tpc_n=(1, 4),
+    figures=tuple(f for f in FIGURES if f.number in (2, 3, 4, 6, 7)),
+)
+
+
+@dataclass
+class Runs:
+    """Archives that were measured, each once."""
+
+    sizes: Sizes
+    data: dict[tuple[str, float], Data] = field(default_factory=dict)
+    done: dict[tuple[str, float], dict[Setting, Measured]] = field(default_factory=dict)
+
+    def of(self, case: str, factor: float = 1) -> Data:
+        name, sizes = ("TPC-D" if case == "TPC-D" else "SCAM"), self.sizes
+        if (name, factor) not in self.data:
+            if name == "TPC-D":
+                made = lineitem(sizes.scale, 2 * sizes.month, sizes.dates)
+            else:
+                days = 2 * max(sizes.week, GROWN_WINDOW, *sizes.windows)
+                made = articles(int(sizes.articles * factor), sizes.words, days)
+            self.data[name, factor] = made
+        return self.data[name, factor]
+
+    def queries(self, case: str) -> tuple[float, float]:
+        """Probes and scans a day, in proportion to the articles."""
+        asked = CASES[case].parameters
+        return asked.probes * self.sizes.articles / ARTICLES.get(case, 1), asked.scans
+
+    def measure(self, case: str, setting: Setting, factor: float = 1) -> Measured:
+        data = self.of(case, factor)
+        done = self.done.setdefault((data.name, factor), {})
+        if setting not in done:
+            done[setting] = measured(data, setting)
+        return done[setting]
+
+
+def modelled(figure: Figure) -> Lines:
+    case, lines = CASES[figure.case], {}
+    for name, scheme in SCHEMES.items():
+        points = []
+        numbers = {"n": tried(case.window), "window": WINDOWS, "factor": (0.5, 1, 2, 3, 4, 5)}
+        for x in numbers[figure.over]:
+            n = int(x) if figure.over == "n" else N
+            if n < scheme.fewest:
+                continue
+            window = {"n": case.window, "window": int(x), "factor": GROWN_WINDOW}[figure.over]
+            of = case.parameters.scaled(x) if figure.over == "factor" else case.parameters
+            found = measures(name, figure.technique, window, n, of)
+            points.append((float(x), Measure[figure.what.upper()].of(found)))
+        lines[name] = points
+    return lines
+
+
+def seen(figure: Figure, runs: Runs) -> Lines:
+    """The figure from archives."""
+    sizes, lines = runs.sizes, {}
+    tpc = figure.case == "TPC-D"
+    numbers: dict[str, Sequence[float]] = {
+        "n": sizes.tpc_n if tpc else sizes.scam_n,
+        "window": sizes.windows,
+        "factor": sizes.factors,
+    }
+    for name, scheme in SCHEMES.items():
+        points = []
+        for x in numbers[figure.over]:
+            n = int(x) if figure.over == "n" else N
+            if n < scheme.fewest:
+                continue
+            usual = sizes.month if tpc else sizes.week
+            window = {"n": usual, "window": int(x), "factor": GROWN_WINDOW}[figure.over]
+            factor = x if figure.over == "factor" else 1
+            found = runs.measure(figure.case, Setting(name, figure.technique, window, n), factor)
+            value = {
+                "space": found.transition_space,
+                "transition": found.transition,
+                "work": found.work(*runs.queries(figure.case)),
+            }[figure.what]
+            points.append((float(x), value))
+        lines[name] = points
+    return lines
+
+
+def advised(case: str, runs: Runs) -> dict[str, Any]:
+    """What the fitted model explains and recommends, and what that is worth."""
+    data, window = runs.of(case), runs.sizes.month if case == "TPC-D" else runs.sizes.week
+    mine = {s: m for s, m in runs.done[data.name, 1].items() if s.window == window}
+    queries = runs.queries(case)
+    fit = fitted(data, mine, *queries)
+    best = recommend(window, fit.parameters)[0]
+    rebuilt = Setting("REINDEX", Technique.PACKED_SHADOW, window, 1)
+    chosen = Setting(best.scheme, best.technique, window, best.n)
+    works = {setting: runs.measure(case, setting).work(*queries) for setting in (rebuilt, chosen)}
+    all_works = {s: m.work(*queries) for s, m in mine.items()} | works
+    least = min(all_works, key=lambda s: all_works[s])
+    say(
+        f"{case}: the model explains {fit.explained:.0%} of the maintenance of {len(mine)} archives"
+        f" (a step takes {fit.fixed * 1e3:.1f} ms; a day built {fit.parameters.build * 1e3:.2f},"
+        f" added {fit.parameters.add * 1e3:.2f}, copied {fit.parameters.copy * 1e3:.2f},"
+        f" merged {fit.parameters.smart_copy * 1e3:.2f} ms)"
+    )
+    say(
+        f"  it recommends {named(chosen)}: {works[chosen] * 1e3:.1f} ms a day; one index built"
+        f" anew: {works[rebuilt] * 1e3:.1f} ms; least of all measured: {named(least)},"
+        f" {all_works[least] * 1e3:.1f} ms"
+    )
+    return {
+        "explained": fit.explained,
+        "parameters": asdict(fit.parameters),
+        "fixed": fit.fixed,
+        "recommended": named(chosen),
+        "recommended_work": works[chosen],
+        "rebuilt_work": works[rebuilt],
+        "least": named(least),
+        "least_work": all_works[least],
+        "ratio": works[rebuilt] / works[chosen],
+    }
+
+
+def named(setting: Setting) -> str:
+    return f"{setting.scheme}, n = {setting.n}, {setting.technique.value}"
+
+
+def show(title: str, lines: Lines, digits: int) -> None:
+    numbers = sorted({x for points in lines.values() for x, _ in points})
+    say(title)
+    table(
+        ["", *(f"{x:g}" for x in numbers)],
+        [
+            [name, *(_shown(dict(points).get(x), digits) for x in numbers)]
+            for name, points in lines.items()
+        ],
+    )
+
+
+def _shown(value: float | None, digits: int) -> str | None:
+    return None if value is None else f"{value:,.{digits}f}"
+
+
+def run(sizes: Sizes) -> dict[str, Any]:
+    models = {figure: modelled(figure) for figure in FIGURES}
+    for figure, lines in models.items():
+        show(f"{figure}, from the model", lines, 0)
+    runs = Runs(sizes)
+    archives = {}
+    for figure in sizes.figures:
+        archives[figure] = seen(figure, runs)
+        show(f"{figure}, measured", archives[figure], 4)
+    advice = {case: advised(case, runs) for case in ("SCAM", "TPC-D")}
+    return {"model": models, "archives": archives, "advice": advice, "runs": runs}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    quick = quick_asked("wave_paper", "wave indices, modelled and measured", argv)
+    results = run(QUICK if quick else Sizes())
+    if not quick:
+        draw(results["model"], "From the model", RESULTS / "wave_paper_model.png")
+        draw(results["archives"], "Measured", RESULTS / "wave_paper_measured.png")
+        save(
+            "wave_paper",
+            {
+                "model": {str(figure): lines for figure, lines in results["model"].items()},
+                "measured": {str(figure): lines for figure, lines in results["archives"].items()},
+                "advice": results["advice"],
+                "archives": [
+                    {"data": name, "factor": factor, "archive": named(setting)}
+                    | {"window": setting.window}
+                    | asdict(found)
+                    for (name, factor), done in results["runs"].done.items()
+                    for setting, found in done.items()
+                ],
+            },
+        )
+    ratios = [found["ratio"] for found in results["advice"].values()]
+    finish(math.prod(ratios) ** (1 / len(ratios)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The wave index benchmark at tiny sizes: right answers, a model that fits, figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from benchmarks import wave_paper
+from benchmarks.wave_days import FIRST_DATE, Data, articles, lineitem
+from benchmarks.wave_figures import FIGURES, draw
+from benchmarks.wave_fit import fitted
+from benchmarks.wave_measured import Measured, Setting, measured
+from windrow.archive.costs.model import measures
+from windrow.archive.costs.parameters import Parameters, Technique
+from windrow.archive.schemes.registry import SCHEMES
+
+pytestmark = pytest.mark.slow
+
+TINY = wave_paper.Sizes(
+    articles=20,
+    words=10,
+    scale=0.01,
+    dates=5,
+    week=4,
+    month=4,
+    scam_n=(1, 2),
+    tpc_n=(1, 2),
+    windows=(4,),
+    factors=(1,),
+    figures=tuple(f for f in FIGURES if f.number in (4, 6)),
+)
+
+
+def test_days_are_consecutive_ship_dates():
+    data = lineitem(0.01, 3, 5)
+    for day, rows in data.days.items():
+        dates = rows.column("l_shipdate").to_pylist()
+        assert min(dates).toordinal() - FIRST_DATE.toordinal() == (day - 1) * 5
+        assert max(dates).toordinal() - FIRST_DATE.toordinal() == day * 5 - 1
+
+
+def test_words_follow_zipf_and_stand_once_in_an_article():
+    data = articles(400, 50, 1)
+    entries = data.entries(1, 1)
+    pairs = set(zip(*(entries.column(c).to_pylist() for c in ("article", "words")), strict=True))
+    assert len(pairs) == entries.num_rows
+    counts = sorted(
+        (pair["counts"] for pair in pc.value_counts(entries.column("words")).to_pylist()),
+        reverse=True,
+    )
+    assert counts[0] > 5 * counts[50] > 0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_an_archive_is_measured_and_its_answers_are_right(scheme):
+    found = measured(articles(20, 10, 8), Setting(scheme, Technique.SIMPLE_SHADOW, 4, 2))
+    assert min(vars(found).values()) >= 0
+    assert found.written > 0
+    assert found.transition_space > found.space > 0
+
+
+def test_a_wrong_answer_is_not_believed(monkeypatch):
+    data = articles(20, 10, 8)
+    other = articles(20, 11, 8)
+    monkeypatch.setattr(Data, "entries", lambda _, first, last: truth(other, first, last))
+    with pytest.raises(AssertionError):
+        measured(data, Setting("DEL", Technique.IN_PLACE, 4, 2))
+
+
+truth = Data.entries
+
+
+def test_the_fit_finds_the_costs_that_times_were_made_of():
+    made = Parameters(
+        seek=0.002,
+        transfer=50,
+        packed=3,
+        unpacked=4,
+        bucket=0,
+        build=0.11,
+        add=0.23,
+        delete=0.05,
+        copy=0.03,
+        smart_copy=0.02,
+    )
+    runs = {}
+    for scheme in SCHEMES.values():
+        for technique in Technique:
+            for n in (1, 2, 4, 8):
+                if n >= scheme.fewest:
+                    model = measures(scheme.name, technique, 8, n, made)
+                    runs[Setting(scheme.name, technique, 8, n)] = Measured(
+                        transition=model.transition.average + 0.5,
+                        preparation=model.pre_transition.average,
+                        probe=model.probe,
+                        scan=model.scan,
+                        space=model.space.average,
+                        transition_space=model.transition_space.average,
+                        written=0,
+                    )
+    data = replace(articles(2, 2, 1), newest=False)
+    fit = fitted(data, runs, 10, 1)
+    assert fit.explained == pytest.approx(1)
+    assert fit.fixed == pytest.approx(0.5)
+    for cost in ("build", "add", "delete", "copy", "smart_copy", "seek", "packed"):
+        assert getattr(fit.parameters, cost) == pytest.approx(getattr(made, cost)), cost
+
+
+def test_it_runs_and_draws(tmp_path):
+    results = wave_paper.run(TINY)
+    assert [figure.number for figure in results["model"]] == list(range(2, 10))
+    assert all(np.isfinite(found["ratio"]) for found in results["advice"].values())
+    for part in ("model", "archives"):
+        draw(results[part], part, tmp_path / f"{part}.png")
+        assert (tmp_path / f"{part}.png").stat().st_size > 10_000
