@@ -1,0 +1,1 @@
+"""``windrow archive``: making, filling, asking and keeping an archive from a terminal."""

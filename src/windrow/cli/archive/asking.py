@@ -1,0 +1,196 @@
+"""Asking an archive: probes, scans, SQL, and copies of what it holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import typer
+
+from windrow.archive.archive import Archive
+from windrow.archive.errors import ArchiveError
+from windrow.archive.reader import Range
+from windrow.archive.runs.encoding import decoded
+from windrow.cli.answers import SHOWN, answer_table, counted
+from windrow.cli.archive.options import (
+    AsJson,
+    Columns,
+    Into,
+    Since,
+    Soft,
+    Until,
+    Verbose,
+    Where,
+    calendar_of,
+    days_of,
+    key_of,
+    names_of,
+)
+from windrow.cli.words import err, errors_in_words, out
+
+
+def probe(
+    archive: Where,
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEYS...", help="Keys; parts of a composite one: a,b."),
+    ] = None,
+    least: Annotated[str | None, typer.Option("--from", help="The least key of a range.")] = None,
+    greatest: Annotated[
+        str | None, typer.Option("--to", help="The greatest key of a range.")
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    columns: Columns = None,
+    soft: Soft = False,
+    into: Into = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Find the records with a key, one of several, or a range of keys.
+
+    \b
+    Examples:
+      windrow archive probe month 10.0.0.1
+      windrow archive probe month 10.0.0.1 10.0.0.2 --since 2026-03-01 --columns src,bytes
+      windrow archive probe month --from 10.0.0 --to 10.0.1 --into found.parquet
+    """
+    with errors_in_words(verbose=verbose):
+        opened = Archive.open(archive)
+        wanted: Any
+        if keys:
+            wanted = [key_of(text, opened.layout) for text in keys]
+            wanted = wanted[0] if len(wanted) == 1 else wanted
+        elif least is not None or greatest is not None:
+            ends = (None if t is None else key_of(t, opened.layout) for t in (least, greatest))
+            wanted = Range(*ends)
+        else:
+            raise ArchiveError(where="probe", expected="a key, or --from and --to", found="neither")
+        first, last = days_of(calendar_of(opened), since, until)
+        with opened.reader(soft=soft) as reader:
+            found = reader.probe(wanted, first, last, columns=names_of(columns))
+            _give(decoded(found), into, as_json)
+
+
+def scan(
+    archive: Where,
+    since: Since = None,
+    until: Until = None,
+    columns: Columns = None,
+    soft: Soft = False,
+    into: Into = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Read all records of some days, or of the whole window.
+
+    \b
+    Examples:
+      windrow archive scan month --since 2026-03-01 --until 2026-03-07 --into week.parquet
+      windrow archive scan month --columns src,bytes --json
+    """
+    with errors_in_words(verbose=verbose):
+        opened = Archive.open(archive)
+        first, last = days_of(calendar_of(opened), since, until)
+        with opened.reader(soft=soft) as reader:
+            found = reader.scan(first, last, columns=names_of(columns))
+            _give(decoded(found), into, as_json)
+
+
+def sql(
+    archive: Where,
+    query: Annotated[str, typer.Argument(help="A SELECT over the table archive.")],
+    since: Since = None,
+    until: Until = None,
+    into: Into = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Answer one SQL query over the window as it is now; the table is called archive.
+
+    The columns _day and those of the records are there. DuckDB answers, in this process.
+
+    \b
+    Example:
+      windrow archive sql month "SELECT src, SUM(bytes) FROM archive GROUP BY src"
+    """
+    with errors_in_words(verbose=verbose):
+        opened = Archive.open(archive)
+        first, last = days_of(calendar_of(opened), since, until)
+        with opened.reader() as reader, duckdb.connect(":memory:") as connection:
+            everything = [*opened.layout.entry_schema.names, "_day"]
+            connection.register("archive", reader.scan(first, last, columns=everything))
+            # The query is about this table alone; files and the network are none of its business.
+            connection.execute("SET enable_external_access = false")
+            try:
+                answer = connection.sql(query)
+                found = pa.table({}) if answer is None else answer.to_arrow_table()
+            except duckdb.Error as error:
+                raise ArchiveError(where="SQL", found=str(error).strip()) from error
+            _give(found, into, as_json)
+
+
+def export(
+    archive: Where,
+    into: Annotated[Path, typer.Argument(help="A .parquet or .csv file to write.")],
+    since: Since = None,
+    until: Until = None,
+    columns: Columns = None,
+    verbose: Verbose = False,
+) -> None:
+    """Copy the window, or some days of it, to a file, batch by batch.
+
+    \b
+    Example:
+      windrow archive export month march.parquet --since 2026-03-01 --until 2026-03-31
+    """
+    with errors_in_words(verbose=verbose):
+        opened = Archive.open(archive)
+        first, last = days_of(calendar_of(opened), since, until)
+        rows = 0
+        with opened.reader() as reader, err().status("writing") as status:
+            names = names_of(columns) or opened.layout.entry_schema.names
+            schema = decoded(reader.schema.empty_table().select(names)).schema
+            with _writer(into, schema) as writer:
+                for batch in reader.batches(first, last, columns=names):
+                    table = decoded(pa.Table.from_batches([batch]))
+                    writer.write_table(table)
+                    rows += table.num_rows
+                    status.update(f"writing: {rows:,} rows")
+        out().print(f"{counted(rows, 'row')} in {into}")
+
+
+def _writer(path: Path, schema: pa.Schema) -> Any:
+    match path.suffix:
+        case ".parquet":
+            return pa.parquet.ParquetWriter(path, schema, compression="zstd")
+        case ".csv":
+            return pa.csv.CSVWriter(path, schema)
+    raise ArchiveError(where=str(path), expected="a .parquet or .csv file", found=path.suffix)
+
+
+def _give(table: pa.Table, into: Path | None, as_json: bool) -> None:
+    """The answer on the screen, as lines of JSON, or in a file."""
+    if into is not None and into.suffix != ".json":
+        with _writer(into, table.schema) as writer:
+            writer.write_table(table)
+    elif into is not None:
+        into.write_text("".join(f"{line}\n" for line in _lines(table)), encoding="utf-8")
+    if as_json:
+        for line in _lines(table):
+            out().print(line)
+        return
+    if into is None and table.num_rows:
+        out().print(answer_table(table))
+        if table.num_rows > SHOWN:
+            out().print(f"... and {table.num_rows - SHOWN:,} more; keep them all with --into")
+    out().print(counted(table.num_rows, "row") + (f" in {into}" if into is not None else ""))
+
+
+def _lines(table: pa.Table) -> list[str]:
+    return [json.dumps(row, default=str) for row in table.to_pylist()]

@@ -1,0 +1,177 @@
+"""Looking after an archive: what is where, what comes next, whether all is well, what can go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from windrow.archive.archive import Archive
+from windrow.archive.calendar import Calendar
+from windrow.archive.schemes.operations import Operation
+from windrow.archive.statistics import IndexStatistics, Statistics
+from windrow.cli.answers import counted
+from windrow.cli.archive.options import AsJson, Verbose, Where, calendar_of, print_json
+from windrow.cli.words import err, errors_in_words, out
+
+BROKEN = 1
+
+
+def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Show which days live in which index, and what they take.
+
+    Expired days that an index still holds are in brackets.
+
+    \b
+    Example:
+      windrow archive stat month
+    """
+    with errors_in_words(verbose=verbose):
+        found = Archive.open(archive).stat()
+        if as_json:
+            print_json(asdict(found))
+            return
+        settings, label = found.settings, found.settings.calendar.label
+        out().print(
+            f"{archive}: version {found.version}, {counted(settings.window, 'day')} up to "
+            f"{'-' if found.now is None else label(found.now)}, {settings.scheme} with "
+            f"n = {settings.n}, {settings.technique}, {found.format} runs"
+        )
+        out().print(_drawn(found))
+        out().print(f"{counted(found.entries, 'record')}, {_size(found.bytes)} on disk")
+
+
+def _drawn(found: Statistics) -> Table:
+    table = Table()
+    for name, side in (("index", "left"), ("days", "left"), ("runs", "right"),
+                       ("records", "right"), ("dead", "right"), ("bytes", "right")):  # fmt: skip
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for index in found.indexes:
+        runs = "packed" if index.packed and index.runs else str(index.runs)
+        table.add_row(
+            Text(index.name, style="" if index.constituent else "dim"),
+            Text(_days(index, found)),
+            runs,
+            f"{index.entries:,}",
+            f"{index.dead:,}" if index.dead else "",
+            _size(index.bytes),
+        )
+    for day, rows in sorted(found.ahead.items()):
+        label = found.settings.calendar.label(day)
+        table.add_row(Text("ahead", style="dim"), label, "", f"{rows:,}", "", "")
+    return table
+
+
+def _days(index: IndexStatistics, found: Statistics) -> str:
+    """Days as the paper draws them; those that have expired in brackets."""
+    first = None if found.now is None else found.now - found.settings.window + 1
+    calendar = found.settings.calendar
+    shown = [
+        f"({calendar.label(day)})" if first is not None and day < first else calendar.label(day)
+        for day in index.days
+    ]
+    return " ".join(shown) if shown else "-"
+
+
+def plan(
+    archive: Where,
+    days: Annotated[int, typer.Option(help="How many days ahead.")] = 7,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what the coming days will do to the indexes, without doing it.
+
+    \b
+    Example:
+      windrow archive plan month --days 10
+    """
+    with errors_in_words(verbose=verbose):
+        opened = Archive.open(archive)
+        calendar, steps = calendar_of(opened), opened.plan(days)
+        if as_json:
+            print_json([
+                {"day": calendar.label(day),
+                 "before": [str(o) for o in step.before],
+                 "transition": [str(o) for o in step.transition],
+                 "after": [str(o) for o in step.after]}
+                for day, step in steps
+            ])  # fmt: skip
+            return
+        table = Table()
+        for name in ("day", "before its data is there", "to make it visible", "afterwards"):
+            table.add_column(name)
+        for day, step in steps:
+            parts = (step.before, step.transition, step.after)
+            table.add_row(calendar.label(day), *(_operations(p, calendar) for p in parts))
+        out().print(table)
+
+
+def _operations(operations: Iterable[Operation], calendar: Calendar) -> Text:
+    lines = []
+    for operation in operations:
+        fields = asdict(operation)
+        days = " ".join(calendar.label(day) for day in fields.get("days", ()))
+        names = " -> ".join(str(v) for name, v in fields.items() if name != "days")
+        lines.append(f"{type(operation).__name__} {names}{': ' + days if days else ''}")
+    return Text("\n".join(lines))
+
+
+def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Read everything and check it: checksums, order, counts, invariants.
+
+    Ends with exit code 1 if something is wrong.
+
+    \b
+    Example:
+      windrow archive verify month
+    """
+    with errors_in_words(verbose=verbose):
+        opened = Archive.open(archive)
+        with err().status("reading every run"):
+            problems, found = opened.verify(), opened.stat()
+        if as_json:
+            print_json({"version": found.version, "problems": [asdict(p) for p in problems]})
+        elif not problems:
+            out().print(
+                f"{archive}: version {found.version} is as its manifest says: checksums, order "
+                f"and counts of {counted(found.entries, 'record')}, and the scheme's invariants"
+            )
+        for problem in problems if not as_json else ():
+            err().print(str(problem), style="bold red")
+        if problems:
+            raise typer.Exit(BROKEN)
+
+
+def vacuum(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Remove files that no version needs: of past versions, and of writers that failed.
+
+    What a reader or writer that is at work holds stays.
+
+    \b
+    Example:
+      windrow archive vacuum month
+    """
+    with errors_in_words(verbose=verbose):
+        done = Archive.open(archive).vacuum()
+        if as_json:
+            print_json(asdict(done))
+            return
+        held = f"; readers hold {counted(len(done.held), 'version')}" if done.held else ""
+        out().print(f"{archive}: {counted(done.files, 'file')} removed, {_size(done.bytes)}{held}")
+
+
+def _size(number: float) -> str:
+    """Bytes as people say them.
+
+    >>> _size(999), _size(1_500_000)
+    ('999 B', '1.5 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"

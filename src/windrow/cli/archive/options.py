@@ -1,0 +1,79 @@
+"""Arguments that several commands of ``windrow archive`` take, and how they are read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from windrow.archive.archive import Archive
+from windrow.archive.calendar import Calendar
+from windrow.archive.errors import ArchiveError
+from windrow.archive.layout import Layout
+from windrow.cli.words import out
+
+Where = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The archive's directory.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show tracebacks of errors.")]
+Since = Annotated[
+    str | None, typer.Option(help="The first day: its number or a date.", show_default=False)
+]
+Until = Annotated[
+    str | None, typer.Option(help="The last day: its number or a date.", show_default=False)
+]
+Soft = Annotated[
+    bool, typer.Option("--soft", help="Also what has expired and is still in an index.")
+]
+Columns = Annotated[str | None, typer.Option(help="Only these columns: a,b,c.", show_default=False)]
+Into = Annotated[
+    Path | None,
+    typer.Option(help="A .parquet, .csv or .json file for the answer.", show_default=False),
+]
+
+
+def calendar_of(archive: Archive) -> Calendar:
+    return archive.stat().settings.calendar
+
+
+def days_of(
+    calendar: Calendar, since: str | None, until: str | None
+) -> tuple[int | None, int | None]:
+    """Two options as days."""
+    first = None if since is None else calendar.parse(since)
+    return first, None if until is None else calendar.parse(until)
+
+
+def names_of(columns: str | None) -> list[str] | None:
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+def key_of(text: str, layout: Layout) -> Any:
+    """A key as typed; the parts of a composite key are separated by commas."""
+    if len(layout.key) == 1:
+        return _value(text, layout, layout.key[0])
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > len(layout.key):
+        raise ArchiveError(
+            where=f"key {text}",
+            expected=f"at most {len(layout.key)} values: {', '.join(layout.key)}",
+            found=str(len(parts)),
+        )
+    named = zip(parts, layout.key, strict=False)
+    return tuple(_value(part, layout, name) for part, name in named)
+
+
+def _value(text: str, layout: Layout, name: str) -> Any:
+    kind = layout.entry_schema.field(name).type
+    try:
+        return pa.array([text]).cast(kind)[0].as_py()
+    except pa.ArrowException as error:
+        raise ArchiveError(
+            where=f"key column {name}", expected=f"a value of type {kind}", found=text
+        ) from error
+
+
+def print_json(value: Any) -> None:
+    out().print(json.dumps(value, indent=2, default=str))

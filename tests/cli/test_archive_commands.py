@@ -1,0 +1,124 @@
+"""``windrow archive``, tried as a new user would."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from windrow.archive.calendar import UNITS
+from windrow.archive.schemes.registry import SCHEMES
+from windrow.archive.wave import TECHNIQUES
+from windrow.cli.archive.app import COMMANDS
+from windrow.cli.archive.making import Scheme, Technique, Unit
+from windrow.cli.main import app
+
+FIRST = datetime(2026, 3, 1)
+
+
+def windrow(*arguments, fails=False):
+    result = CliRunner().invoke(app, ["archive", *(str(a) for a in arguments)])
+    assert (result.exit_code != 0) == fails, result.output
+    return result.output
+
+
+@pytest.fixture
+def month(tmp_path, monkeypatch):
+    """An archive of four days, with six days appended, ten rows on each."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"ts": FIRST + timedelta(days=day, hours=i), "src": f"h{i % 3}", "bytes": 100 * day + i}
+        for day in range(6)
+        for i in range(10)
+    ]
+    schema = pa.schema([("ts", pa.timestamp("us")), ("src", pa.string()), ("bytes", pa.int64())])
+    pq.write_table(pa.Table.from_pylist(rows, schema), "flows.parquet")
+    windrow("create", "month", "--like", "flows.parquet", "--key", "src", "--window", 4, "-n", 2)
+    said = windrow("append", "month", "flows.parquet", "--by", "ts")
+    assert "2026-03-01: 10 rows left out: the window begins on 2026-03-03" in said
+    return tmp_path / "month"
+
+
+@pytest.mark.parametrize("command", [c.__name__ for c in COMMANDS])
+def test_help_of_every_command_has_an_example(command):
+    assert f"windrow archive {command} month" in windrow(command, "--help")
+
+
+def test_every_scheme_technique_and_unit_can_be_chosen():
+    assert {s.value for s in Scheme} == set(SCHEMES)
+    assert {t.value for t in Technique} == set(TECHNIQUES)
+    assert {u.value for u in Unit} == set(UNITS)
+
+
+def test_a_probe_finds_the_records_of_the_window_only(month):
+    found = windrow("probe", "month", "h1", "--columns", "bytes", "--json")
+    bytes_ = sorted(json.loads(line)["bytes"] for line in found.splitlines())
+    assert bytes_ == [100 * day + i for day in (2, 3, 4, 5) for i in (1, 4, 7)]
+    timed = windrow("probe", "month", "h1", "h2", "--since", "2026-03-06", "--json")
+    assert len(timed.splitlines()) == 6
+    ranged = windrow("probe", "month", "--from", "h1", "--until", "2026-03-03", "--json")
+    assert len(ranged.splitlines()) == 6
+
+
+def test_sql_sees_the_window_and_nothing_else(month):
+    found = windrow("sql", "month", "SELECT COUNT(*) AS n, MIN(bytes) AS b FROM archive", "--json")
+    assert json.loads(found) == {"n": 40, "b": 200}
+    outside = windrow("sql", "month", "SELECT * FROM 'flows.parquet'", fails=True)
+    assert "flows.parquet" in outside
+
+
+def test_scan_and_export_write_files(month):
+    assert "40 rows in all.csv" in windrow("scan", "month", "--into", "all.csv")
+    assert "10 rows in day.parquet" in windrow(
+        "export", "month", "day.parquet", "--since", "2026-03-06"
+    )
+    assert pq.read_table("day.parquet").column("bytes").to_pylist().count(500) == 1
+
+
+def test_stat_draws_the_days_of_each_index(month):
+    shown = windrow("stat", "month")
+    assert "2026-03-06" in shown
+    assert "WATA with n = 2" in shown
+    assert json.loads(windrow("stat", "month", "--json"))["entries"] >= 40
+
+
+def test_plan_says_what_comes_and_does_nothing(month):
+    before = windrow("stat", "month")
+    shown = windrow("plan", "month", "--days", 3)
+    assert [day in shown for day in ("2026-03-07", "2026-03-08", "2026-03-09")] == [True] * 3
+    assert len(json.loads(windrow("plan", "month", "--days", 2, "--json"))) == 2
+    assert windrow("stat", "month") == before
+
+
+def test_a_day_ahead_comes_in_when_the_window_moves(month):
+    pq.write_table(pq.read_table("flows.parquet").slice(0, 10), "more.parquet")
+    windrow("append", "month", "more.parquet", "--day", "2026-03-07", "--no-advance")
+    assert len(windrow("scan", "month", "--json").splitlines()) == 40
+    assert "up to 2026-03-07" in windrow("advance", "month", "--to", "2026-03-07")
+    assert "2026-03-07" in windrow("stat", "month")
+
+
+def test_verify_says_what_is_wrong_and_fails(month):
+    assert "is as its manifest says" in windrow("verify", "month")
+    windrow("vacuum", "month")
+    run = max(month.rglob("*.arrow"), key=lambda p: p.stat().st_size)
+    damaged = bytearray(run.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    run.write_bytes(damaged)
+    assert run.name in windrow("verify", "month", fails=True)
+
+
+def test_mistakes_are_explained(month):
+    assert "--day or --by" in windrow("append", "month", "flows.parquet", fails=True)
+    assert "a date such as" in windrow("advance", "month", "--to", "yesterday", fails=True)
+    assert "nowhere" in windrow("stat", "nowhere", fails=True)
+    assert "--columns or --like" in windrow(
+        "create", "x", "--key", "src", "--window", 3, fails=True
+    )
+    assert "n = 1" in windrow(
+        "create", "x", "--columns", "src STRING", "--key", "src", "--window", 3, "-n", 1, fails=True
+    )
