@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.layout import Layout
+from windrow.archive.runs.parallel import each
 
 _SAMPLE = 16_384
 _ENOUGH = 1_024
@@ -25,21 +26,33 @@ def encode(
     layout: Layout, table: pa.Table, before: Mapping[str, str]
 ) -> tuple[dict[str, str], pa.Table]:
     """Encodings from now on, given those before and the entries that have come; and these so."""
-    chosen: dict[str, str] = {}
-    for index, field in enumerate(layout.entry_schema):
-        column = table.column(index)
-        known = field.name in before or field.name in layout.key  # keys are looked at all anyway
-        if (known and _hashable(field.type)) or _repeats(column):
-            codes = column.combine_chunks().dictionary_encode()
-            codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
-            distinct = len(codes.dictionary)
-            if field.name not in before and not (
-                len(column) >= _ENOUGH and _pays(distinct, column)
-            ):
-                continue
-            chosen[field.name] = widest(narrowest(distinct), before.get(field.name, "int8"))
-            table = table.set_column(index, field.name, codes)
+    columns = each(
+        lambda field: _codes(table.column(field.name), field.name, layout, before),
+        layout.entry_schema,
+        len(table),
+    )
+    chosen = {
+        field.name: widest(narrowest(len(codes.dictionary)), before.get(field.name, "int8"))
+        for field, codes in zip(layout.entry_schema, columns, strict=True)
+        if codes is not None
+    }
+    for index, codes in enumerate(columns):
+        if codes is not None:
+            table = table.set_column(index, layout.entry_schema.names[index], codes)
     return chosen, encoded(table, layout.stored(chosen))
+
+
+def _codes(
+    column: pa.ChunkedArray, name: str, layout: Layout, before: Mapping[str, str]
+) -> pa.DictionaryArray | None:
+    """A column encoded, if it was before or if it pays now."""
+    known = name in before or name in layout.key  # keys are looked at all anyway
+    if not (known and _hashable(column.type)) and not _repeats(column):
+        return None
+    codes = column.combine_chunks().dictionary_encode()
+    codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
+    pays = len(column) >= _ENOUGH and _pays(len(codes.dictionary), column)
+    return codes if pays or name in before else None
 
 
 def narrowest(distinct: int) -> str:

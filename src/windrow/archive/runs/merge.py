@@ -22,6 +22,7 @@ from windrow.archive.files import Disk
 from windrow.archive.layout import DAY, DAY_TYPE, Layout
 from windrow.archive.runs.encoding import narrowest, widest
 from windrow.archive.runs.open import ALL, Only, Run
+from windrow.archive.runs.parallel import taken
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.runs.sorting import Ranked, arrange, rank
 from windrow.archive.runs.write import Piece, write_run
@@ -205,7 +206,7 @@ class _Gather:
         if not self.layout.lifetimes:
             stamps = pa.chunked_array([c.indices for c in stamps.chunks], DAY_TYPE.index_type)
         order, starts = arrange(np.concatenate(ranks), distinct, stamps.to_numpy())
-        return Piece(table.take(pa.array(order)), [], starts)
+        return Piece(taken(table, order), [], starts)
 
     def _rows(self, place: int, start: int, stop: int) -> tuple[pa.Table, np.ndarray | None]:
         """Rows of one input in the output's types, and which of them count (None: all)."""

@@ -20,6 +20,7 @@ from windrow.archive.files import Disk, Sink, Written
 from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs.directory import write_directory
 from windrow.archive.runs.encoding import encode, encoded
+from windrow.archive.runs.parallel import taken
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.runs.sorting import arrange, rank
 from windrow.columns.arrays import Int64s
@@ -84,7 +85,7 @@ def write_day(
     keys = [_one(entries.column(name)) for name in layout.key]
     ranked = rank(keys)
     order, starts = arrange(ranked.ranks, len(ranked), _stamps(entries, layout))
-    piece = Piece(entries.take(pa.array(order)), ranked.distinct, starts)
+    piece = Piece(taken(entries, order), ranked.distinct, starts)
     return write_run(disk, layout, piece.entries.schema, [piece], name, kind), after
 
 
