@@ -1,0 +1,60 @@
+"""Makes the golden indexes of the current format version; never run it over an existing one.
+
+    python -m tests.archive.lifetimes.golden.make
+
+Each index is a directory ``<version>-<runs' format>`` beside this file. An index once committed
+stays as it is: it must always open.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.archive.lifetimes.assignment import Randomised
+from windrow.archive.lifetimes.grid import Grid, Technique
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.manifest import FORMAT_VERSION
+
+HERE = Path(__file__).parent
+SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
+LONGEST, INTERVAL, LAST = 40, 5, 61
+
+
+def records(now: int) -> tuple[pa.Table, pa.Array]:
+    """The same for the same instant: ten records with ten lifetimes, a key missing."""
+    rows = range(10)
+    keys = [None if i == 7 else f"k{(now + i) % 4}" for i in rows]
+    values = [100 * now + i for i in rows]
+    lives = [1 + (7 * now + 11 * i) % LONGEST for i in rows]
+    return pa.table({"k": keys, "v": values}, schema=SCHEMA), pa.array([now + n for n in lives])
+
+
+def instants() -> list[int]:
+    """Boundaries, a gap, and an instant between boundaries."""
+    return [*range(5, 40, 5), 55, 60, LAST]
+
+
+def main() -> None:
+    grids = {
+        "arrow": Grid(2, 3),
+        "parquet": Grid(3, 2, Technique.REBUILD, Randomised(4)),
+    }
+    for form, grid in grids.items():
+        index = LifetimeIndex.create(
+            HERE / f"{FORMAT_VERSION}-{form}",
+            SCHEMA,
+            "k",
+            longest=LONGEST,
+            interval=INTERVAL,
+            grid=grid,
+            format=form,
+        )
+        for number, now in enumerate(instants()):
+            index.insert(now, *records(now), batch=("golden", number))
+        index.vacuum()
+
+
+if __name__ == "__main__":
+    main()
