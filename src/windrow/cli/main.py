@@ -13,6 +13,7 @@ import typer
 
 from windrow.cli import demo as demonstration
 from windrow.cli.answers import print_report, warn_of_unused
+from windrow.cli.archive.app import app as archive_app
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
 from windrow.cli.words import err, errors_in_words, out, read_script
 from windrow.core.errors import InputError
@@ -43,6 +44,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(archive_app)
 
 Script = Annotated[Path, typer.Argument(metavar="SCRIPT", help="A file of CQL statements.")]
 Runner = Annotated[RunnerName, typer.Option(help="Where the queries run.")]

@@ -128,8 +128,9 @@ def sql(
             # The query is about this table alone; files and the network are none of its business.
             connection.execute("SET enable_external_access = false")
             try:
-                answer = connection.sql(query)
-                found = pa.table({}) if answer is None else answer.to_arrow_table()
+                found = connection.sql(query).to_arrow_table()
+            except AttributeError:  # what sql() gives for a statement that has no answer
+                raise ArchiveError(where="SQL", expected="a SELECT", found=query) from None
             except duckdb.Error as error:
                 raise ArchiveError(where="SQL", found=str(error).strip()) from error
             _give(found, into, as_json)
