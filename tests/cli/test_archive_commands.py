@@ -119,6 +119,6 @@ def test_mistakes_are_explained(month):
     assert "--columns or --like" in windrow(
         "create", "x", "--key", "src", "--window", 3, fails=True
     )
-    assert "n = 1" in windrow(
+    assert "at least 2 constituents" in windrow(
         "create", "x", "--columns", "src STRING", "--key", "src", "--window", 3, "-n", 1, fails=True
     )
