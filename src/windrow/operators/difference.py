@@ -16,13 +16,12 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import Growable
-from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import grown
+from windrow.windows.values.rows import FEW, RowIndex
 
 Int64s = npt.NDArray[np.int64]
 NAMES = ("left", "right")
@@ -42,23 +41,20 @@ class BagDifference:
         self._restart()
 
     def _restart(self) -> None:
-        self.rows = Interner(self.schema.types)
+        self.rows = RowIndex(self.schema.types, windows=2)
         self.codes = (Growable(np.int64), Growable(np.int64))
-        self.counts = [np.zeros(64, np.int64), np.zeros(64, np.int64)]
-        self.crowded = 4096
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         parts = [self._changes(side, inputs[side], now) for side in (0, 1)]
         code, time, sign = (np.concatenate(p) for p in zip(*parts, strict=True))
         if not len(code):
             return self._forget(Delta.empty(self.schema))
-        self.counts = [grown(c, len(self.rows), 0) for c in self.counts]
         side = np.zeros(len(code), np.int64)
         side[len(parts[0][0]) :] = 1
         events = Events.sort(code, time, side, sign)
         last = events.code[events.last]
         before, after = [], []
-        for number, counts in enumerate(self.counts):
+        for number, counts in enumerate(self.rows.counts):
             change = np.where(events.position == number, events.sign, 0).astype(np.int64)
             was = counts[events.groups]
             now_held = events.running(change, was)
@@ -86,7 +82,7 @@ class BagDifference:
         plus = delta.sign > 0
         positive, negative = delta.filter(plus), delta.filter(~plus)
         first = buffer.insert(positive)
-        codes.append(self.rows.codes(positive.rows.columns, len(positive)))
+        codes.append(self.rows.locate(positive.rows.columns, len(positive)))
         gone = buffer.withdraw(negative)
         expired, expiry = buffer.expire(now)
         position = np.concatenate([np.arange(first, buffer.next), gone, expired]).astype(np.int64)
@@ -99,7 +95,7 @@ class BagDifference:
         for buffer, codes in zip(self.buffers, self.codes, strict=True):
             codes.drop_before(buffer.base)
         held = sum(len(buffer.life) for buffer in self.buffers)
-        if any(moved) or len(self.rows) > max(self.crowded, 4 * held):
+        if any(moved) or len(self.rows) > max(FEW, 4 * held):
             self._recount()
         return answer
 
@@ -108,12 +104,11 @@ class BagDifference:
         self._restart()
         for side, buffer in enumerate(self.buffers):
             everything = np.arange(buffer.base, buffer.next, dtype=np.int64)
-            codes = self.rows.codes(buffer.rows.take(everything).columns, len(everything))
+            codes = self.rows.locate(buffer.rows.take(everything).columns, len(everything))
             self.codes[side].clear(buffer.base)
             self.codes[side].append(codes)
-        self.counts = [grown(c, len(self.rows), 0) for c in self.counts]
         for side, buffer in enumerate(self.buffers):
-            np.add.at(self.counts[side], self.codes[side].take(buffer.living()), 1)
+            np.add.at(self.rows.counts[side], self.codes[side].take(buffer.living()), 1)
 
     def size(self) -> int:
         return sum(len(buffer) for buffer in self.buffers)

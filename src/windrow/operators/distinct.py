@@ -26,6 +26,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.state.index import grown
 from windrow.operators.state.schedules import Calendar
 from windrow.operators.state.upserts import UpsertLog
+from windrow.windows.values.rows import Crowding
 
 Int64s = npt.NDArray[np.int64]
 
@@ -64,7 +65,7 @@ class DistinctAuxiliary:
         )
         self.calendar = Calendar()
         self.log, self.dirty = UpsertLog(), np.zeros(64, np.bool_)
-        self.crowded = 4096
+        self.crowding = Crowding()
         self.now = BEGINNING
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -97,13 +98,11 @@ class DistinctAuxiliary:
         """Drop values that are gone, once they are the most."""
         self.now = now
         size = len(self.values)
-        if size < self.crowded:
+        if not self.crowding.due(size):
             return
         live = np.flatnonzero(self.standing[:size] > now)
-        self.crowded = max(2 * size, 4096)
-        if size <= 4 * len(live):
+        if not self.crowding.outnumbered(size, len(live)):
             return
-        self.crowded = max(4 * len(live), 4096)
         standing, spare = self.standing[live], self.spare[live]
         codes = self.values.compact(live)[live]
         for name, kept in (("standing", standing), ("spare", spare)):

@@ -38,6 +38,7 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import grown
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.expressions import Expression
+from windrow.windows.values.rows import Crowding
 
 Int64s = npt.NDArray[np.int64]
 
@@ -74,7 +75,7 @@ class GroupedAggregation:
         self.aggregates = tuple(slot for slot in self.slots if slot is not None)
         self.log = UpsertLog()
         self.dirty = np.zeros(64, np.bool_)
-        self.crowded = 4096
+        self.crowding = Crowding()
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -202,13 +203,11 @@ class GroupedAggregation:
     def _forget_groups(self) -> None:
         """Give the living groups new codes, once most groups are dead."""
         size = len(self.groups)
-        if self.monotonic or size < self.crowded:
+        if self.monotonic or not self.crowding.due(size):
             return
         live = np.flatnonzero(self.members.counts[:size] > 0)
-        self.crowded = max(2 * size, 4096)
-        if size <= 4 * len(live):
+        if not self.crowding.outnumbered(size, len(live)):
             return
-        self.crowded = max(4 * len(live), 4096)
         remap = self.groups.compact(live)
         for accumulator in (self.members, *(a for a, _ in self.aggregates)):
             accumulator.regroup(live, remap)

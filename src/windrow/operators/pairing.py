@@ -22,8 +22,9 @@ from windrow.columns.evaluate import selected
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel
 from windrow.operators.side import Side
-from windrow.operators.state.index import END, EXP, LINK, TS, grown
+from windrow.operators.state.index import END, EXP, LINK, TS
 from windrow.plan.expressions import Expression
+from windrow.windows.rings.chains import older
 
 Int64s = npt.NDArray[np.int64]
 PAIRS_AT_A_TIME = 2_000_000
@@ -58,7 +59,7 @@ def _probe(  # type: ignore[no-untyped-def]
                     ends[count] = finish
                     expiries[count] = min(exp, other_life[partner, EXP])
                 count += 1
-            p = other_life[partner, LINK]
+            p = older(p, other_base, LINK, other_life)
     return count
 
 
@@ -108,7 +109,7 @@ class Pairing:
     def make_room(self) -> None:
         """Heads for all codes that there are; a probe needs them."""
         for side in (self.left, self.right):
-            side.heads = grown(side.heads, len(self.interner), -1)
+            side.rings.reserve(len(self.interner))
 
     def link(self, side: Side, positions: Int64s) -> None:
         side.link(positions, len(self.interner))

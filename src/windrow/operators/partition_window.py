@@ -16,6 +16,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import LINK, TS, grown
+from windrow.windows.rings.queues import Queues, put_behind, take_oldest
 
 Int64s = npt.NDArray[np.int64]
 
@@ -24,16 +25,11 @@ Int64s = npt.NDArray[np.int64]
 def _push(codes, at, base, count, oldest, newest, held, life, out):  # type: ignore[no-untyped-def]
     """Queue each position behind its key's newest; ``out`` gets the one that it pushes out."""
     for i in range(len(codes)):
-        c, p = codes[i], at[i]
-        if held[c]:
-            life[newest[c] - base, LINK] = p
-        else:
-            oldest[c] = p
-        newest[c] = p
+        c = codes[i]
+        put_behind(at[i], c, base, oldest, newest, LINK, life)
         out[i] = -1
         if held[c] == count:
-            out[i] = oldest[c]
-            oldest[c] = life[oldest[c] - base, LINK]
+            out[i] = take_oldest(c, base, oldest, LINK, life)
         else:
             held[c] += 1
 
@@ -48,7 +44,7 @@ class PartitionWindow:
 
     def _start_over(self) -> None:
         self.interner = Interner([self.schema.types[k] for k in self.keys])
-        self.oldest, self.newest, self.held = (np.zeros(64, np.int64) for _ in range(3))
+        self.queues, self.held = Queues(), np.zeros(64, np.int64)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -71,12 +67,11 @@ class PartitionWindow:
 
     def _queue(self, positions: Int64s, rows: pa.RecordBatch) -> Int64s:
         codes = self.interner.codes([rows.column(k) for k in self.keys], rows.num_rows)
-        self.oldest, self.newest, self.held = (
-            grown(a, len(self.interner), 0) for a in (self.oldest, self.newest, self.held)
-        )
+        self.queues.reserve(len(self.interner))
+        self.held = grown(self.held, len(self.interner), 0)
         pushed, life = np.empty(len(codes), np.int64), self.buffer.life
-        queues = (self.oldest, self.newest, self.held)
-        _push(codes, positions, life.base, self.count, *queues, life.view, pushed)
+        ends = (self.queues.oldest, self.queues.newest)
+        _push(codes, positions, life.base, self.count, *ends, self.held, life.view, pushed)
         return pushed
 
     def _rebuild(self) -> None:

@@ -49,10 +49,6 @@ class Side:
         """The newest tuple of each key code, by code."""
         return self.rings.heads
 
-    @heads.setter
-    def heads(self, heads: Int64s) -> None:
-        self.rings.heads = heads
-
     def add(self, delta: Delta, interner: Interner) -> tuple[Int64s, Int64s]:
         """Store an interval's tuples without linking them yet.
 

@@ -18,10 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import validity
-from windrow.columns.interner import Interner
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, Events, Values
 from windrow.operators.state.index import grown
+from windrow.windows.values.rows import Crowding, RowIndex
 
 Int64s = npt.NDArray[np.int64]
 
@@ -48,7 +48,7 @@ def _first_and_last(pair, position, sign, held, keeper, change):  # type: ignore
 class _PairValues:
     """The value of each pair, as a column whose positions are the pairs' codes."""
 
-    pairs: Interner
+    pairs: RowIndex
 
     def take(self, positions: Int64s) -> pa.Array:
         return self.pairs.rows(positions)[1]
@@ -59,12 +59,8 @@ class OfDistinct:
 
     def __init__(self, kind: pa.DataType, plain: Accumulator) -> None:
         self.kind, self.plain = kind, plain
-        self.crowded = 4096
-        self._restart()
-
-    def _restart(self) -> None:
-        self.pairs = Interner([pa.int64(), self.kind])
-        self.held, self.keeper = np.zeros(64, np.int64), np.full(64, -1, np.int64)
+        self.pairs, self.crowding = RowIndex([pa.int64(), kind]), Crowding()
+        self.keeper = np.full(64, -1, np.int64)
 
     def grow(self, size: int) -> None:
         self.plain.grow(size)
@@ -74,38 +70,33 @@ class OfDistinct:
         valid = validity(argument)
         if valid is not None:
             sign = np.where(valid, sign, 0).astype(np.int8)
-        pair = self.pairs.codes([pa.array(events.code), argument], len(argument))
-        self._make_room()
+        pair = self._pairs(events.code, argument)
         change = np.empty(len(pair), np.int64)
-        _first_and_last(pair, events.position, sign, self.held, self.keeper, change)
+        _first_and_last(pair, events.position, sign, *self.pairs.counts, self.keeper, change)
         of_values = replace(events, position=pair, sign=change.astype(np.int8))
         answer = self.plain.update(of_values, Values(_PairValues(self.pairs)))
         self._purge()
         return answer
 
-    def _make_room(self) -> None:
-        self.held = grown(self.held, len(self.pairs), 0)
+    def _pairs(self, codes: Int64s, argument: pa.Array) -> Int64s:
+        """The numbers of the pairs of group and value."""
+        pair = self.pairs.locate([pa.array(codes), argument], len(argument))
         self.keeper = grown(self.keeper, len(self.pairs), -1)
+        return pair
 
     def _purge(self) -> None:
         """Forget pairs that nothing holds, once they are the most."""
         size = len(self.pairs)
-        if size < self.crowded:
-            return
-        live = np.flatnonzero(self.held[:size] > 0)
-        self.crowded = max(2 * size, 4096)
-        if size > 4 * len(live):
-            self._renew(live, self.pairs.rows(live))
-            self.crowded = max(4 * len(live), 4096)
+        if self.crowding.due(size):
+            live = self.pairs.held()
+            if self.crowding.outnumbered(size, len(live)):
+                self._renew(live, None)
 
-    def _renew(self, live: Int64s, columns: list[pa.Array]) -> None:
-        where = np.full(len(self.pairs), -1, np.int64)
-        held, keeper = self.held[live], self.keeper[live]
-        self._restart()
-        codes = self.pairs.codes(columns, len(live))
-        self._make_room()
-        self.held[codes], self.keeper[codes] = held, keeper
-        where[live] = codes
+    def _renew(self, live: Int64s, columns: list[pa.Array] | None) -> None:
+        keeper = self.keeper[live]
+        where = self.pairs.renew(live, columns)
+        self.keeper = np.full(max(64, len(self.pairs)), -1, np.int64)
+        self.keeper[where[live]] = keeper
         self.plain.moved(0, where)
 
     def replaced(self) -> Int64s:
@@ -113,20 +104,19 @@ class OfDistinct:
 
     def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
         argument = values(positions)
-        pair = self.pairs.codes([pa.array(codes), argument], len(argument))
-        self._make_room()
+        pair = self._pairs(codes, argument)
         kept: npt.NDArray[np.bool_] = self.keeper[pair] == positions
         return kept
 
     def moved(self, base: int, where: Int64s) -> None:
-        there = np.flatnonzero(self.held > 0)
+        there = self.pairs.held()
         old = self.keeper[there] - base
         inside = (old >= 0) & (old < len(where))
         self.keeper[there] = np.where(inside, where[np.where(inside, old, 0)], -1)
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
         self.plain.regroup(codes, remap)
-        live = np.flatnonzero(self.held[: len(self.pairs)] > 0)
+        live = self.pairs.held()
         group, value = self.pairs.rows(live)
         self._renew(live, [pa.array(remap[group.to_numpy()]), value])
 

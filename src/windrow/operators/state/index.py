@@ -1,8 +1,9 @@
 """Finds the stored tuple that a negative tuple withdraws: a hash on the whole tuple.
 
-Tuples with the same values and the same expiry stand in a queue, oldest first. Any of them that
-is live may go, since nobody can tell them apart; taking the oldest makes it O(1). They also
-expire together, so a queue whose front has been forgotten is dead altogether.
+Tuples with the same values and the same expiry stand in a queue, oldest first
+(``windrow.windows.rings.queues``). Any of them that is live may go, since nobody can tell them
+apart; taking the oldest makes it O(1). They also expire together, so a queue whose front has been
+forgotten is dead altogether.
 """
 
 from __future__ import annotations
@@ -15,27 +16,15 @@ import pyarrow as pa
 
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel
+from windrow.windows.rings.queues import Queues, take_oldest
 
 Int64s = npt.NDArray[np.int64]
 TS, EXP, END, LINK = 0, 1, 2, 3
 """Columns of a buffer's ``life``: arrival, own expiry, actual end, and a link for its owner."""
 
 
-@kernel(void, ints, ints, int64, ints_out, ints_out, ints_out)
-def _enqueue(codes, at, base, oldest, newest, links):  # type: ignore[no-untyped-def]
-    """Put the positions ``at`` behind the newest of their codes."""
-    for i in range(len(codes)):
-        c, p = codes[i], at[i]
-        if oldest[c] < base:
-            oldest[c] = p
-        else:
-            links[newest[c] - base] = p
-        newest[c] = p
-        links[p - base] = -1
-
-
-@kernel(int64, ints, ints, ints_out, ints, int64, grid_out, ints_out)
+@kernel(int64, ints, ints, ints_out, grid, int64, grid_out, ints_out)
 def _withdraw(codes, at, oldest, links, base, life, found):  # type: ignore[no-untyped-def]
     """End one live counterpart of each negative tuple at its instant; how many were found."""
     for i in range(len(codes)):
@@ -43,8 +32,7 @@ def _withdraw(codes, at, oldest, links, base, life, found):  # type: ignore[no-u
         if p < base or life[p - base, TS] >= at[i] or at[i] >= life[p - base, EXP]:
             return i
         life[p - base, END] = at[i]
-        found[i] = p
-        oldest[codes[i]] = links[p - base]
+        found[i] = take_oldest(codes[i], base, oldest, 0, links)
     return len(codes)
 
 
@@ -65,8 +53,7 @@ class TupleIndex:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._interner = Interner([pa.int64(), *schema.types])
-        self._oldest, self._newest = np.full(64, -1, np.int64), np.full(64, -1, np.int64)
-        self._links = Growable(np.int64)
+        self._queues, self._links = Queues(), Growable(np.int64, width=1)
 
     def __len__(self) -> int:
         """How many different tuples it knows, dead ones included."""
@@ -94,8 +81,7 @@ class TupleIndex:
 
     def _enqueue(self, at: Int64s, exp: Int64s, rows: pa.RecordBatch) -> None:
         codes = self._codes(exp, rows)
-        base, links = self._links.base, self._links.view
-        _enqueue(codes, at, base, self._oldest, self._newest, links)
+        self._queues.enqueue(codes, at, self._links, 0)
 
     def withdraw(
         self, at: Int64s, exp: Int64s, rows: pa.RecordBatch, life: Growable
@@ -104,7 +90,7 @@ class TupleIndex:
         codes = self._codes(exp, rows)
         found = np.empty(len(codes), np.int64)
         base, links = self._links.base, self._links.view
-        count = _withdraw(codes, at, self._oldest, links, base, life.view, found)
+        count = _withdraw(codes, at, self._queues.oldest, links, base, life.view, found)
         return found, count
 
     def drop_before(self, position: int) -> None:
@@ -112,6 +98,5 @@ class TupleIndex:
 
     def _codes(self, exp: Int64s, rows: pa.RecordBatch) -> Int64s:
         codes = self._interner.codes([pa.array(exp), *rows.columns], len(exp))
-        self._oldest = grown(self._oldest, len(self._interner), -1)
-        self._newest = grown(self._newest, len(self._interner), -1)
+        self._queues.reserve(len(self._interner))
         return codes
