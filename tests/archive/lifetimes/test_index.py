@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pyarrow as pa
@@ -52,6 +53,27 @@ def test_figure_3_on_disk_writes_the_row_and_leaves_the_rest_alone(tmp_path):
     assert update.bytes_written == sum(
         run.bytes for number, run in after.runs.items() if number not in before.runs
     )
+
+
+def test_stat_draws_figure_3_and_plan_says_what_comes(tmp_path):
+    index = create(tmp_path, Grid(2, 2), origin=16)
+    assert index.stat().subindices == ()
+    assert index.plan() == []
+    for now in range(2, 18, 2):
+        expiries = pa.array([now + life for life in range(2, 17, 2)])
+        index.insert(now, table(*((life, f"{now}") for life in range(8))), expiries)
+    found = index.stat()
+    heads, first, *_, last = (re.split(r"  +", line) for line in str(found).splitlines())
+    assert heads == ["index", "inserted", "expires", "runs", "entries", "dead", "bytes"]
+    assert first[:3] == ["I1", "1-2, 5-6, 9-10, 13-14", "17-18, 21-22, 25-26, 29-30"]
+    assert last[:3] == ["I4", "3-4, 7-8, 11-12, 15-16", "19-20, 23-24, 27-28, 31-32"]
+    assert [s.entries for s in found.subindices] == [10, 6, 10, 10]
+    assert found.entries == len(values(index)) == 36
+    assert found.bytes == sum(run.bytes for run in index.contents().runs.values())
+    assert sum(s.dead for s in found.subindices) == index.contents().state.stored() - 36
+    first, second = index.plan(2)
+    assert (first.now, first.inserted, first.expired) == (18, ("I1", "I2"), ("I1", "I3"))
+    assert (second.now, second.inserted, second.expired) == (20, ("I3", "I4"), ("I2", "I4"))
 
 
 def test_expiry_without_rebuilding_writes_no_run(tmp_path):

@@ -31,6 +31,7 @@ from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.reader import LifetimeReader, Schemas
 from windrow.archive.lifetimes.state import IndexState
+from windrow.archive.lifetimes.statistics import Coming, Statistics, coming, statistics
 from windrow.archive.lifetimes.update import Step, plan_update
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.open import Run
@@ -161,6 +162,16 @@ class LifetimeIndex:
         """The newest version in numbers."""
         with self._versions.pinned() as lease:
             return Contents.of(lease.manifest)
+
+    def stat(self) -> Statistics:
+        """Which periods live where, and in how many runs and bytes."""
+        with self._versions.pinned() as lease:
+            return statistics(lease.manifest)
+
+    def plan(self, updates: int = 1) -> list[Coming]:
+        """What the next updates touch, without doing them."""
+        now = self.contents().now
+        return [] if now is None else coming(self.grid, self.periods, now, updates)
 
     def vacuum(self) -> Vacuumed:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
