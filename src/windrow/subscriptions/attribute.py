@@ -98,10 +98,9 @@ class Attribute:
         texts = self.texts.take(lo, np.ones(len(lo), np.bool_))
         return Spans(constrained, entry, lo[:0], hi[:0], texts)
 
-    def inexact(self, spans: Spans) -> Int64s:
-        """Entries with a span that half-open intervals cannot tell from its neighbour."""
-        entries: Int64s = spans.entry[(spans.lo == FAR) | (spans.hi == FAR - 1)]
-        return entries
+    def inexact(self, spans: Spans) -> bool:
+        """Whether half-open intervals cannot tell one of the spans from its neighbour."""
+        return bool(((spans.lo == FAR) | (spans.hi == FAR - 1)).any())
 
     def reach(self, entries: Int64s) -> Int64s:
         """Put the spans of entries into the index; the first id of each, ids being consecutive."""

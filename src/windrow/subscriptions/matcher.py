@@ -34,6 +34,10 @@ from windrow.subscriptions.tables import Entries, entries_of
 
 GONE, NOWHERE = -1, -2
 """In place of an attribute: of an entry that was forgotten, and of one that nothing can meet."""
+CANDIDATE_ROWS = 1 << 14
+"""Rows whose candidates are looked at together if some have to be checked."""
+Keys = tuple[Int64s, Bools | None]
+"""Of a column's values, and which of them can match; None if all can."""
 WORTH_REBUILDING = 4096
 """Fewer dead entries than this are not worth a rebuilding."""
 
@@ -66,9 +70,9 @@ class Subscriptions:
         self._owner, self._since, self._until, self._link, self._via, self._at = (
             Growable(np.int64) for _ in range(6)
         )
-        self._checked = Growable(np.bool_)
         self._head = Growable(np.int64)
-        self._live, self._repeated = 0, False
+        self._live = 0
+        self._repeated = self._several = self._inexact = False
         self._latest, self._earliest = BEGINNING, FOREVER
 
     def __len__(self) -> int:
@@ -171,16 +175,13 @@ class Subscriptions:
     def hits(self, columns: Sequence[pa.Array], ts: Int64s | None = None) -> tuple[Int64s, Int64s]:
         """As ``match``, over the attributes' columns in their order, with numbers for ids."""
         asked = [c.keys(column) for c, column in zip(self._columns, columns, strict=True)]
-        found = [c.search(*keys) for c, keys in zip(self._columns, asked, strict=True)]
-        found = [self._confirmed(rows, entries, asked) for rows, entries in found]
-        found = [pair for pair in found if len(pair[0])]
-        if not found:
+        length = len(columns[0])
+        # Candidates that will not be confirmed can be many more than matches.
+        step = CANDIDATE_ROWS if self._several else max(length, 1)
+        parts = [self._candidates(asked, at, at + step) for at in range(0, length, step)]
+        if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        rows, entries = found[0]
-        if len(found) > 1:
-            rows, entries = (np.concatenate(side) for side in zip(*found, strict=True))
-            order = np.argsort(rows, kind="stable")  # merges what is in order already
-            rows, entries = rows[order], entries[order]
+        rows, entries = (_joined(side) for side in zip(*parts, strict=True))
         rows, entries = self._counting(rows, entries, ts)
         owners = self._owner.take(entries)
         if self._repeated:
@@ -190,24 +191,36 @@ class Subscriptions:
             rows, owners = told[0][:count], told[1][:count]
         return rows, owners
 
+    def _candidates(self, asked: Sequence[Keys], start: int, stop: int) -> tuple[Int64s, Int64s]:
+        """Pairs of a row from ``start`` to ``stop`` and an entry whose conditions hold."""
+        part = [
+            (keys[start:stop], None if valid is None else valid[start:stop])
+            for keys, valid in asked
+        ]
+        found = [
+            self._confirmed(number, *column.search(*part[number]), part)
+            for number, column in enumerate(self._columns)
+        ]
+        rows, entries = (_joined(side) for side in zip(*found, strict=True))
+        if sum(len(pair[0]) > 0 for pair in found) > 1:
+            order = np.argsort(rows, kind="stable")  # merges what is in order already
+            rows, entries = rows[order], entries[order]
+        return rows + start if start else rows, entries
+
     def _confirmed(
-        self, rows: Int64s, entries: Int64s, asked: Sequence[tuple[Int64s, Bools | None]]
+        self, via: int, rows: Int64s, entries: Int64s, asked: Sequence[Keys]
     ) -> tuple[Int64s, Int64s]:
-        """The pairs whose entries' other conditions hold too."""
-        if not len(rows) or not self._checked.view.any():
+        """The pairs found by way of one attribute whose entries' other conditions hold too."""
+        if not len(rows) or not (self._several or self._inexact):
             return rows, entries
         kept = np.ones(len(rows), np.bool_)
-        checked = self._checked.take(entries)
-        some = np.flatnonzero(checked)
-        part_rows, part_entries = rows[some], entries[some]
-        part = kept[some]
-        for column, (keys, valid) in zip(self._columns, asked, strict=True):
-            known = np.ones(len(keys), np.bool_) if valid is None else valid
-            kernels.within(
-                part_rows, part_entries, keys, known,
-                column.first.view, column.count.view, column.lo.view, column.hi.view, part,
-            )  # fmt: skip
-        kept[some] = part
+        for number, (column, (keys, valid)) in enumerate(zip(self._columns, asked, strict=True)):
+            if number != via or self._inexact:
+                known = np.ones(len(keys), np.bool_) if valid is None else valid
+                kernels.within(
+                    rows, entries, keys, known,
+                    column.first.view, column.count.view, column.lo.view, column.hi.view, kept,
+                )  # fmt: skip
         return rows[kept], entries[kept]
 
     def _counting(self, rows: Int64s, entries: Int64s, ts: Int64s | None) -> tuple[Int64s, Int64s]:
@@ -243,12 +256,12 @@ class Subscriptions:
         spans = [c.coded(s) for c, s in zip(self._columns, asked, strict=True)]
         shares = np.array([c.shares(s) for c, s in zip(self._columns, spans, strict=True)])
         via = np.argmin(shares, axis=0)
-        checked = np.isfinite(shares).sum(axis=0) > 1
+        self._several |= bool((np.isfinite(shares).sum(axis=0) > 1).any())
         for column, span in zip(self._columns, spans, strict=True):
             column.append(span)
             met = np.bincount(span.entry, minlength=count) > 0
             via[span.constrained & ~met] = NOWHERE
-            checked[column.inexact(span)] = True
+            self._inexact |= column.inexact(span)
         at = np.full(count, GONE, np.int64)
         for number, column in enumerate(self._columns):
             chosen = np.flatnonzero(via == number)
@@ -256,7 +269,7 @@ class Subscriptions:
                 at[chosen] = column.reach(base + chosen)
         for store, values in (
             (self._owner, owners), (self._since, since), (self._until, until),
-            (self._via, via), (self._at, at), (self._checked, checked),
+            (self._via, via), (self._at, at),
         ):  # fmt: skip
             store.append(values)
         self._link.extend(count, GONE)
@@ -298,3 +311,7 @@ class Subscriptions:
         self._insert(remap[owners], since, until, asked)
         self._chain(np.flatnonzero(chained[kept]))
         self._repeated = repeated and len(np.unique(owners)) < len(owners)
+
+
+def _joined(parts: Sequence[Int64s]) -> Int64s:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
