@@ -1,11 +1,15 @@
 """TOP k (ORDER BY ... LIMIT k): the first k rows of a relation in an order, at every instant.
 
-The live rows are kept with their rank. In each interval the rows that came are ranked among those
-that lived; then the changes are carried out in order of time on a counting tree over ranks, and
-wherever the first k differ from what they were, the difference goes out. Rows that tie on the
-order's keys are told apart by their other columns, so the answer does not depend on arrival.
+Only the *front* is ranked: some more than k rows, such that no live row outside comes before
+any of them. Rows that come are compared with the last one of the front, the *bound*. In each
+interval the front's changes are carried out in order of time on a counting tree over ranks, and
+wherever the first k differ from what they were, the difference goes out. When the front has
+shrunk below k the whole relation is ranked once, and a new front chosen; that takes k and more
+departures from the front, so it is rare. Rows that tie on the order's keys are told apart by
+their other columns, so the answer does not depend on arrival.
 
-Cost per interval: ranking what lives and what came, then O(k log n) per instant that changes.
+Cost per interval: ranking the front and what came, then O(k log k) per instant that changes the
+front; and ranking all w rows once per k departures from the front. State: the live input.
 """
 
 from __future__ import annotations
@@ -19,92 +23,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import order_keys
-from windrow.columns.delta import Delta
+from windrow.columns.delta import Delta, concat_rows, take
 from windrow.columns.evaluate import evaluate
-from windrow.columns.kernels import int64, ints, ints_out, kernel, signs
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
+from windrow.operators.first_ranks import changes_of_first, counting_tree
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.index import END
 from windrow.plan.nodes import OrderKey
 
 Int64s = npt.NDArray[np.int64]
-
-
-@kernel(ints_out, ints)
-def _fenwick(held):  # type: ignore[no-untyped-def]
-    """A tree over prefix counts of ``held``, index 0 unused."""
-    tree = np.zeros(len(held) + 1, np.int64)
-    for i in range(1, len(tree)):
-        tree[i] += held[i - 1]
-        parent = i + (i & -i)
-        if parent < len(tree):
-            tree[parent] += tree[i]
-    return tree
-
-
-@kernel(int64, ints_out, int64)
-def _first_of(tree, k):  # type: ignore[no-untyped-def]
-    """The rank of the k-th row present (from 1), by descending a Fenwick tree."""
-    at, step = 0, 1
-    while step * 2 < len(tree):
-        step *= 2
-    while step:
-        if at + step < len(tree) and tree[at + step] < k:
-            at += step
-            k -= tree[at]
-        step //= 2
-    return at
-
-
-@kernel(int64, ints, ints, signs, int64, ints_out, ints_out, ints_out, *[ints_out] * 3)
-def _first_k(rank, time, sign, count, tree, held, shown, out_rank, out_time, out_sign):  # type: ignore[no-untyped-def]
-    """Play events in order of time; how many changes of the first ``count`` rows there are.
-
-    ``held[r]`` says whether the row of rank r is present; ``shown`` are the ranks of the first
-    rows as last announced, -1 where there are fewer than ``count``.
-    """
-    changes, present, i = 0, 0, 0
-    for r in range(len(held)):
-        present += held[r]
-    fresh = np.empty(count, np.int64)
-    while i < len(rank):
-        now = time[i]
-        while i < len(rank) and time[i] == now:
-            r = rank[i]
-            held[r] += sign[i]
-            present += sign[i]
-            at = r + 1
-            while at < len(tree):
-                tree[at] += sign[i]
-                at += at & -at
-            i += 1
-        for j in range(count):
-            fresh[j] = _first_of(tree, j + 1) if j < present else -1
-        # Both lists ascend, so one pass finds what left and what came.
-        a, b = 0, 0
-        while True:
-            old = shown[a] if a < count else -1
-            new = fresh[b] if b < count else -1
-            if old < 0 and new < 0:
-                break
-            if old == new:
-                a += 1
-                b += 1
-                continue
-            leaves = new < 0 or (old >= 0 and old < new)
-            if changes < len(out_rank):
-                out_rank[changes] = old if leaves else new
-                out_time[changes] = now
-                out_sign[changes] = -1 if leaves else 1
-            changes += 1
-            if leaves:
-                a += 1
-            else:
-                b += 1
-        for j in range(count):
-            shown[j] = fresh[j]
-    return changes
+NONE = np.empty(0, np.int64)
+SPARE = 256
+"""Rows that a new front has beyond twice as many as are asked for."""
 
 
 class FirstK:
@@ -120,26 +52,78 @@ class FirstK:
     ) -> None:
         self.schema, self.keys, self.count = schema, tuple(keys), count
         self.buffer = StateBuffer(schema, pattern, scan)
+        self.keep = 2 * count + SPARE
+        self._start(NONE)
+
+    def _start(self, living: Int64s) -> None:
+        """Begin with everything in the front."""
+        self.front = living
+        self.bound: pa.RecordBatch | None = None  # its last row; None if no row is outside
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        buffer = self.buffer
-        living = buffer.living()
+        buffer, earlier = self.buffer, self.buffer.now
         plus = delta.sign > 0
         positive, negative = delta.filter(plus), delta.filter(~plus)
         first = buffer.insert(positive)
         gone = buffer.withdraw(negative)
         expired, expiry = buffer.expire(now)
-        came = np.arange(first, buffer.next, dtype=np.int64)
-        if not len(came) and not len(gone) and not len(expired):
+        if not len(positive) and not len(gone) and not len(expired):
             return Delta.empty(self.schema)
-        answer = self._play(
-            np.concatenate([living, came]), len(living),
-            np.concatenate([came, gone, expired]).astype(np.int64),
-            np.concatenate([positive.ts, negative.ts, expiry]), len(came),
-        )  # fmt: skip
-        buffer.reclaim()
+        came = np.arange(first, buffer.next, dtype=np.int64)
+        left = np.concatenate([gone, expired]).astype(np.int64)
+        times = np.concatenate([negative.ts, expiry])
+        inside = self._within_bound(positive.rows)
+        rare = self.bound is not None and self._may_run_short(left)
+        if rare:
+            ends = buffer.life.view[: first - buffer.base, END]
+            self.front = np.flatnonzero(ends > earlier) + buffer.base
+            inside[:] = True
+        ranked = np.concatenate([self.front, came[inside]])
+        touched = np.isin(left, ranked)
+        answer = Delta.empty(self.schema)
+        if inside.any() or touched.any():
+            answer = self._play(
+                ranked, len(self.front),
+                np.concatenate([came[inside], left[touched]]),
+                np.concatenate([positive.ts[inside], times[touched]]), int(inside.sum()),
+            )  # fmt: skip
+        self._choose_front(ranked, now, rare)
+        self._reclaim()
         return answer
+
+    def _within_bound(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Which rows come before the bound."""
+        count = rows.num_rows
+        if self.bound is None or not count:
+            return np.ones(count, np.bool_)
+        order = self._order(concat_rows([self.bound, rows], self.schema))
+        rank = np.empty(count + 1, np.int64)
+        rank[order] = np.arange(count + 1)
+        before: npt.NDArray[np.bool_] = rank[1:] < rank[0]
+        return before
+
+    def _may_run_short(self, left: Int64s) -> bool:
+        """Whether a row outside the front could be needed at some instant."""
+        return len(self.front) - int(np.isin(self.front, left).sum()) < self.count
+
+    def _choose_front(self, ranked: Int64s, now: int, rare: bool) -> None:
+        """What lives of the ranked rows; the first of them, if they are many."""
+        ends = self.buffer.life.take(ranked)[:, END]
+        self.front = ranked[ends > now]
+        if rare:
+            self.bound = None
+        if len(self.front) > 2 * self.keep or (rare and len(self.front) > self.keep):
+            rows = self.buffer.rows.take(self.front)
+            order = self._order(rows)[: self.keep]
+            self.bound = take(rows, order[-1:])
+            self.front = np.sort(self.front[order])
+
+    def _reclaim(self) -> None:
+        base = self.buffer.base
+        where = self.buffer.reclaim()
+        if where is not None:
+            self.front = where[self.front - base]
 
     def _play(
         self, everything: Int64s, before: int, position: Int64s, time: Int64s, came: int
@@ -154,7 +138,7 @@ class FirstK:
         by_time = np.argsort(time, kind="stable")
         held = np.zeros(len(everything), np.int64)
         held[rank[:before]] = 1
-        tree = _fenwick(held)
+        tree = counting_tree(held)
         count = min(self.count, len(everything))
         shown = np.full(count, -1, np.int64)
         present = np.flatnonzero(held)[:count]
@@ -164,12 +148,12 @@ class FirstK:
         while True:
             state = tree.copy(), held.copy(), shown.copy()
             out = [np.empty(room, np.int64) for _ in range(3)]
-            changes = _first_k(*events, count, *state, *out)
+            changes = changes_of_first(*events, count, *state, *out)
             if changes <= room:
                 break
             room = changes
         ranks, times, signs_out = (a[:changes] for a in out)
-        taken = self.buffer.rows.take(everything[order[ranks]])
+        taken = take(rows, order[ranks])
         exp = np.full(changes, FOREVER, np.int64)
         return Delta(times, exp, signs_out.astype(np.int8), taken)
 
@@ -196,6 +180,7 @@ class FirstK:
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         self.buffer.load(below("live", segments), meta["live"])
+        self._start(self.buffer.living())
 
 
 def _sortable(column: pa.Array) -> Int64s:

@@ -1,0 +1,87 @@
+"""TOP k against its definition, and how much of the relation it ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.operators.samples import plan_of, random_input, run
+from windrow.columns.delta import Delta
+from windrow.engine.pipeline import Pipeline
+from windrow.operators import top_k
+from windrow.operators.top_k import FirstK
+from windrow.plan.program import compile_script
+
+DECLARATION = "CREATE STREAM s (ts BIGINT, k INT, v INT);"
+
+
+def pipeline_of(window: str, count: int) -> tuple[Pipeline, FirstK]:
+    query = f"SELECT k, v FROM s [{window}] ORDER BY v DESC, k LIMIT {count};"
+    made = Pipeline(compile_script(DECLARATION + query).queries[0].plan, changes=True)
+    (first,) = (o for o in made.operators if isinstance(o, FirstK))
+    return made, first
+
+
+def arrivals(ts: np.ndarray, k: np.ndarray, v: np.ndarray) -> dict[str, Delta]:
+    arrays = [pa.array(ts), pa.array(k.astype(np.int32)), pa.array(v.astype(np.int32))]
+    return {"s": Delta.insertions(ts, pa.RecordBatch.from_arrays(arrays, ["ts", "k", "v"]))}
+
+
+@pytest.mark.parametrize("name", ["top", "top_strings"])
+def test_a_front_that_is_chosen_often_changes_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs, plan, cuts = random_input(12), plan_of(name), [*range(0, 400, 5), 400]
+    usual = run(Pipeline(plan, changes=True), inputs, cuts)
+    monkeypatch.setattr(top_k, "SPARE", -3)
+    assert run(Pipeline(plan, changes=True), inputs, cuts) == usual != []
+
+
+@pytest.mark.parametrize("window", ["RANGE 300 SECONDS", "ROWS 250", "PARTITION BY k ROWS 9"])
+@pytest.mark.parametrize("drift", [-1, 0, 1])
+def test_the_first_rows_are_those_of_the_window(
+    window: str, drift: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values that rise or fall with time make the front grow, or run out."""
+    monkeypatch.setattr(top_k, "SPARE", 2)
+    rng = np.random.default_rng(5)
+    count, size = 7, 4000
+    ts = np.cumsum(rng.choice([0, 1, 1, 2], size)).astype(np.int64)
+    k, v = rng.integers(0, 40, size), rng.integers(0, 60, size) + drift * np.arange(size) // 20
+    made, first = pipeline_of(window, count)
+    for start in range(0, size, 80):
+        part = slice(start, start + 80)
+        now = int(ts[part][-1]) - 1 if start + 80 < size else int(ts[-1])
+        upto = int(np.searchsorted(ts, now, side="right"))
+        begin = int(np.searchsorted(ts, made.now, side="right")) if start else 0
+        made.process(arrivals(ts[begin:upto], k[begin:upto], v[begin:upto]), now)
+        held = np.arange(upto)
+        if window.startswith("RANGE"):
+            held = held[ts[:upto] > now - 300]
+        elif window.startswith("ROWS"):
+            held = held[-250:]
+        else:
+            held = np.array([i for i in held if (k[i + 1 : upto] == k[i]).sum() < 9], np.int64)
+        wanted = sorted((-int(v[i]), int(k[i])) for i in held)[:count]
+        rows = made.live_rows().to_pylist()
+        assert sorted((-row["v"], row["k"]) for row in rows) == wanted
+    assert len(first.front) < len(first.buffer)
+
+
+def test_few_rows_are_ranked_however_long_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranked = []
+    order = FirstK._order
+
+    def counted(self: FirstK, rows: pa.RecordBatch) -> np.ndarray:
+        ranked.append(rows.num_rows)
+        return order(self, rows)
+
+    monkeypatch.setattr(FirstK, "_order", counted)
+    made, first = pipeline_of("RANGE 20000 SECONDS", 10)
+    rng = np.random.default_rng(8)
+    for now in range(100, 60_000, 100):
+        ts = np.arange(now - 99, now + 1)
+        made.process(arrivals(ts, ts % 7, rng.integers(0, 10**6, 100)), now)
+    assert len(first.buffer) == 20_000
+    assert sum(ranked[-300:]) < 300 * 1000  # of 20,000 rows that live
