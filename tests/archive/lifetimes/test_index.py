@@ -121,6 +121,20 @@ def test_a_record_far_ahead_is_refused_and_expires_nothing(tmp_path):
     assert values(index) == ["a"]
 
 
+def test_records_come_as_a_table_a_batch_or_batches_each_with_its_expiry(tmp_path):
+    index = create(tmp_path)
+    one, two = table((1, "a")).to_batches()[0], table((2, "b"), (3, "c"))
+    index.insert(2, one, pa.array([9]))
+    index.insert(2, iter(two.to_batches(max_chunksize=1)), pa.array([9, 9]))
+    index.insert(2, iter([]), pa.array([], pa.int64()))
+    assert values(index) == ["a", "b", "c"]
+    for expiries in ([9], [9, 9, 9]):
+        with pytest.raises(LifetimeError, match="an expiry for each of 2 records"):
+            index.insert(2, two, pa.array(expiries))
+    with pytest.raises(ArchiveError, match="an expiry for each record"):
+        index.insert(2, two, pa.array([9, None]))
+
+
 def test_a_batch_that_is_repeated_is_taken_once(tmp_path):
     index = create(tmp_path)
     for number in (0, 1, 1, 0):

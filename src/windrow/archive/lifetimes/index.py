@@ -139,6 +139,16 @@ class LifetimeIndex:
                 found=str(period),
                 remedy="make the index with an origin that is closer",
             )
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        elif not isinstance(data, pa.Table):
+            data = pa.Table.from_batches(list(data), schema=self.layout.schema)
+        if len(data) != len(expiries):
+            raise LifetimeError(
+                where=f"insertion at {now}",
+                expected=f"an expiry for each of {len(data)} records",
+                found=str(len(expiries)),
+            )
         entries = self.layout.entries(data, period, expiries)
         return self._update(now, sort_out(self.grid, self.periods, now, entries), batch)
 
