@@ -6,7 +6,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from benchmarks import engines, join_embedded, multi_join, update_patterns
+from benchmarks import (
+    conjunctions,
+    engines,
+    join_embedded,
+    multi_join,
+    shared_selection,
+    update_patterns,
+)
 from benchmarks.feeding import Feed, lap
 from benchmarks.report import finish
 from benchmarks.trace import links
@@ -149,3 +156,16 @@ def test_a_lap_counts_tuples_of_all_streams_and_results():
     assert whole.tuples == 2_000
     assert whole.results > 1_000
     assert whole.rate == pytest.approx(whole.tuples / whole.seconds)
+
+
+def test_shared_and_single_queries_agree_and_both_shapes_are_measured():
+    sizes = shared_selection.Sizes(2_000, 4, (1, 10, 50), 50, 1)
+    results = shared_selection.run(sizes)
+    changes = [line["changes"] for line in results["selection"]["lines"]]
+    assert max(changes) < 1.1 * min(changes), "all queries together select as much as one"
+    assert results["ratio"] > 0
+
+
+def test_counting_and_checking_find_the_same_conjunctions():
+    results = conjunctions.run(conjunctions.Sizes(2_000, 2_000, ((0.01, 0.05),), 1))
+    assert results["lines"][0]["matches"] > 0

@@ -50,7 +50,7 @@ def test_version_is_the_packages():
     assert windrow("--version").output == f"windrow {version('windrow')}\n"
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "demo"])
+@pytest.mark.parametrize("command", ["run", "explain", "demo", "match"])
 def test_help_of_every_command_has_an_example_on_its_own_line(command):
     shown = windrow(command, "--help")
     assert shown.exit_code == 0

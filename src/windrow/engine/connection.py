@@ -73,10 +73,15 @@ class Connection:
             problem = None if name in known else declaration_not_executable(declaration)
             if problem is not None:
                 raise problem.with_source(cql)
+        before = self.catalog, dict(self._monitors)
         self.catalog = compiled.catalog
         for stream in self.catalog.streams:
             self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
-        added = self._start(compiled.queries)
+        try:
+            added = self._start(compiled.queries)
+        except WindrowError:  # a file that a statement names cannot be read, say
+            self.catalog, self._monitors = before
+            raise
         self.queries.update({query.name: query for query in added})
         return added
 

@@ -1,0 +1,114 @@
+"""Conditions on two attributes: counting what both indexes find, or checking what one finds.
+
+The two-phase method searches the index of every attribute and counts: an entry matches a row if
+all its conditions were found (Wu, Chen, Yu 2004, 2.1). ``Subscriptions`` puts an entry into the
+index of its most selective condition only and checks the others on the pairs that come out. Both
+use the same indexes, compiled, over the same rows, taking turns; the pairs are compared.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.report import finish, median, quick_asked, save, say, table
+from windrow.core.schema import Type
+from windrow.subscriptions.indexes import GriddedIntervals
+from windrow.subscriptions.matcher import Subscriptions
+
+DOMAIN = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """``shares`` are how much of its attribute each of the two conditions takes."""
+
+    subscriptions: int = 50_000
+    rows: int = 50_000
+    shares: tuple[tuple[float, float], ...] = (
+        (0.0001, 0.0001), (0.0001, 0.001), (0.0001, 0.01), (0.001, 0.001), (0.001, 0.01),
+    )  # fmt: skip
+    rounds: int = 3
+
+
+QUICK = Sizes(20_000, 10_000, ((0.0001, 0.001), (0.001, 0.001)), 1)
+
+
+class Counting:
+    """An index per attribute, and pairs counted: those found twice are matches."""
+
+    def __init__(self, lows: Sequence[np.ndarray], highs: Sequence[np.ndarray]) -> None:
+        self.count = len(lows[0])
+        self.indexes = [GriddedIntervals() for _ in lows]
+        for index, low, high in zip(self.indexes, lows, highs, strict=True):
+            index.insert(np.arange(self.count), low, high + 1)
+
+    def hits(self, points: Sequence[np.ndarray]) -> np.ndarray:
+        """Matches as row * count + entry."""
+        codes = []
+        for start in range(0, len(points[0]), 4096):  # as many pairs at once as memory likes
+            found = []
+            for index, values in zip(self.indexes, points, strict=True):
+                rows, entries = index.search(values[start : start + 4096])
+                found.append((rows + start) * self.count + entries)
+            pairs, counts = np.unique(np.concatenate(found), return_counts=True)
+            codes.append(pairs[counts == len(self.indexes)])
+        return np.concatenate(codes)
+
+
+def measure(shares: tuple[float, float], sizes: Sizes) -> dict[str, Any]:
+    rng = np.random.default_rng(11)
+    lows = [rng.integers(0, DOMAIN, sizes.subscriptions) for _ in shares]
+    highs = [low + max(int(share * DOMAIN), 1) for low, share in zip(lows, shares, strict=True)]
+    points = [rng.integers(0, DOMAIN, sizes.rows) for _ in shares]
+    counting = Counting(lows, highs)
+    ours = Subscriptions({"a": Type.BIGINT, "b": Type.BIGINT}, ids=pa.int64())
+    ends = dict(zip(("a_min", "b_min", "a_max", "b_max"), map(pa.array, lows + highs), strict=True))
+    ours.add({"id": pa.array(np.arange(sizes.subscriptions)), **ends})
+    columns = [pa.array(values) for values in points]
+    times: dict[str, list[float]] = {"checking": [], "counting": []}
+    for _ in range(sizes.rounds):
+        began = time.process_time()
+        rows, owners = ours.hits(columns)
+        times["checking"].append(time.process_time() - began)
+        began = time.process_time()
+        theirs = counting.hits(points)
+        times["counting"].append(time.process_time() - began)
+    found = np.sort(rows * sizes.subscriptions + ours.names(owners).to_numpy())
+    if not np.array_equal(found, theirs):
+        raise AssertionError("the two ways find different pairs")
+    middle = {name: median(laps) for name, laps in times.items()}
+    return {"shares": shares, "matches": len(theirs), **middle}
+
+
+def run(sizes: Sizes) -> dict[str, Any]:
+    lines = [measure(shares, sizes) for shares in sizes.shares]
+    say(f"{sizes.subscriptions:,} conjunctions of two ranges, {sizes.rows:,} rows, seconds:")
+    table(
+        ["shares taken", "matches", "checking", "counting", "ratio"],
+        [
+            (f"{line['shares'][0]:.2%}, {line['shares'][1]:.2%}", line["matches"],
+             line["checking"], line["counting"], line["counting"] / line["checking"])
+            for line in lines
+        ],
+    )  # fmt: skip
+    ratio = min(line["counting"] / line["checking"] for line in lines)
+    say("counting over checking, where counting is best:")
+    return {"sizes": asdict(sizes), "lines": lines, "ratio": ratio}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    quick = quick_asked("conjunctions", __doc__ or "", argv)
+    results = run(QUICK if quick else Sizes())
+    if not quick:
+        save("conjunctions", results)
+    finish(results["ratio"])
+
+
+if __name__ == "__main__":
+    main()
