@@ -75,11 +75,11 @@ class Grid:
 def cell_of(key: int, low: int, bits: int, base: Any, shift: Any) -> Any:
     """The cell of a key."""
     away = U(key) - U(low)
-    bucket = np.int64(away >> U(bits))
+    bucket = away >> U(bits)
     within = np.int64(away & ((U(1) << U(bits)) - U(1)))
     if key < low:
         cell = np.int64(0)
-    elif bucket >= len(shift):
+    elif bucket >= U(len(shift)):
         cell = base[len(shift)]
     else:
         cell = base[bucket] + (within >> shift[bucket])
@@ -90,12 +90,12 @@ def cell_of(key: int, low: int, bits: int, base: Any, shift: Any) -> Any:
 def _begins(key: int, low: int, bits: int, shift: Any) -> Any:
     """Whether a cell begins with this key."""
     away = U(key) - U(low)
-    bucket = np.int64(away >> U(bits))
+    bucket = away >> U(bits)
     within = np.int64(away & ((U(1) << U(bits)) - U(1)))
     if key < low:
         found = key == MIN
-    elif bucket >= len(shift):
-        found = bucket == len(shift) and within == 0
+    elif bucket >= U(len(shift)):
+        found = bucket == U(len(shift)) and within == 0
     else:
         found = within & ((1 << shift[bucket]) - 1) == 0
     return found

@@ -99,7 +99,8 @@ class GriddedIntervals:
             self._collect = partial(
                 _collect, *self.layout.walked(lists),
                 grid.low, grid.bits, grid.base, grid.shift,
-                edges.headers, edges.pool, self._bounds.lo, self._bounds.hi,
+                edges.headers[: len(edges.headers) if edges.entries else 0], edges.pool,
+                self._bounds.lo, self._bounds.hi,
             )  # fmt: skip
         return pairs(contiguous(points), self._collect)
 
@@ -138,12 +139,15 @@ def _collect(
         x = points[i]
         cell = U(cell_of(x, low, bits, base, shift))
         at = walk(ends, starts, pool, tops, top_pool, k, tall, shifts, cell, buffer, at, room)
-        start, length = U(edges[cell, 0]), U(edges[cell, 1])
-        if at + length > room:
+        if len(edges) > 0:
+            start, length = U(edges[cell, 0]), U(edges[cell, 1])
+            if at + length > room:
+                return np.int64(i), np.int64(begin)
+            for j in range(start, start + length):
+                candidate = edge_pool[j]
+                buffer[at] = candidate
+                at += U(lo[candidate] <= x and (x < hi[candidate] or hi[candidate] == MAX))
+        elif at > room:
             return np.int64(i), np.int64(begin)
-        for j in range(start, start + length):
-            candidate = edge_pool[j]
-            buffer[at] = candidate
-            at += U(lo[candidate] <= x and (x < hi[candidate] or hi[candidate] == MAX))
         stops[i] = at
     return np.int64(len(points)), np.int64(at)
