@@ -67,6 +67,8 @@ def plan_update(
     if len(passed) <= periods.count:  # otherwise all that was there may be over
         expired = {number for period in passed for number in grid.column(period, periods)}
     inserted = grid.row(periods.of(now), periods) if arrivals else ()
+    if arrivals and len(passed) == 1:
+        assert len({*inserted, *expired}) == grid.touched, "a row and a column cross once"
     fresh: dict[int, dict[int, int]] = {number: {} for number in inserted}
     for period, records in arrivals.items():
         fresh[grid.subindex(periods.of(now), period, periods)][period] = records
