@@ -19,7 +19,8 @@ pairs (src, dst, dst_2), timestamp clock, strategy UPA, into 'out/pairs' as parq
 Projection l.src, l.dst, r.dst
 │  ↑ STRICT
 └─ Join l.src = r.src AND l.bytes > r.bytes
-   │  ↑ WEAKEST, key l.src, window [RANGE 1 MINUTE], state FIFO of basic windows
+   │  ↑ WEAKEST, key l.src, window [RANGE 1 MINUTE], state FIFO of basic windows, \
+index H-INDEX with DB rings
    ├─ Window [RANGE 1 MINUTE]
    │  │  ↑ MONOTONIC
    │  └─ Projection l.src, l.dst, l.bytes
@@ -29,7 +30,8 @@ Projection l.src, l.dst, r.dst
    │        └─ Projection l.ts, l.src, l.dst, l.bytes
    │           │  ↑ MONOTONIC
    │           └─ Stream f AS l
-   │  ↑ STRICT, key r.src, window [PARTITION BY dst ROWS 3], state hash on the tuple
+   │  ↑ STRICT, key r.src, window [PARTITION BY dst ROWS 3], state hash on the tuple, \
+index H-INDEX with DB rings
    └─ Window [PARTITION BY dst ROWS 3]
       │  ↑ MONOTONIC, key r.dst, state ring of the last rows
       └─ Projection r.src, r.dst, r.bytes
@@ -37,7 +39,7 @@ Projection l.src, l.dst, r.dst
          └─ Stream f AS r"""
 
 
-def test_a_join_is_drawn_with_pattern_key_window_and_buffer_per_edge() -> None:
+def test_a_join_is_drawn_with_pattern_key_window_buffer_and_index_per_edge() -> None:
     made = compile_script(
         "CREATE QUERY pairs AS SELECT l.src, l.dst, r.dst FROM f [RANGE 60 SECONDS] AS l, "
         "f [PARTITION BY dst ROWS 3] AS r WHERE l.src = r.src AND l.bytes > r.bytes "
@@ -112,8 +114,8 @@ def test_a_negation_under_more_than_equalities_counts_matches_by_tuple() -> None
     )
     drawn = explain(optimised(query))
     assert "Negation NOT EXISTS s.k = t.k AND t.c > s.a" in drawn
-    assert "state FIFO of basic windows, count of matches by tuple\n" in drawn
-    assert "key t.k, window [RANGE 3 SECONDS], state FIFO of basic windows\n" in drawn
+    assert "state FIFO of basic windows, count of matches by tuple, index" in drawn
+    assert "key t.k, window [RANGE 3 SECONDS], state FIFO of basic windows, index" in drawn
 
 
 def test_explain_statements_give_requests_in_order() -> None:

@@ -42,6 +42,7 @@ from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
+from windrow.plan.classification import Index, index_for
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.nodes import (
     Aggregate,
@@ -211,7 +212,8 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
 
 def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
-    if scan and pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK):
+    strategy = Strategy.DIRECT if scan else Strategy.UPA
+    if index_for(node, strategy=strategy) is Index.RINGS:
         return DistinctDirect(schema, pattern)
     if pattern is not UpdatePattern.STRICT:
         return DistinctAuxiliary(schema)

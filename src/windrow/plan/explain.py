@@ -2,7 +2,8 @@
 
 An edge is described where it leaves its operator, below the operator that it leads to: its update
 pattern (Golab 2006, 3.5.1), then the key by which the receiving operator keeps it, the window
-that decides when its tuples expire, and the buffer that they are kept in.
+that decides when its tuples expire, the buffer that they are kept in, and the index over it
+(Golab et al. 2004, 3).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from windrow.core.time import Clock
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.classification import index_for
 from windrow.plan.describe import key_text, node_text, window
 from windrow.plan.expressions import render
 from windrow.plan.nodes import Node, Window
@@ -103,4 +105,7 @@ def _edge(node: Node, position: int, clock: Clock, strategy: Strategy) -> str:
     buffer = buffer_for(node, position, strategy)
     if buffer is not None:
         parts.append(f"state {buffer}")
+    index = index_for(node, position, strategy)
+    if index is not None:
+        parts.append(f"index {index.value}")
     return ", ".join(parts)
