@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
+from windrow.columns.growable import grown
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.state.index import grown
 from windrow.operators.state.schedules import Calendar
 from windrow.operators.state.upserts import UpsertLog
 from windrow.windows.values.rows import Crowding

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
+from windrow.columns.growable import grown
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
@@ -22,7 +23,7 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import EXP, LINK, TS, grown
+from windrow.operators.state.index import EXP, LINK, TS
 from windrow.windows.rings.chains import older
 
 Int64s = npt.NDArray[np.int64]

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta, batch_of, concat_rows, take
 from windrow.columns.evaluate import evaluate
-from windrow.columns.growable import Growable
+from windrow.columns.growable import Growable, grown
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
@@ -35,7 +35,6 @@ from windrow.operators.aggregates.events import Accumulator, Events, Values
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import grown
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.expressions import Expression
 from windrow.windows.values.rows import Crowding

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate
-from windrow.columns.growable import Growable
+from windrow.columns.growable import Growable, grown
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
@@ -32,7 +32,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.openings import Flips, changes_of, counted
 from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import EXP, LINK, grown
+from windrow.operators.state.index import EXP, LINK
 from windrow.plan.expressions import Expression
 
 Int64s = npt.NDArray[np.int64]

@@ -10,12 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
+from windrow.columns.growable import grown
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import LINK, TS, grown
+from windrow.operators.state.index import LINK, TS
 from windrow.windows.rings.queues import Queues, put_behind, take_oldest
 
 Int64s = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import validity
+from windrow.columns.growable import grown
 from windrow.operators.aggregates.events import Events, Values, regrouped
-from windrow.operators.state.index import grown
 
 Int64s = npt.NDArray[np.int64]
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import validity
+from windrow.columns.growable import grown
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, Events, Values
-from windrow.operators.state.index import grown
 from windrow.windows.values.rows import Crowding, RowIndex
 
 Int64s = npt.NDArray[np.int64]

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numba import njit, types
 
 from windrow.columns.arrays import order_keys, validity
-from windrow.columns.growable import Growable
+from windrow.columns.growable import Growable, grown
 from windrow.columns.kernels import (
     boolean,
     bytes_in,
@@ -33,7 +33,6 @@ from windrow.columns.kernels import (
 )
 from windrow.columns.rowstore import StringColumn
 from windrow.operators.aggregates.events import Events, Values, regrouped
-from windrow.operators.state.index import grown
 
 Int64s = npt.NDArray[np.int64]
 KEY, BEFORE, AFTER = 0, 1, 2

@@ -8,8 +8,6 @@ forgotten is dead altogether.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -34,18 +32,6 @@ def _withdraw(codes, at, oldest, links, base, life, found):  # type: ignore[no-u
         life[p - base, END] = at[i]
         found[i] = take_oldest(codes[i], base, oldest, 0, links)
     return len(codes)
-
-
-Values = TypeVar("Values", bound=np.generic)
-
-
-def grown(values: npt.NDArray[Values], size: int, fill: int) -> npt.NDArray[Values]:
-    """``values``, or a larger copy of it with room for ``size`` and ``fill`` in the new places."""
-    if size <= len(values):
-        return values
-    larger = np.full(size * 2, fill, values.dtype)
-    larger[: len(values)] = values
-    return larger
 
 
 class TupleIndex:
