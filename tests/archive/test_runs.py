@@ -278,3 +278,41 @@ def test_dates_and_decimals_are_probed_by_python_values(tmp_path):
     disk = disk_at(tmp_path)
     ref, _ = write_day(disk, layout, {}, layout.entries(table, 1), "r", "arrow")
     assert Run(disk, layout, ref).directory.find((day, amount)) != (0, 0)
+
+
+def test_a_probe_of_an_arrow_run_copies_nothing(tmp_path):
+    layout = Layout(pa.schema([("k", pa.int64()), ("s", pa.string()), ("v", pa.float64())]), ("k",))
+    disk = disk_at(tmp_path)
+    rows = 20_000
+    table = pa.table(
+        {"k": np.arange(rows) // 100, "s": [f"{i % 50}" for i in range(rows)], "v": np.ones(rows)}
+    )
+    ref, encodings = write_day(disk, layout, {}, layout.entries(table, 1), "r", "arrow")
+    run = Run(disk, layout, ref)
+    schema = layout.given(encodings).remove(3)
+    run.entries.bucket(0, 1, schema, ALL)
+    before = pa.total_allocated_bytes()
+    answer = pa.Table.from_batches(run.entries.bucket(*run.directory.find(77), schema, ALL), schema)
+    assert pa.total_allocated_bytes() == before
+    assert len(answer) == 100
+    assert answer.schema.field("s").type == pa.dictionary(pa.int8(), pa.string())
+
+
+def test_wide_entries_are_merged_in_pieces_of_bounded_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(merging, "PIECE_BYTES", 100_000)
+    layout = Layout(pa.schema([("k", pa.int64()), ("s", pa.string())]), ("k",))
+    disk = disk_at(tmp_path)
+    runs = []
+    for day in (1, 2):
+        table = pa.table(
+            {"k": np.arange(500), "s": [f"{day} {i} " + "x" * 1_000 for i in range(500)]}
+        )
+        ref, _ = write_day(disk, layout, {}, layout.entries(table, day), f"d{day}", "arrow")
+        runs.append((Run(disk, layout, ref), ALL))
+    ref, _ = merge(disk, layout, {}, runs, "m", "arrow")
+    run = Run(disk, layout, ref)
+    assert len(run.entries.batches) >= 10
+    assert max(batch.nbytes for batch in run.entries.batches) < 120_000
+    for key in (0, 99, 100, 499):
+        assert [row[2] for row in read(run, run.directory.find(key))] == [1, 2]
+    assert len(read(run, run.directory.find_range(90, 210), bucket=False)) == 242

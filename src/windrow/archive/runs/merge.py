@@ -5,12 +5,13 @@ ranges of keys are gathered, put in order and written, one at a time. Entries th
 any more are left out in passing (the packed shadow of Shivakumar, Garcia-Molina 1997, 2.1), and
 values that only they had are left out of the dictionaries.
 
-Cost: linear in the entries read, ``PIECE`` of them in memory at a time, plus the directories.
+Cost: linear in the entries read; ``PIECE`` of them, or ``PIECE_BYTES``, are in memory at a time
+(a single bucket is never cut), and the directories and dictionaries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,18 +20,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.files import Disk
-from windrow.archive.layout import DAY, DAY_TYPE, Layout
-from windrow.archive.runs.encoding import narrowest, widest
-from windrow.archive.runs.open import ALL, Only, Run
+from windrow.archive.layout import DAY, DAY_TYPE, EXPIRY, Layout
+from windrow.archive.runs.dictionaries import Inputs, Values
+from windrow.archive.runs.open import ALL, Only
 from windrow.archive.runs.parallel import taken
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.runs.sorting import Ranked, arrange, rank
 from windrow.archive.runs.write import Piece, write_run
 from windrow.columns.arrays import Int64s
 
-PIECE = 1_000_000
-
-Inputs = Sequence[tuple[Run, Only]]
+PIECE, PIECE_BYTES = 1_000_000, 128 << 20
 
 
 def merge(
@@ -45,7 +44,7 @@ def merge(
     live = {day for run, only in inputs for day, _ in run.ref.days if _wanted(day, only)}
     if not live:
         return None, dict(encodings)
-    merged = {} if kind == "parquet" else {n: _Values.of(n, inputs) for n in encodings}
+    merged = {} if kind == "parquet" else {n: Values.of(n, inputs) for n in encodings}
     after = {**encodings, **{n: v.width(encodings[n]) for n, v in merged.items()}}
     schema = layout.stored(after if kind == "arrow" else {})
     pieces = _pieces(layout, schema, inputs, merged, sorted(live))
@@ -64,68 +63,11 @@ def _wanted(day: int, only: Only) -> bool:
     return only.days is None or day in only.days
 
 
-@dataclass(frozen=True)
-class _Values:
-    """The merged dictionary of a column, and each input's codes in it (None: it has no codes)."""
-
-    values: pa.Array
-    codes: tuple[Int64s | None, ...]
-
-    @classmethod
-    def of(cls, name: str, inputs: Inputs) -> _Values:
-        found = [_dictionary(run, name, only) for run, only in inputs]
-        values = pa.concat_arrays([used for used, _ in found]).unique().drop_null()
-        codes = tuple(
-            None
-            if known is None
-            else pc.fill_null(pc.index_in(known, value_set=values), -1).cast(pa.int64()).to_numpy()
-            for _, known in found
-        )
-        return cls(values, codes)
-
-    def width(self, before: str) -> str:
-        return widest(before, narrowest(len(self.values)))
-
-    def encoded(self, column: pa.ChunkedArray, source: int, kind: pa.DataType) -> pa.Array:
-        codes = self.codes[source]
-        if codes is None:
-            indices = pc.index_in(column, value_set=self.values).combine_chunks()
-        else:
-            own = pa.chunked_array([c.indices for c in column.chunks], column.type.index_type)
-            missing = None
-            if own.null_count:
-                missing = own.is_null().to_numpy()
-                own = own.fill_null(0)
-            indices = pa.array(codes[own.to_numpy()], mask=missing)
-        if isinstance(indices, pa.ChunkedArray):
-            indices = pa.concat_arrays(indices.chunks)
-        return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), self.values)
-
-
-def _dictionary(run: Run, name: str, only: Only) -> tuple[pa.Array, pa.Array | None]:
-    """The values of a column that count, and all values its codes stand for, if it has codes."""
-    stored = run.entries.plain(0, 1).schema.field(name).type
-    if not pa.types.is_dictionary(stored):
-        schema = pa.schema([pa.field(name, stored)])
-        column = _chosen(run, schema, only).column(0)
-        return column.unique(), None
-    known = run.entries.plain(0, 1).column(name).chunk(0).dictionary
-    if only is ALL:
-        return known, known
-    used = _chosen(run, pa.schema([pa.field(name, stored)]), only).column(0)
-    codes = pa.chunked_array([c.indices for c in used.chunks], stored.index_type)
-    return known.take(codes.unique().drop_null()), known
-
-
-def _chosen(run: Run, schema: pa.Schema, only: Only) -> pa.Table:
-    return pa.Table.from_batches(run.entries.rows(0, run.ref.rows, schema, only), schema)
-
-
 def _pieces(
     layout: Layout,
     schema: pa.Schema,
     inputs: Inputs,
-    merged: Mapping[str, _Values],
+    merged: Mapping[str, Values],
     days: list[int],
 ) -> Iterator[Piece]:
     """The merged entries in order, in pieces of whole buckets, none of them empty."""
@@ -137,7 +79,7 @@ def _pieces(
     bounds = np.cumsum([0, *(len(d) for d in directories)])
     ranks = [ranked.ranks[a:b] for a, b in pairwise(bounds.tolist())]
     gather = _Gather(layout, schema, inputs, merged, days, ranks)
-    for low, high in _cuts(ranked, [d.counts() for d in directories]):
+    for low, high in _cuts(ranked, [d.counts() for d in directories], _piece_rows(inputs)):
         piece = gather.buckets(low, high, [c.slice(low, high - low) for c in ranked.distinct])
         if len(piece.entries):
             yield piece
@@ -146,15 +88,24 @@ def _pieces(
         yield rest
 
 
-def _cuts(ranked: Ranked, counts: list[Int64s]) -> Iterator[tuple[int, int]]:
-    """Ranges of ranks with about ``PIECE`` entries each; a bucket is never cut."""
+def _piece_rows(inputs: Inputs) -> int:
+    """How many entries a piece may have; Parquet is about three times as long in memory."""
+    stored = sum(
+        run.ref.entries.size * (3 if run.ref.format == "parquet" else 1) for run, _ in inputs
+    )
+    rows = sum(run.ref.rows for run, _ in inputs)
+    return max(1, min(PIECE, PIECE_BYTES * rows // stored))
+
+
+def _cuts(ranked: Ranked, counts: list[Int64s], rows: int) -> Iterator[tuple[int, int]]:
+    """Ranges of ranks with at most so many entries each, or a single bucket."""
     totals = np.zeros(len(ranked), np.int64)
     np.add.at(totals, ranked.ranks, np.concatenate(counts))
     ends = np.cumsum(totals)
     low = 0
     while low < len(ranked):
         before = int(ends[low - 1]) if low else 0
-        high = max(low + 1, int(np.searchsorted(ends, before + PIECE, "right")))
+        high = max(low + 1, int(np.searchsorted(ends, before + rows, "right")))
         yield low, high
         low = high
 
@@ -166,7 +117,7 @@ class _Gather:
     layout: Layout
     schema: pa.Schema
     inputs: Inputs
-    merged: Mapping[str, _Values]
+    merged: Mapping[str, Values]
     days: list[int]
     ranks: list[Int64s]
 
@@ -240,5 +191,5 @@ def _counts(table: pa.Table, only: Only) -> np.ndarray:
         days = pa.array(only.days, pa.int32())
         kept &= pc.is_in(table.column(DAY).cast(pa.int32()), value_set=days).to_numpy()
     if only.after is not None:
-        kept &= table.column("_exp").to_numpy() >= only.after
+        kept &= table.column(EXPIRY).to_numpy() >= only.after
     return kept
