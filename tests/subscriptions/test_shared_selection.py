@@ -147,4 +147,4 @@ def test_two_queries_are_not_worth_an_index():
 def test_explain_says_that_a_selection_is_shared():
     queries = "".join(f"CREATE QUERY q{i} AS SELECT k FROM s WHERE n > {i};" for i in range(3))
     text = windrow.connect().explain(STREAM + queries + "EXPLAIN q1;")
-    assert text.count("shares its selection with 2 other queries: indexed on s.n") == 4
+    assert text.count("embedded, it shares its selection with 2 other queries, indexed on s.n") == 4

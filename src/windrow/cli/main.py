@@ -22,6 +22,7 @@ from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
 from windrow.plan.physical import declaration_not_executable
 from windrow.plan.program import Compiled, compile_script
+from windrow.plan.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
 
 INTERRUPTED = 130
@@ -120,7 +121,7 @@ def run(
             problem = declaration_not_executable(declaration)
             if problem is not None:
                 raise problem
-        _print_plans(compiled.explains, strategy)
+        _print_plans(compiled, compiled.explains, strategy)
         if compiled.queries:
             _finish(execute(compiled.catalog, settings), settings)
 
@@ -137,7 +138,7 @@ def explain(
     """
     with errors_in_words(script, verbose=verbose):
         compiled = _compiled(script, strategy)
-        _print_plans([*compiled.queries, *compiled.explains], strategy)
+        _print_plans(compiled, [*compiled.queries, *compiled.explains], strategy)
 
 
 @app.command()
@@ -210,9 +211,13 @@ def _compiled(script: Path, strategy: Strategy) -> Compiled:
     return compiled
 
 
-def _print_plans(subjects: Sequence[QueryDeclaration | ExplainRequest], strategy: Strategy) -> None:
+def _print_plans(
+    compiled: Compiled, subjects: Sequence[QueryDeclaration | ExplainRequest], strategy: Strategy
+) -> None:
     if subjects:
-        out().print("\n\n".join(explained(s, strategy).rstrip() for s in subjects))
+        shared = shared_selections(compiled.queries)
+        texts = (explained(s, strategy, shared).rstrip() for s in subjects)
+        out().print("\n\n".join(texts))
 
 
 def _finish(outcome: Outcome, settings: Settings) -> None:

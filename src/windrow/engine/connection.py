@@ -128,7 +128,8 @@ class Connection:
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
         compiled = self._compiled(cql)
-        shared = shared_selections(compiled.queries)
+        running = [q.group for q in self._running if isinstance(q, SharedQueries)]
+        shared = [*shared_selections(compiled.queries), *running]
         queries = [explain(query, self.strategy, shared) for query in compiled.queries]
         asked = [explain(request, self.strategy, shared) for request in compiled.explains]
         return "\n\n".join([*queries, *asked])

@@ -53,7 +53,8 @@ def explain(
 
 def _sharing(group: SharedSelection) -> str:
     asked = ", ".join(render(a.expression, group.input.schema) for a in group.attributes)
-    return f"shares its selection with {len(group.names) - 1:,} other queries: indexed on {asked}"
+    others = f"{len(group.names) - 1:,} other queries"
+    return f"embedded, it shares its selection with {others}, indexed on {asked}"
 
 
 def _considered(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:
