@@ -128,6 +128,44 @@ def test_a_pinned_reader_keeps_its_answers_while_files_are_reclaimed(form, tmp_p
     assert files_of(archive.disk) == named(archive)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "technique"), [("REINDEX++", "packed shadow"), ("DEL", "in-place")]
+)
+def test_readers_in_threads_always_see_one_whole_day_while_days_come_and_files_go(
+    scheme, technique, tmp_path
+):
+    archive = Archive.create(
+        UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme=scheme, n=2, technique=technique
+    )
+    over, wrong, looks = threading.Event(), [], []
+
+    def look(shared: Archive) -> None:
+        while not over.is_set():
+            with shared.reader() as reader:
+                now = reader.now or 0
+                days = range(max(1, now - 2), now + 1)
+                for _ in range(3):
+                    found = sorted(reader.probe("a", columns=["value"])["value"].to_pylist())
+                    if found != list(days) or len(reader.scan(now, now)) != 2 * (now > 0):
+                        wrong.append((now, found))
+            looks.append(now)
+
+    readers = [archive, Archive.open(UnsyncedDisk(tmp_path))]
+    threads = [threading.Thread(target=look, args=(shared,)) for shared in readers]
+    for thread in threads:
+        thread.start()
+    try:
+        for day in range(1, 41):
+            archive.append(day, table([("a", day), ("b", day)]), now=day)
+            archive.vacuum()
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+    assert len(set(looks)) > 5
+
+
 def test_a_version_that_is_retired_while_it_is_being_pinned_is_not_used(tmp_path):
     class LateDisk(UnsyncedDisk):
         late = True

@@ -67,6 +67,7 @@ class Versions:
         for folder in (VERSIONS, LEASES, RETIRED, RUNS):
             self.disk.make_folder(folder)
         self.disk.sync_names("")
+        self.disk.sync_names("..")
         self.publish(manifest)
 
     def numbers(self) -> list[int]:
