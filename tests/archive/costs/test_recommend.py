@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from windrow.archive.costs.cases import SCAM, TPC_D, WSE
@@ -84,6 +86,14 @@ def test_where_there_are_no_probes_the_response_is_that_of_a_scan():
 def test_soft_windows_are_not_recommended_where_hard_ones_are_required():
     schemes = {each.scheme for each in recommend(7, SCAM.parameters, Constraints(hard=True))}
     assert schemes == {"DEL", "REINDEX", "REINDEX+", "REINDEX++", "RATA"}
+
+
+def test_what_costs_nothing_is_better_than_what_costs_something():
+    free = replace(SCAM.parameters, add=0.0, probes=0, scans=0, copy=0.0)
+    constraints = Constraints(techniques=(IN_PLACE,), minimise=(Measure.TRANSITION,))
+    found = recommend(7, free, constraints)
+    assert found[0].excess == 0
+    assert {each.scheme: each.excess for each in found}["REINDEX"] == float("inf")
 
 
 def test_a_window_of_one_day_has_an_answer():

@@ -117,5 +117,6 @@ def _excess(
             }
             least = min(reached.values())
             for key, value in reached.items():
-                total[key] += value / least - 1
+                if value > least:
+                    total[key] += value / least - 1 if least > 0 else float("inf")
     return {key: value / (len(numbers) * len(minimise)) for key, value in total.items()}
