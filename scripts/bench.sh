@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes an environment for each engine that Windrow is measured against: scripts/bench.sh PYTHON
 #
-# They need packages that exclude each other, and none of them may reach Windrow's own. The
+# Engines need packages that exclude each other, and none of them may reach Windrow's own. The
 # versions are those that the results in benchmarks/results were measured with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,6 +29,11 @@ environment() {
 environment bytewax bytewax==0.21.1 pyarrow==26.0.1
 environment pathway pathway==0.33.0
 environment flink apache-flink==2.3.0
+
+# Indexes of intervals are called in the same process as Windrow's, and need next to nothing.
+"$python" -m pip install --quiet --disable-pip-version-check \
+  --constraint constraints.txt --editable '.[bench]' ||
+  failed+=("intervaltree, ncls, superintervals")
 
 if [ ${#failed[@]} -gt 0 ]; then
   say "these could not be installed, and the benchmarks leave them out: ${failed[*]}"
