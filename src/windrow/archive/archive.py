@@ -27,6 +27,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.files import Disk
 from windrow.archive.layout import MAX_DAYS, Layout
 from windrow.archive.manifest import Manifest
+from windrow.archive.migrate import Estimate, How, Target, estimate, migrate
 from windrow.archive.reader import Reader
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
@@ -181,6 +183,61 @@ class Archive:
             steps.append((state.day, step))
         return steps
 
+    def migrate(
+        self,
+        *,
+        scheme: str | None = None,
+        n: int | None = None,
+        technique: TechniqueName | None = None,
+        window: int | None = None,
+        format: Format | None = None,  # noqa: A002 (the word for it)
+        how: How = "rebuild",
+    ) -> int:
+        """Give the archive another layout while it is read and appended to; see ``migrate.py``.
+
+        What is not named stays as it is. Returns the version.
+        """
+        with self._versions.pinned() as lease:
+            target = self._target(lease.manifest, scheme, n, technique, window, format, how)
+            return migrate(self.disk, lease, self._opened, target)
+
+    def migration(
+        self,
+        *,
+        scheme: str | None = None,
+        n: int | None = None,
+        technique: TechniqueName | None = None,
+        window: int | None = None,
+        format: Format | None = None,  # noqa: A002 (the word for it)
+        how: How = "rebuild",
+    ) -> Estimate:
+        """What ``migrate`` would cost."""
+        with self._versions.pinned() as lease:
+            target = self._target(lease.manifest, scheme, n, technique, window, format, how)
+            return estimate(lease.manifest, target)
+
+    def _target(
+        self,
+        manifest: Manifest,
+        scheme: str | None,
+        n: int | None,
+        technique: TechniqueName | None,
+        window: int | None,
+        form: Format | None,
+        how: How,
+    ) -> Target:
+        old = Wave.of(manifest).settings
+        settings = replace(
+            old,
+            scheme=old.scheme if scheme is None else scheme_of(scheme).name,
+            n=old.n if n is None else n,
+            technique=old.technique if technique is None else technique,
+            window=old.window if window is None else window,
+        )
+        form = manifest.format if form is None else form
+        _check_settings(settings.window, settings.technique, settings.growth, form)
+        return Target(settings, form, how)
+
     def vacuum(self) -> Vacuumed:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
         return vacuum(self.disk)
@@ -204,7 +261,7 @@ class Archive:
     def _forget(self, manifest: Manifest) -> None:
         """Runs that the newest version has not are kept open by the readers that use them only."""
         needed = {run.name for run in manifest.runs}
-        for name in [name for name in self._runs if name not in needed]:
+        for name in set(self._runs) - needed:
             self._runs.pop(name, None)
 
 

@@ -163,7 +163,7 @@ class Reader:
             return
         first, last = self.now - self._wave.settings.window + 1, self.now
         if self._soft:
-            first = min([first, *(d for i in self._wave.indexes.values() for d in i.days)])
+            first = min([first, *(day for part in _seen(self._wave) for day in part.days)])
         first = first if t1 is None else max(first, t1)
         last = last if t2 is None else min(last, t2)
         for part in _seen(self._wave):
@@ -209,8 +209,8 @@ def _apart(ranges: set[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _seen(wave: Wave) -> Iterable[Part]:
-    """Everything that a query may look at: constituents, and days that are ahead."""
-    for index in wave.constituents().values():
+    """Everything that a query may look at: constituents, old ones too, and days ahead."""
+    for index in (*wave.constituents().values(), *wave.draining.values()):
         yield from index.parts
     for runs in wave.ahead.values():
         yield from (Part(run) for run in runs)

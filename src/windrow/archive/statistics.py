@@ -9,7 +9,7 @@ from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import Format
 from windrow.archive.schemes.base import is_constituent
 from windrow.archive.schemes.operations import Days
-from windrow.archive.wave import Index, Settings, Wave
+from windrow.archive.wave import DRAINING, Index, Settings, Wave
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Statistics:
 
 
 def statistics(manifest: Manifest, wave: Wave) -> Statistics:
-    indexes = tuple(_index(name, index) for name, index in wave.indexes.items())
+    indexes = tuple(_index(name, i) for name, i in (*wave.indexes.items(), *wave.draining.items()))
     return Statistics(
         manifest.version,
         wave.now,
@@ -75,7 +75,7 @@ def _index(name: str, index: Index) -> IndexStatistics:
     entries = sum(part.rows for part in index.parts)
     return IndexStatistics(
         name,
-        is_constituent(name),
+        is_constituent(name) or name.startswith(DRAINING),
         index.days,
         len(index.parts),
         entries,

@@ -31,7 +31,7 @@ def stepped(wave: Wave, day: int, writer: Writer) -> Wave:
     if wave.state is None or wave.now is None or day > wave.now + settings.window:
         state, step = scheme.start(settings.window, settings.n, day - settings.window + 1)
         operations = step.before + step.transition
-        wave = replace(wave, indexes={})
+        wave = replace(wave, indexes={}, draining={})
     else:
         assert not wave.pending
         state, step = scheme.advance(wave.state, day)
@@ -44,6 +44,11 @@ def stepped(wave: Wave, day: int, writer: Writer) -> Wave:
         state=state,
         pending=step.after,
         prepared=False,
+        draining={
+            name: index
+            for name, index in wave.draining.items()
+            if index.days and index.days[-1] > day - settings.window
+        },
     )
 
 

@@ -120,7 +120,7 @@ def _wave(wave: Wave) -> Iterator[Problem]:
             if day in seen:
                 yield Problem(name, f"day {day} is in {seen[day]} as well")
             seen[day] = name
-    for name, index in wave.indexes.items():
+    for name, index in (*wave.indexes.items(), *wave.draining.items()):
         if {day for part in index.parts for day in part.days} - set(index.days):
             yield Problem(name, "entries of days that it does not cover")
     for day in wave.ahead:

@@ -32,6 +32,8 @@ from windrow.archive.schemes.operations import (
 TechniqueName = Literal["in-place", "simple shadow", "packed shadow"]
 TECHNIQUES: tuple[TechniqueName, ...] = get_args(TechniqueName)
 KIND = "wave"
+DRAINING = "old "
+"""What the name of an index of an earlier layout begins with."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ class Wave:
 
     ``ahead`` has the runs of days after ``now``; ``pending`` what remains to be done of the step
     to ``now``; ``prepared`` says that the first operations of the next step are done already.
-    ``batches`` has the last batch that each named source has appended.
+    ``batches`` has the last batch that each named source has appended. ``draining`` are indexes of
+    an earlier layout: they answer queries and lose their days one by one; to the indexes of the
+    present layout those days are empty.
     """
 
     settings: Settings
@@ -102,6 +106,7 @@ class Wave:
     pending: tuple[Operation, ...] = ()
     prepared: bool = False
     batches: Mapping[str, int] = field(default_factory=dict)
+    draining: Mapping[str, Index] = field(default_factory=dict)
 
     def constituents(self) -> dict[str, Index]:
         """The indexes that answer queries."""
@@ -109,7 +114,8 @@ class Wave:
 
     def runs(self) -> tuple[RunRef, ...]:
         """Every run, once, by name."""
-        parts = (part.run for index in self.indexes.values() for part in index.parts)
+        held = (*self.indexes.values(), *self.draining.values())
+        parts = (part.run for index in held for part in index.parts)
         waiting = (run for runs in self.ahead.values() for run in runs)
         found = {run.name: run for run in (*parts, *waiting)}
         return tuple(found[name] for name in sorted(found))
@@ -126,19 +132,12 @@ class Wave:
             "settings": asdict(self.settings),
             "now": self.now,
             "state": None if self.state is None else self.state.to_json(),
-            "indexes": {
-                name: {
-                    "days": list(index.days),
-                    "parts": [
-                        {"run": part.run.name, "masked": list(part.masked)} for part in index.parts
-                    ],
-                }
-                for name, index in self.indexes.items()
-            },
+            "indexes": _indexes_json(self.indexes),
             "ahead": {str(day): [r.name for r in runs] for day, runs in self.ahead.items()},
             "pending": [_operation_json(operation) for operation in self.pending],
             "prepared": self.prepared,
             "batches": dict(self.batches),
+            "draining": _indexes_json(self.draining),
         }
         return Manifest(version, token, KIND, layout, form, encodings, self.runs(), body)
 
@@ -149,18 +148,33 @@ class Wave:
             Settings.from_json(body["settings"]),
             body["now"],
             None if body["state"] is None else State.from_json(body["state"]),
-            {
-                name: Index(
-                    tuple(index["days"]),
-                    tuple(Part(runs[p["run"]], tuple(p["masked"])) for p in index["parts"]),
-                )
-                for name, index in body["indexes"].items()
-            },
+            _indexes(body["indexes"], runs),
             {int(day): tuple(runs[n] for n in names) for day, names in body["ahead"].items()},
             tuple(_operation(value) for value in body["pending"]),
             body["prepared"],
             body["batches"],
+            _indexes(body.get("draining", {}), runs),  # the first archives had none
         )
+
+
+def _indexes_json(indexes: Mapping[str, Index]) -> dict[str, Any]:
+    return {
+        name: {
+            "days": list(index.days),
+            "parts": [{"run": p.run.name, "masked": list(p.masked)} for p in index.parts],
+        }
+        for name, index in indexes.items()
+    }
+
+
+def _indexes(value: Mapping[str, Any], runs: Mapping[str, RunRef]) -> dict[str, Index]:
+    return {
+        name: Index(
+            tuple(index["days"]),
+            tuple(Part(runs[p["run"]], tuple(p["masked"])) for p in index["parts"]),
+        )
+        for name, index in value.items()
+    }
 
 
 _OPERATIONS: dict[str, Callable[..., Operation]] = {

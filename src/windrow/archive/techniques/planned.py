@@ -139,8 +139,9 @@ class Paper:
             return list(self.ahead[day])
         for constituents in (True, False):
             for name, index in self.indexes.items():
-                if is_constituent(name) == constituents and day in index.days:
-                    return [part.run for part in index.parts if day in part.days]
+                found = [part.run for part in index.parts if day in part.days]
+                if is_constituent(name) == constituents and found:
+                    return found
         return []
 
 

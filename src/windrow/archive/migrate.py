@@ -1,0 +1,194 @@
+"""Another scheme, number of constituents, technique, window or run format for an archive in use.
+
+*Rebuilding* writes the window anew as the new scheme would have it if it had been there from the
+start: one switch, and everything is as if nothing else had ever been. *Draining* writes nothing:
+the new scheme starts with a window of empty days, the old constituents stay beside it, answer
+queries, and go as their days expire; until then a probe looks into both.
+
+Probes go on undisturbed, as always. Appends go on as well: what was published while the window was
+being rebuilt is caught up with before the switch, day by day and each from where the other writer
+put it, as often as it takes. Two migrations at once are a conflict.
+
+Cost: rebuilding rewrites what is not packed already as the new layout wants it (all of it for
+another format); ``estimate`` says how much. Draining costs up to n_old more searches per probe for
+a window's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from windrow.archive.errors import ConflictError
+from windrow.archive.files import Disk
+from windrow.archive.manifest import Manifest
+from windrow.archive.runs.encoding import joined
+from windrow.archive.runs.open import Run
+from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.schemes.base import State, check
+from windrow.archive.schemes.operations import Step
+from windrow.archive.schemes.registry import scheme_of
+from windrow.archive.steps import settled, stepped
+from windrow.archive.techniques.planned import Copied, Merged, Paper, Piece, Planned
+from windrow.archive.techniques.registry import technique_of
+from windrow.archive.versions import Lease, Versions
+from windrow.archive.wave import DRAINING, Index, Part, Settings, Wave
+from windrow.archive.writer import Writer
+
+How = Literal["rebuild", "drain"]
+ATTEMPTS = 1000
+"""Appends that a migration catches up with before it says that it cannot."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a migration will cost: bytes that are written at once, and days until it is through."""
+
+    bytes_written: int
+    days: int
+    searches: int
+    """Runs that a probe looks into right after the switch."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The layout that an archive is to have."""
+
+    settings: Settings
+    format: Format
+    how: How = "rebuild"
+
+    def __post_init__(self) -> None:
+        check(scheme_of(self.settings.scheme), self.settings.window, self.settings.n)
+
+
+def estimate(manifest: Manifest, target: Target) -> Estimate:
+    """The cost of a migration, without doing any of it."""
+    wave = Wave.of(manifest)
+    if wave.now is None:
+        return Estimate(0, 0, 0)
+    if target.how == "drain":
+        parts = sum(len(index.parts) for index in _old(wave).values())
+        return Estimate(0, target.settings.window - 1, parts + target.settings.n)
+    planned = _planned(wave, manifest.format, target)
+    pieces = [piece for plan in planned.values() for piece in plan.pieces]
+    return Estimate(sum(map(_written, set(pieces))), 0, len(pieces))
+
+
+def migrate(disk: Disk, lease: Lease, opened: Callable[[RunRef], Run], target: Target) -> int:
+    """Bring the version that the lease holds, and all that come meanwhile, to the new layout."""
+    base, versions = lease.manifest, Versions(disk)
+    writer = Writer(disk, base.layout, target.format, base.encodings, lease.token, opened)
+    before = Wave.of(base)
+    wave = _switched(before, base.format, target, writer)
+    for _ in range(ATTEMPTS):
+        made = wave.manifest(
+            base.version + 1, lease.token, base.layout, target.format, writer.encodings
+        )
+        try:
+            versions.publish(made)
+        except ConflictError:
+            base = versions.read(versions.numbers()[-1])
+            later = Wave.of(base)
+            if later.settings != before.settings or base.format != lease.manifest.format:
+                raise
+            if wave.now is None or (later.now or 0) > wave.now + target.settings.window:
+                wave = _switched(later, base.format, target, writer)  # nothing that was is left
+            else:
+                wave = _caught_up(wave, later, base, writer)
+        else:
+            return made.version
+    raise ConflictError(
+        f"{ATTEMPTS} versions were published in the meantime",
+        where=str(disk.root),
+        remedy="migrate while less is being appended",
+    )
+
+
+def _switched(wave: Wave, form: Format, target: Target, writer: Writer) -> Wave:
+    """The wave in its new layout."""
+    if wave.now is None:
+        return replace(wave, settings=target.settings)
+    if target.how == "rebuild":
+        indexes, draining = writer.indexes(_planned(wave, form, target)), {}
+    else:
+        empty = Wave(target.settings, wave.now)
+        indexes, draining = writer.indexes(_planned(empty, form, target)), _old(wave)
+    state, _ = _start(wave.now, target.settings)
+    return replace(
+        wave,
+        settings=target.settings,
+        state=state,
+        indexes=indexes,
+        draining=draining,
+        pending=(),
+        prepared=False,
+    )
+
+
+def _caught_up(wave: Wave, later: Wave, manifest: Manifest, writer: Writer) -> Wave:
+    """The new layout with what the old one has taken in since."""
+    assert wave.now is not None
+    assert later.now is not None
+    writer.encodings = joined(writer.encodings, manifest.encodings)
+    for day in range(wave.now + 1, later.now + 1):
+        if wave.pending:
+            wave = settled(wave, writer)
+        # Under names that are no constituents' the step finds the day's data there.
+        lent = {f"{DRAINING}{name}": index for name, index in later.constituents().items()}
+        mine = {**wave.indexes, **{n: _only(i, day) for n, i in lent.items() if day in i.days}}
+        wave = stepped(replace(wave, indexes=mine, ahead={}), day, writer)
+        wave = replace(wave, indexes={n: i for n, i in wave.indexes.items() if n not in lent})
+    return replace(wave, ahead=later.ahead, batches=later.batches)
+
+
+def _only(index: Index, day: int) -> Index:
+    others = tuple(d for d in index.days if d != day)
+    return Index((day,), tuple(part.without(others) for part in index.parts if day in part.days))
+
+
+def _start(now: int, settings: Settings) -> tuple[State, Step]:
+    return scheme_of(settings.scheme).start(settings.window, settings.n, now - settings.window + 1)
+
+
+def _planned(wave: Wave, form: Format, target: Target) -> dict[str, Planned]:
+    """The indexes of the new layout, with data from wherever it is now."""
+    assert wave.now is not None
+    _, step = _start(wave.now, target.settings)
+    everything = {**wave.indexes, **wave.draining}
+    paper = Paper(everything, {})
+    paper.planned = {}
+    for operation in (*step.before, *step.transition, *step.after):
+        paper.carry_out(operation)
+    done = paper.settled(technique_of(target.settings))
+    if form == target.format:
+        return done
+    return {n: replace(p, pieces=tuple(map(_rewritten, p.pieces))) for n, p in done.items()}
+
+
+def _rewritten(piece: Piece) -> Piece:
+    """Another format needs another run, also where the old one is packed."""
+    if isinstance(piece, Copied):
+        return Merged((piece.part,))
+    return Merged((piece,)) if isinstance(piece, Part) else piece
+
+
+def _old(wave: Wave) -> dict[str, Index]:
+    """What answers queries now, under names that the new layout does not use."""
+    taken = {**wave.draining}
+    for name, index in wave.constituents().items():
+        label, count = f"{DRAINING}{name}", 1
+        while label in taken:
+            count += 1
+            label = f"{DRAINING}{name} ({count})"
+        taken[label] = index
+    return taken
+
+
+def _written(piece: Piece) -> int:
+    """Bytes that a piece will take, as those of its rows take now."""
+    if isinstance(piece, Part):
+        return 0
+    parts = (piece.part,) if isinstance(piece, Copied) else piece.parts
+    return sum(part.run.bytes * part.rows // max(part.run.rows, 1) for part in parts)
