@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import lru_cache
+
 from sqlglot import expressions as exp
 from sqlglot.tokenizer_core import Token
 
@@ -17,9 +20,18 @@ def span_between(sql: str, start: int, end: int) -> Span:
     >>> span_between("a\\nbcd", 3, 4)
     Span(line=2, column=2, length=2)
     """
-    line = sql.count("\n", 0, start) + 1
-    column = start - (sql.rfind("\n", 0, start) + 1) + 1
-    return Span(line, column, end - start + 1)
+    starts = _line_starts(sql)
+    line = bisect_right(starts, start)
+    return Span(line, start - starts[line - 1] + 1, end - start + 1)
+
+
+@lru_cache(maxsize=8)
+def _line_starts(sql: str) -> list[int]:
+    """Offsets at which lines begin; found once, for a script may have thousands of statements."""
+    starts = [0]
+    while (end := sql.find("\n", starts[-1])) >= 0:
+        starts.append(end + 1)
+    return starts
 
 
 def token_span(sql: str, first: Token, last: Token | None = None) -> Span:

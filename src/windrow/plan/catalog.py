@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePath
 
 from windrow.core.errors import Span
@@ -143,12 +144,24 @@ class Catalog:
 
     def adding(self, declaration: Declaration) -> Catalog:
         """A catalog that knows ``declaration`` too; this one is left as it is."""
-        return Catalog({**self.declarations, declaration.name.lower(): declaration})
+        more = Catalog({**self.declarations, declaration.name.lower(): declaration})
+        if "writers" in self.__dict__:  # told on, so that a long script stays linear in looking
+            more.__dict__["writers"] = {**self.writers, **_writer(declaration)}
+        return more
+
+    @cached_property
+    def writers(self) -> dict[str, str]:
+        """For each path that results are written to, the name of the query that writes them."""
+        found: dict[str, str] = {}
+        for declaration in self.declarations.values():
+            found.update(_writer(declaration))
+        return found
 
     @property
     def clock(self) -> Clock:
         """The clock of a query over relations only: that of the streams beside them."""
-        return next((s.clock for s in self.streams), Clock.INTEGER)
+        streams = (d for d in self.declarations.values() if isinstance(d, StreamDeclaration))
+        return next((s.clock for s in streams), Clock.INTEGER)
 
     @property
     def streams(self) -> tuple[StreamDeclaration, ...]:
@@ -164,3 +177,8 @@ class Catalog:
         running = (QueryDeclaration, SubscriptionsDeclaration)
         found = (d for d in self.declarations.values() if isinstance(d, running))
         return tuple(d if isinstance(d, QueryDeclaration) else d.query for d in found)
+
+
+def _writer(declaration: Declaration) -> dict[str, str]:
+    into = getattr(declaration, "into", None)
+    return {into.path: declaration.name} if into and into.format != "console" else {}

@@ -103,12 +103,12 @@ def destination(into: FileClause | None, context: Context) -> Destination | None
     if into is None:
         return None
     kind = format_of(into, {**FORMATS, "console": "console"}, "parquet")
-    for other in context.catalog.queries:
-        if kind != "console" and other.into and other.into.path == into.path:
-            raise BindError(
-                f"{other.name} writes its results into '{into.path}' already", span=into.span,
-                remedy="give each query a directory of its own",
-            )  # fmt: skip
+    other = context.catalog.writers.get(into.path) if kind != "console" else None
+    if other is not None:
+        raise BindError(
+            f"{other} writes its results into '{into.path}' already", span=into.span,
+            remedy="give each query a directory of its own",
+        )  # fmt: skip
     return Destination(into.path, kind)
 
 
