@@ -45,7 +45,7 @@ def month(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", [c.__name__ for c in COMMANDS])
 def test_help_of_every_command_has_an_example(command):
-    assert f"windrow archive {command} month" in windrow(command, "--help")
+    assert f"windrow archive {command} " in windrow(command, "--help")
 
 
 def test_every_scheme_technique_and_unit_can_be_chosen():
@@ -100,6 +100,31 @@ def test_a_day_ahead_comes_in_when_the_window_moves(month):
     assert len(windrow("scan", "month", "--json").splitlines()) == 40
     assert "up to 2026-03-07" in windrow("advance", "month", "--to", "2026-03-07")
     assert "2026-03-07" in windrow("stat", "month")
+
+
+def test_migrate_says_what_it_costs_and_does_it(month):
+    before = windrow("scan", "month", "--into", "before.csv")
+    said = windrow("migrate", "month", "--scheme", "DEL", "-n", 1, "--dry-run")
+    assert "to write" in said
+    assert "WATA" in windrow("stat", "month")
+    windrow("migrate", "month", "--scheme", "DEL", "-n", 1)
+    assert "DEL with n = 1" in windrow("stat", "month")
+    drained = windrow("migrate", "month", "--scheme", "WATA", "-n", 2, "--drain", "--json")
+    assert json.loads(drained)["bytes_written"] == 0
+    assert windrow("scan", "month", "--into", "after.csv") == before.replace("before", "after")
+
+
+def test_advise_measures_and_gives_reasons(month):
+    table = pa.concat_tables([pq.read_table("flows.parquet")] * 40)
+    pq.write_table(table, "sample.parquet")
+    wanted = ("--key", "src", "--window", 7, "--probes", 1000, "--scans", 2)
+    said = windrow("advise", "sample.parquet", *wanted)
+    assert "Take " in said
+    assert "The runner-up is" in said
+    hard = json.loads(windrow("advise", "sample.parquet", *wanted, "--hard", "--json"))
+    assert all(one["scheme"] != "WATA" for one in hard["recommendations"])
+    assert hard["measured"]["build"] > 0
+    assert not list(month.parent.glob("windrow-advise-*"))
 
 
 def test_verify_says_what_is_wrong_and_fails(month):

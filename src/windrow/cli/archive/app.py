@@ -5,10 +5,13 @@ from __future__ import annotations
 import typer
 
 from windrow.cli.archive.asking import export, probe, scan, sql
+from windrow.cli.archive.changing import advise, migrate
 from windrow.cli.archive.keeping import plan, stat, vacuum, verify
 from windrow.cli.archive.making import advance, append, create
 
-COMMANDS = (create, append, advance, probe, scan, sql, stat, plan, verify, vacuum, export)
+COMMANDS = (
+    create, append, advance, probe, scan, sql, export, stat, plan, verify, vacuum, advise, migrate,
+)  # fmt: skip
 
 app = typer.Typer(
     name="archive",

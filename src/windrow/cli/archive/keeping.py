@@ -15,7 +15,7 @@ from windrow.archive.calendar import Calendar
 from windrow.archive.schemes.operations import Operation
 from windrow.archive.statistics import IndexStatistics, Statistics
 from windrow.cli.answers import counted
-from windrow.cli.archive.options import AsJson, Verbose, Where, calendar_of, print_json
+from windrow.cli.archive.options import AsJson, Verbose, Where, calendar_of, print_json, size
 from windrow.cli.words import err, errors_in_words, out
 
 BROKEN = 1
@@ -42,7 +42,7 @@ def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> N
             f"n = {settings.n}, {settings.technique}, {found.format} runs"
         )
         out().print(_drawn(found))
-        out().print(f"{counted(found.entries, 'record')}, {_size(found.bytes)} on disk")
+        out().print(f"{counted(found.entries, 'record')}, {size(found.bytes)} on disk")
 
 
 def _drawn(found: Statistics) -> Table:
@@ -58,7 +58,7 @@ def _drawn(found: Statistics) -> Table:
             runs,
             f"{index.entries:,}",
             f"{index.dead:,}" if index.dead else "",
-            _size(index.bytes),
+            size(index.bytes),
         )
     for day, rows in sorted(found.ahead.items()):
         label = found.settings.calendar.label(day)
@@ -161,17 +161,4 @@ def vacuum(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
             print_json(asdict(done))
             return
         held = f"; readers hold {counted(len(done.held), 'version')}" if done.held else ""
-        out().print(f"{archive}: {counted(done.files, 'file')} removed, {_size(done.bytes)}{held}")
-
-
-def _size(number: float) -> str:
-    """Bytes as people say them.
-
-    >>> _size(999), _size(1_500_000)
-    ('999 B', '1.5 MB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"
+        out().print(f"{archive}: {counted(done.files, 'file')} removed, {size(done.bytes)}{held}")

@@ -154,7 +154,7 @@ def append(
         opened = Archive.open(archive)
         calendar = calendar_of(opened)
         with err().status("reading"):
-            rows = _rows(files, opened.layout)
+            rows = rows_of(files, opened.layout)
         if by is not None:
             days = _cut(rows, by, calendar)
         else:
@@ -218,15 +218,19 @@ def _schema(columns: str | None, like: Path | None) -> pa.Schema:
     return arrow_schema(declared.schema)
 
 
-def _rows(names: Sequence[str], layout: Layout) -> pa.Table:
-    """All rows of the files. One that cannot be read as declared spoils the lot."""
+def rows_of(names: Sequence[str], layout: Layout | None) -> pa.Table:
+    """All rows of the files, of the columns that the layout has.
+
+    A row that cannot be read spoils the lot.
+    """
     files = [path for name in names for path in find_files(FileSource(name, ""))]
     if not files:
         raise InputError(where=", ".join(names), expected="files of rows", found="none")
     tables = []
     for path in files:
         declared = inferred(path)
-        wanted = Schema(tuple(f for f in declared.schema if f.name in layout.schema.names))
+        known = [f for f in declared.schema if layout is None or f.name in layout.schema.names]
+        wanted = Schema(tuple(known))
         declaration = StreamDeclaration(path.name, wanted, NO_TIMESTAMP, Clock.INTEGER)
         for parsed in read_file(path, declaration):
             if parsed.rejected:
