@@ -51,8 +51,9 @@ def measures(scheme: str, technique: Technique, window: int, n: int, of: Paramet
     scanned = n if of.scan_indexes is None else min(n, of.scan_indexes)
     entries = _over(days, lambda day: day.shown.days * of.bucket).average
     shown = _over(days, lambda day: day.shown.megabytes(of)).average
-    probe = probed * of.seek + probed / n * entries / of.transfer
-    scan = scanned * of.seek + scanned / n * shown / of.transfer
+    pieces = 1 + of.runs * _over(days, lambda day: day.shown.unpacked).average / n
+    probe = probed * pieces * of.seek + probed / n * entries / of.transfer
+    scan = scanned * pieces * of.seek + scanned / n * shown / of.transfer
     transition = _over(days, lambda day: day.transition.seconds(of))
     pre = _over(days, lambda day: day.pre.seconds(of))
     return Measures(

@@ -20,7 +20,8 @@ class Parameters:
 
     Everything that is about an index is about the index of one day, and grows with the days.
     ``probe_indexes`` and ``scan_indexes`` are how many constituents a query touches on
-    average; None stands for all of them.
+    average; None stands for all of them. ``runs`` is not the paper's, whose buckets grow where
+    they are: over immutable runs an index that is not packed is several, and each is a seek.
     """
 
     seek: float  # [seek]
@@ -37,6 +38,7 @@ class Parameters:
     scans: float = 0.0  # [Scan_num]
     probe_indexes: float | None = None  # [Probe_idx]
     scan_indexes: float | None = None  # [Scan_idx]
+    runs: float = 0.0  # more than one that an index has for each day of it that is not packed
 
     def scaled(self, factor: float, add_growth: float = 1.0) -> Parameters:
         """The same application with ``factor`` times the data a day.

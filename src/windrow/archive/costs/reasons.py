@@ -18,7 +18,7 @@ _SCHEMES = {
 }
 
 _TECHNIQUES = {
-    Technique.IN_PLACE: "no space beside the index, but readers and the writer share it",
+    Technique.IN_PLACE: "the new day is written and nothing else; runs are merged as they outgrow the first",
     Technique.SIMPLE_SHADOW: "readers keep the old version while its copy is changed",
     Technique.PACKED_SHADOW: "each change rewrites the constituent packed, so scans are fastest",
 }
@@ -37,8 +37,8 @@ def reasons_for(
     return (
         f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
         f"{technique.value}: {_TECHNIQUES[technique]}",
-        f"a day takes {here.work:,.0f} s, {prepared:,.0f} s of them for preparation",
-        f"new data can be queried after {waited:,.0f} s",
+        f"a day takes {here.work:,.3g} s, {prepared:,.3g} s of them for preparation",
+        f"new data can be queried after {waited:,.3g} s",
         f"it holds {here.space.average:,.0f} MB, and {here.transition_space.most:,.0f} MB at most",
         *_more_or_fewer(n, curve, parameters),
     )
@@ -52,10 +52,10 @@ def _more_or_fewer(n: int, curve: Mapping[int, Measures], parameters: Parameters
     said = []
     for other in (fewer, more):
         if other is not None:
-            work = curve[other].work / curve[n].work - 1
+            work = curve[other].work - curve[n].work
             then, now = (m.probe if asked == "probe" else m.scan for m in (curve[other], curve[n]))
             said.append(
-                f"n = {other} instead of {n}: {work:+.0%} work, "
+                f"n = {other} instead of {n}: {work:+,.0f} s of work, "
                 f"a {asked} takes {then:.3g} s instead of {now:.3g} s"
             )
     return said
