@@ -16,7 +16,7 @@ from tests.subscriptions.brute import BruteForce
 from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
-from windrow.subscriptions import matcher
+from windrow.subscriptions import store
 from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
 
@@ -133,7 +133,7 @@ def test_a_change_takes_effect_at_its_instant_however_rows_are_cut(first, second
 
 
 def test_what_is_dropped_is_given_back_and_what_lives_stays(monkeypatch):
-    monkeypatch.setattr(matcher, "WORTH_REBUILDING", 8)
+    monkeypatch.setattr(store, "WORTH_REBUILDING", 8)
     ours, theirs = Subscriptions(ATTRIBUTES, ids=pa.int64()), BruteForce()
     rng = np.random.default_rng(5)
     for number in range(200):
@@ -157,7 +157,7 @@ def test_what_is_dropped_is_given_back_and_what_lives_stays(monkeypatch):
             assert set(found) == theirs.match(rows, ts)
     ours.settle(6)
     assert len(ours) == 40  # two entries of each of the last twenty
-    assert len(ours._owner) < 150
+    assert len(ours._store.owner) < 150
 
 
 def test_an_id_cannot_be_dropped_twice():

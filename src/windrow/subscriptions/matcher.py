@@ -21,25 +21,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.subscriptions import kernels
-from windrow.subscriptions.attribute import Attribute
 from windrow.subscriptions.predicates import Id
-from windrow.subscriptions.spans import Bools, Int64s, Spans
+from windrow.subscriptions.spans import Bools, Int64s
+from windrow.subscriptions.store import EntryStore
 from windrow.subscriptions.tables import Entries, entries_of
 
-GONE, NOWHERE = -1, -2
-"""In place of an attribute: of an entry that was forgotten, and of one that nothing can meet."""
 CANDIDATE_ROWS = 1 << 14
 """Rows whose candidates are looked at together if some have to be checked."""
 Keys = tuple[Int64s, Bools | None]
 """Of a column's values, and which of them can match; None if all can."""
-WORTH_REBUILDING = 4096
-"""Fewer dead entries than this are not worth a rebuilding."""
 
 
 class Subscriptions:
@@ -63,27 +58,17 @@ class Subscriptions:
         self.attributes, self.clock = dict(attributes), clock
         self.ids = pa.string() if ids is None else ids
         self._names = Interner([self.ids])
-        self._start_over()
-
-    def _start_over(self) -> None:
-        self._columns = [Attribute(name, kind) for name, kind in self.attributes.items()]
-        self._owner, self._since, self._until, self._link, self._via, self._at = (
-            Growable(np.int64) for _ in range(6)
-        )
-        self._head = Growable(np.int64)
-        self._live = 0
-        self._repeated = self._several = self._inexact = False
-        self._latest, self._earliest = BEGINNING, FOREVER
+        self._store = EntryStore(self.attributes)
+        self._repeated = False  # whether any subscription has, or had, several entries
 
     def __len__(self) -> int:
         """How many entries there are, those that count later included."""
-        return self._live
+        return self._store.live
 
     @property
     def nbytes(self) -> int:
         """Bytes of the indexes and of what is kept per entry."""
-        own = (self._owner, self._since, self._until, self._link, self._via, self._at)
-        return sum(c.nbytes for c in self._columns) + sum(g.view.nbytes for g in own)
+        return self._store.nbytes
 
     def add(self, subscriptions: Any, at: int | None = None) -> int:
         """Add entries, from the instant ``at`` on if one is given; returns how many.
@@ -102,8 +87,7 @@ class Subscriptions:
         known = len(self._names)
         owners = self._names.codes([found.ids], len(found))
         self._repeated |= bool((owners < known).any()) or len(self._names) - known < len(owners)
-        first = self._insert(owners, since, found.until, found.spans)
-        self._chain(np.arange(first, first + len(found)))
+        self._store.own(self._store.insert(owners, since, found.until, found.spans))
         return len(found)
 
     def drop(self, ids: Id | Iterable[Id] | pa.Array, at: int | None = None) -> int:
@@ -113,9 +97,8 @@ class Subscriptions:
         """
         given = [ids] if isinstance(ids, int | str) else ids
         wanted = given if isinstance(given, pa.Array) else pa.array(list(given), self.ids)
-        codes = self._names.codes([wanted], len(wanted))
-        known = codes < len(self._head)
-        known[known] = self._head.view[codes[known]] != GONE
+        owners = self._names.codes([wanted], len(wanted))
+        known = self._store.owning(owners)
         if not known.all():
             missing = wanted[int(np.flatnonzero(~known)[0])].as_py()
             raise InputError(
@@ -124,24 +107,40 @@ class Subscriptions:
                 found=repr(missing),
                 remedy="each can be dropped once",
             )
-        ended = np.empty(len(self._owner), np.int64)
-        count = kernels.unchain(np.unique(codes), self._head.view, self._link.view, ended)
-        ended = ended[:count]
-        if at is None:
-            self._forget(ended)
+        ended = self._store.disown(np.unique(owners))
+        if at is not None:
+            self._store.end(ended, at)
         else:
-            self._until.view[ended] = np.minimum(self._until.view[ended], at)
-            self._earliest = min(self._earliest, at)
-        return int(count)
+            self._store.forget(ended)
+            self._rebuild_if_crowded()
+        return len(ended)
 
     def settle(self, now: int) -> None:
         """Forget entries that count for no row later than ``now``."""
-        if self._earliest > now + 1:
+        self._store.settle(now)
+        self._rebuild_if_crowded()
+
+    def _rebuild_if_crowded(self) -> None:
+        """Start afresh with the entries that are not forgotten, and with their names."""
+        if not self._store.crowded:
             return
-        until, via = self._until.view, self._via.view
-        self._forget(np.flatnonzero((until <= now + 1) & (via != GONE)))
-        rest = self._until.view[self._via.view != GONE]
-        self._earliest = int(rest.min(initial=FOREVER))
+        owners = self._store.owner.view[self._store.kept]
+        distinct = np.unique(owners)
+        renamed = self._names.compact(distinct)[owners]
+        self._repeated &= len(distinct) < len(owners)
+        before, self._store = self._store, EntryStore(self.attributes)
+        before.move(self._store, renamed)
+
+    def entries(self) -> Entries:
+        """All entries that are not forgotten, to be added elsewhere."""
+        store = self._store
+        kept = store.kept
+        return Entries(
+            self.names(store.owner.view[kept]),
+            store.since.view[kept],
+            store.until.view[kept],
+            tuple(c.asked(kept) for c in store.columns),
+        )
 
     def match(self, rows: pa.RecordBatch | pa.Table, ts: Int64s | None = None) -> pa.RecordBatch:
         """Pairs of a row's position and a subscription's id, each once, in order of rows.
@@ -174,16 +173,16 @@ class Subscriptions:
 
     def hits(self, columns: Sequence[pa.Array], ts: Int64s | None = None) -> tuple[Int64s, Int64s]:
         """As ``match``, over the attributes' columns in their order, with numbers for ids."""
-        asked = [c.keys(column) for c, column in zip(self._columns, columns, strict=True)]
+        asked = [c.keys(column) for c, column in zip(self._store.columns, columns, strict=True)]
         length = len(columns[0])
         # Candidates that will not be confirmed can be many more than matches.
-        step = CANDIDATE_ROWS if self._several else max(length, 1)
+        step = CANDIDATE_ROWS if self._store.several else max(length, 1)
         parts = [self._candidates(asked, at, at + step) for at in range(0, length, step)]
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         rows, entries = (_joined(side) for side in zip(*parts, strict=True))
         rows, entries = self._counting(rows, entries, ts)
-        owners = self._owner.take(entries)
+        owners = self._store.owner.take(entries)
         if self._repeated:
             seen = np.full(len(self._names), -1, np.int64)
             told = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
@@ -199,7 +198,7 @@ class Subscriptions:
         ]
         found = [
             self._confirmed(number, *column.search(*part[number]), part)
-            for number, column in enumerate(self._columns)
+            for number, column in enumerate(self._store.columns)
         ]
         rows, entries = (_joined(side) for side in zip(*found, strict=True))
         if sum(len(pair[0]) > 0 for pair in found) > 1:
@@ -211,11 +210,13 @@ class Subscriptions:
         self, via: int, rows: Int64s, entries: Int64s, asked: Sequence[Keys]
     ) -> tuple[Int64s, Int64s]:
         """The pairs found by way of one attribute whose entries' other conditions hold too."""
-        if not len(rows) or not (self._several or self._inexact):
+        if not len(rows) or not (self._store.several or self._store.inexact):
             return rows, entries
         kept = np.ones(len(rows), np.bool_)
-        for number, (column, (keys, valid)) in enumerate(zip(self._columns, asked, strict=True)):
-            if number != via or self._inexact:
+        for number, (column, (keys, valid)) in enumerate(
+            zip(self._store.columns, asked, strict=True)
+        ):
+            if number != via or self._store.inexact:
                 known = np.ones(len(keys), np.bool_) if valid is None else valid
                 kernels.within(
                     rows, entries, keys, known,
@@ -225,7 +226,7 @@ class Subscriptions:
 
     def _counting(self, rows: Int64s, entries: Int64s, ts: Int64s | None) -> tuple[Int64s, Int64s]:
         """The pairs whose entries count at their rows' instants."""
-        if self._latest == BEGINNING and self._earliest == FOREVER:
+        if self._store.latest == BEGINNING and self._store.earliest == FOREVER:
             return rows, entries
         if ts is None:
             raise InputError(
@@ -234,83 +235,11 @@ class Subscriptions:
                 found="none",
                 remedy="give ts, an array of ticks",
             )
-        if ts.min() >= self._latest and ts.max() < self._earliest:
+        if ts.min() >= self._store.latest and ts.max() < self._store.earliest:
             return rows, entries
         kept = np.ones(len(rows), np.bool_)
-        kernels.alive(rows, entries, ts, self._since.view, self._until.view, kept)
+        kernels.alive(rows, entries, ts, self._store.since.view, self._store.until.view, kept)
         return rows[kept], entries[kept]
-
-    def entries(self) -> Entries:
-        """All entries that are not forgotten, to be added elsewhere."""
-        kept = np.flatnonzero(self._via.view != GONE)
-        return Entries(
-            self.names(self._owner.view[kept]),
-            self._since.view[kept],
-            self._until.view[kept],
-            tuple(c.asked(kept) for c in self._columns),
-        )
-
-    def _insert(self, owners: Int64s, since: Int64s, until: Int64s, asked: Sequence[Spans]) -> int:
-        """Store entries and put each into one index; the number of the first."""
-        count, base = len(owners), self._owner.next
-        spans = [c.coded(s) for c, s in zip(self._columns, asked, strict=True)]
-        shares = np.array([c.shares(s) for c, s in zip(self._columns, spans, strict=True)])
-        via = np.argmin(shares, axis=0)
-        self._several |= bool((np.isfinite(shares).sum(axis=0) > 1).any())
-        for column, span in zip(self._columns, spans, strict=True):
-            column.append(span)
-            met = np.bincount(span.entry, minlength=count) > 0
-            via[span.constrained & ~met] = NOWHERE
-            self._inexact |= column.inexact(span)
-        at = np.full(count, GONE, np.int64)
-        for number, column in enumerate(self._columns):
-            chosen = np.flatnonzero(via == number)
-            if len(chosen):
-                at[chosen] = column.reach(base + chosen)
-        for store, values in (
-            (self._owner, owners), (self._since, since), (self._until, until),
-            (self._via, via), (self._at, at),
-        ):  # fmt: skip
-            store.append(values)
-        self._link.extend(count, GONE)
-        self._live += count
-        self._latest = max(self._latest, int(since.max(initial=BEGINNING)))
-        self._earliest = min(self._earliest, int(until.min(initial=FOREVER)))
-        return base
-
-    def _chain(self, entries: Int64s) -> None:
-        """Let entries be found by their subscriptions, for ``drop``."""
-        self._head.extend(len(self._names) - len(self._head), GONE)
-        owners = self._owner.take(entries)
-        kernels.chain(owners, entries, self._head.view, self._link.view)
-
-    def _forget(self, entries: Int64s) -> None:
-        """Take entries out of the indexes."""
-        via = self._via.view[entries]
-        for number, column in enumerate(self._columns):
-            chosen = entries[via == number]
-            if len(chosen):
-                column.leave(self._at.view[chosen], chosen)
-        self._via.view[entries] = GONE
-        self._live -= len(entries)
-        if len(self._owner) - self._live > max(self._live, WORTH_REBUILDING):
-            self._rebuild()
-
-    def _rebuild(self) -> None:
-        """Start afresh with the entries that are not forgotten."""
-        kept = np.flatnonzero(self._via.view != GONE)
-        chained = np.zeros(len(self._owner), np.bool_)
-        found = np.empty(len(self._owner), np.int64)
-        every = np.arange(len(self._head))
-        chained[found[: kernels.unchain(every, self._head.view, self._link.view, found)]] = True
-        owners = self._owner.view[kept]
-        remap = self._names.compact(np.unique(owners))
-        since, until = self._since.view[kept], self._until.view[kept]
-        asked, repeated = [c.asked(kept) for c in self._columns], self._repeated
-        self._start_over()
-        self._insert(remap[owners], since, until, asked)
-        self._chain(np.flatnonzero(chained[kept]))
-        self._repeated = repeated and len(np.unique(owners)) < len(owners)
 
 
 def _joined(parts: Sequence[Int64s]) -> Int64s:

@@ -1,0 +1,135 @@
+"""The entries of a matcher: whose they are, when they count, and by which index they are reached.
+
+Entries are numbered as they come. One that is forgotten leaves its index at once and its place in
+the columns when all is built anew, which is worth it when the forgotten outnumber the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from windrow.columns.growable import Growable
+from windrow.core.schema import Type
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.subscriptions import kernels
+from windrow.subscriptions.attribute import Attribute
+from windrow.subscriptions.spans import Int64s, Spans
+
+GONE, NOWHERE = -1, -2
+"""In place of an attribute: of an entry that was forgotten, and of one that nothing can meet."""
+WORTH_REBUILDING = 4096
+"""Fewer dead entries than this are not worth a rebuilding."""
+
+
+class EntryStore:
+    """See the module. ``via`` is the attribute through which an entry is reached.
+
+    ``several`` says whether any entry has more than one condition, ``inexact`` whether an index
+    cannot tell some condition from its neighbour; ``latest`` and ``earliest`` are the last
+    beginning and the first end.
+    """
+
+    def __init__(self, attributes: Mapping[str, Type]) -> None:
+        self.columns = [Attribute(name, kind) for name, kind in attributes.items()]
+        self.owner, self.since, self.until, self._via, self._at, self._link, self._head = (
+            Growable(np.int64) for _ in range(7)
+        )
+        self.live = 0
+        self.several = self.inexact = False
+        self.latest, self.earliest = BEGINNING, FOREVER
+
+    @property
+    def nbytes(self) -> int:
+        own = (self.owner, self.since, self.until, self._via, self._at, self._link, self._head)
+        return sum(c.nbytes for c in self.columns) + sum(g.view.nbytes for g in own)
+
+    @property
+    def kept(self) -> Int64s:
+        """The entries that are not forgotten."""
+        return np.flatnonzero(self._via.view != GONE)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether most entries are dead."""
+        return len(self.owner) - self.live > max(self.live, WORTH_REBUILDING)
+
+    def insert(
+        self, owners: Int64s, since: Int64s, until: Int64s, asked: Sequence[Spans]
+    ) -> Int64s:
+        """Keep entries and put each into one index; their numbers."""
+        count, base = len(owners), self.owner.next
+        spans = [c.coded(s) for c, s in zip(self.columns, asked, strict=True)]
+        shares = np.array([c.shares(s) for c, s in zip(self.columns, spans, strict=True)])
+        via = np.argmin(shares, axis=0)
+        self.several |= bool((np.isfinite(shares).sum(axis=0) > 1).any())
+        for column, span in zip(self.columns, spans, strict=True):
+            column.append(span)
+            met = np.bincount(span.entry, minlength=count) > 0
+            via[span.constrained & ~met] = NOWHERE
+            self.inexact |= column.inexact(span)
+        at = np.full(count, GONE, np.int64)
+        for number, column in enumerate(self.columns):
+            chosen = np.flatnonzero(via == number)
+            if len(chosen):
+                at[chosen] = column.reach(base + chosen)
+        for store, values in (
+            (self.owner, owners), (self.since, since), (self.until, until),
+            (self._via, via), (self._at, at),
+        ):  # fmt: skip
+            store.append(values)
+        self._link.extend(count, GONE)
+        self.live += count
+        self.latest = max(self.latest, int(since.max(initial=BEGINNING)))
+        self.earliest = min(self.earliest, int(until.min(initial=FOREVER)))
+        return np.arange(base, base + count)
+
+    def own(self, entries: Int64s) -> None:
+        """Let entries be found by their owners."""
+        owners = self.owner.take(entries)
+        self._head.extend(max(int(owners.max(initial=-1)) + 1 - len(self._head), 0), GONE)
+        kernels.chain(owners, entries, self._head.view, self._link.view)
+
+    def owning(self, owners: Int64s) -> np.ndarray:
+        """Which of the owners have entries."""
+        known = owners < len(self._head)
+        known[known] = self._head.view[owners[known]] != GONE
+        return known
+
+    def disown(self, owners: Int64s) -> Int64s:
+        """All entries of the owners, who have none afterwards."""
+        found = np.empty(len(self.owner), np.int64)
+        count = kernels.unchain(owners, self._head.view, self._link.view, found)
+        return found[:count]
+
+    def end(self, entries: Int64s, at: int) -> None:
+        """Let entries count for rows before ``at`` only."""
+        self.until.view[entries] = np.minimum(self.until.view[entries], at)
+        self.earliest = min(self.earliest, at)
+
+    def settle(self, now: int) -> None:
+        """Forget entries that count for no row later than ``now``."""
+        if self.earliest > now + 1:
+            return
+        over = (self.until.view <= now + 1) & (self._via.view != GONE)
+        self.forget(np.flatnonzero(over))
+        self.earliest = int(self.until.view[self.kept].min(initial=FOREVER))
+
+    def forget(self, entries: Int64s) -> None:
+        """Take entries out of the indexes."""
+        via = self._via.view[entries]
+        for number, column in enumerate(self.columns):
+            chosen = entries[via == number]
+            if len(chosen):
+                column.leave(self._at.view[chosen], chosen)
+        self._via.view[entries] = GONE
+        self.live -= len(entries)
+
+    def move(self, target: EntryStore, owners: Int64s) -> None:
+        """Put what is kept, whose owners are called ``owners`` now, into an empty store."""
+        kept, owned = self.kept, np.zeros(len(self.owner), np.bool_)
+        owned[self.disown(np.arange(len(self._head)))] = True
+        asked = [c.asked(kept) for c in self.columns]
+        target.insert(owners, self.since.view[kept], self.until.view[kept], asked)
+        target.own(np.flatnonzero(owned[kept]))
