@@ -39,6 +39,7 @@ def test_however_a_sample_is_cut_it_says_what_the_definition_says(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @settings(max_examples=2_000)
 @given(data=st.data(), program=programs())
 def test_many_more_cuts_give_the_same(data: st.DataObject, program: Program) -> None:

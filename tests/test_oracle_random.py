@@ -40,6 +40,7 @@ def test_every_program_says_at_every_instant_what_the_definition_says() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @settings(max_examples=2_000)
 @given(program=programs())
 def test_many_more_programs_say_what_the_definition_says(program: Program) -> None:

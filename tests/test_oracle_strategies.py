@@ -37,6 +37,7 @@ def test_each_strategy_says_what_the_definition_says(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("strategy", RIVALS)
 @settings(max_examples=1_000)
 @given(program=programs())

@@ -35,7 +35,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 class UnmatchedTheta:
-    """See the module. ``both`` is the schema of a left and a right tuple side by side."""
+    """See the module. ``residual`` is over a left and a right tuple side by side."""
 
     def __init__(
         self,
