@@ -34,6 +34,10 @@ PROBES = 200
 TIMES = 3
 FEWEST = 1_000
 MEGA = 1e6
+PAGE = 4096
+GROWTH = 2.0
+"""An index that is not packed takes in (g - 1) times its days before its runs are merged: half as
+many are there on average, and each day pays its share of the merge."""
 Timer = Callable[[], float]
 
 
@@ -135,12 +139,13 @@ def _measured(
         unpacked=unpacked * scale / MEGA,
         bucket=_bucket(sample, key, packed) * scale / MEGA,
         build=publish + max(build - publish, 0) * scale,
-        add=publish + max(add - publish, 0) * scale,
+        add=publish + (max(add - publish, 0) + smart / (GROWTH - 1)) * scale,
         delete=max(delete, publish),
         copy=publish + copied * scale,
         smart_copy=publish + smart * scale,
         probes=workload.probes,
         scans=workload.scans,
+        runs=(GROWTH - 1) / 2,
     )
     probe = seek * max(1, min(workload.window, DAYS))
     cost = FormatCost(
@@ -173,9 +178,18 @@ def _asked(
         reader.probe(keys[0])
         taken = _least(TIMES, lambda _: [reader.probe(k) for k in keys], timer)
     with packed.reader() as reader:
-        scan = _least(TIMES, lambda _: reader.scan(), timer)
+        scan = _least(TIMES, lambda _: _touch(reader.scan()), timer)
     size = packed.stat().bytes / MEGA
     return taken / PROBES / DAYS, size / max(scan, 1e-9), scan
+
+
+def _touch(table: pa.Table) -> None:
+    """Read every page of an answer, which may be a mapped file that nobody has looked at yet."""
+    for column in table.columns:
+        for chunk in column.chunks:
+            for buffer in chunk.buffers():
+                if buffer is not None:
+                    np.frombuffer(buffer, np.uint8)[::PAGE].sum()
 
 
 def _one(value: Any) -> Any:

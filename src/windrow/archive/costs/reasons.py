@@ -18,7 +18,7 @@ _SCHEMES = {
 }
 
 _TECHNIQUES = {
-    Technique.IN_PLACE: "the new day is written and nothing else; runs are merged as they outgrow the first",
+    Technique.IN_PLACE: "only the new day is written; runs are merged when they outgrow the first",
     Technique.SIMPLE_SHADOW: "readers keep the old version while its copy is changed",
     Technique.PACKED_SHADOW: "each change rewrites the constituent packed, so scans are fastest",
 }
@@ -39,7 +39,7 @@ def reasons_for(
         f"{technique.value}: {_TECHNIQUES[technique]}",
         f"a day takes {here.work:,.3g} s, {prepared:,.3g} s of them for preparation",
         f"new data can be queried after {waited:,.3g} s",
-        f"it holds {here.space.average:,.0f} MB, and {here.transition_space.most:,.0f} MB at most",
+        f"it holds {_short(here.space.average)} MB, {_short(here.transition_space.most)} MB at most",
         *_more_or_fewer(n, curve, parameters),
     )
 
@@ -55,7 +55,12 @@ def _more_or_fewer(n: int, curve: Mapping[int, Measures], parameters: Parameters
             work = curve[other].work - curve[n].work
             then, now = (m.probe if asked == "probe" else m.scan for m in (curve[other], curve[n]))
             said.append(
-                f"n = {other} instead of {n}: {work:+,.0f} s of work, "
-                f"a {asked} takes {then:.3g} s instead of {now:.3g} s"
+                f"n = {other} instead of {n}: {'+' if work >= 0 else ''}{_short(work)} s of work, "
+                f"a {asked} takes {_short(then)} s instead of {_short(now)} s"
             )
     return said
+
+
+def _short(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
