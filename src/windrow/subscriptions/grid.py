@@ -46,13 +46,13 @@ class Grid:
     def over(cls, ends: Int64s, wanted: int) -> Grid:
         """For intervals with these ends: about ``wanted`` cells, at most twice that and 8,192.
 
-        One for each key if there are no more than four times as many keys.
+        One for each key if there are no more than eight times as many keys.
         """
         low, high = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)
         width = high - low + 1
         bits = max((width - 1).bit_length() - (BUCKETS - 1).bit_length(), 0)
         buckets = ((width - 1) >> bits) + 1
-        if width <= 4 * wanted:
+        if width <= 8 * wanted:
             fine = np.full(buckets, bits, np.int64)
         else:
             # Unsigned, the difference is right even between the two ends of int64.

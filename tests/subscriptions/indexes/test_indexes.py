@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from windrow.subscriptions.indexes import (
     ContainmentEncoded,
     GriddedIntervals,
     IntervalSkipList,
+    SimpleConstructs,
     UnitIntervals,
     batches,
     cei,
@@ -263,6 +265,24 @@ def test_more_pieces_than_can_be_numbered_are_refused():
     index = UnitIntervals(0, 2**25)
     with pytest.raises(CapacityError, match="containment-encoded"):
         index.insert(np.arange(40), np.zeros(40, np.int64), np.full(40, 2**25))
+
+
+def test_a_range_of_too_many_integers_and_too_many_lists_are_refused():
+    with pytest.raises(CapacityError, match="GriddedIntervals"):
+        cei(0, 2**40)
+    with pytest.raises(CapacityError, match="maximal length"):
+        SimpleConstructs(0, 2**20, 2**12)
+
+
+@pytest.mark.parametrize("kind", [*RANGED, IntervalSkipList, GriddedIntervals])
+def test_an_index_travels_to_another_process_and_goes_on_there(kind):
+    index = kind(0, 10) if kind in RANGED else kind()
+    index.insert(ints([0, 1]), ints([0, 3]), ints([4, 2**50]))
+    index.search(ints([3]))
+    there = pickle.loads(pickle.dumps(index))
+    assert stabbed(there, [3, 2**40]) == stabbed(index, [3, 2**40]) == [(0, 0), (0, 1), (1, 1)]
+    there.remove(ints([0]))
+    assert (stabbed(there, [3]), len(index)) == ([(0, 1)], 2)
 
 
 def test_a_skip_list_is_the_same_however_it_came_about():

@@ -27,7 +27,7 @@ import numpy as np
 from windrow.columns.arrays import Bools, Int64s
 from windrow.subscriptions.indexes.base import MAX, MIN, Bounds, contiguous
 from windrow.subscriptions.indexes.batches import Collect, pairs
-from windrow.subscriptions.indexes.idlists import Int32s, checked_entries
+from windrow.subscriptions.indexes.idlists import CapacityError, Int32s, checked_entries
 from windrow.subscriptions.indexes.skiplist import SkipList
 
 MOST_CELLS = 2**26
@@ -115,6 +115,13 @@ class ConstructIndex(ABC):
 
     def __init__(self, low: int, high: int, length: int | None = None) -> None:
         self._low, self._high = low, max(high, low + 1)
+        if self._high - self._low > MOST_CELLS:
+            raise CapacityError(
+                where=type(self).__name__,
+                expected=f"a range of at most {MOST_CELLS:,} integers",
+                found=f"[{low}, {high})",
+                remedy="use GriddedIntervals, which needs no range",
+            )
         self._given = length
         self._bounds = Bounds()
         self._outside = SkipList(self._bounds)
@@ -126,6 +133,10 @@ class ConstructIndex(ABC):
     @abstractmethod
     def _layout(self, cells: int, length: int) -> Layout:
         """The constructs over so many cells."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A bound kernel does not travel; the next search binds it again.
+        return {**self.__dict__, "_collect": None}
 
     def __len__(self) -> int:
         return self._bounds.count

@@ -40,11 +40,11 @@ class CapacityError(WindrowError):
 
 
 def checked_entries(count: int) -> None:
-    """Refuse a number of ids in lists that would not fit, before anything is allocated for it."""
+    """Refuse a number of lists, or of ids in them, before anything is allocated for it."""
     if count > MOST_CELLS // 2:
         raise CapacityError(
             where="interval index",
-            expected=f"at most {MOST_CELLS // 2:,} ids in lists",
+            expected=f"at most {MOST_CELLS // 2:,} lists and ids in lists",
             found=f"{count:,}",
             remedy="use a greater maximal length, or containment-encoded intervals",
         )
@@ -54,6 +54,7 @@ class IdLists:
     """See the module. ``count`` lists, all empty at first."""
 
     def __init__(self, count: int) -> None:
+        checked_entries(count)
         self.headers: npt.NDArray[np.int32] = np.zeros((count, 2), np.int32)
         self.pool: Int32s = np.zeros(1 + PAD, np.int32)
         self._packed = self._end = 1
