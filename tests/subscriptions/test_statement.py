@@ -10,11 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
+from windrow.cli.trace import TraceParameters, write_trace
 from windrow.core.errors import BindError, InputError, ParseError
 from windrow.engine import runner
 from windrow.plan.catalog import SubscriptionsDeclaration
 from windrow.plan.program import compile_script
 
+ROOT = Path(__file__).parents[2]
 STREAM = "CREATE STREAM flows (ts BIGINT, src STRING, bytes BIGINT);"
 ALERTS = 'id,bytes,src\nbig,> 1000,\nmid,"[100, 200)",a\nmid,"in (5, 7)",b\n'
 
@@ -190,6 +192,21 @@ def test_the_runner_writes_matches_and_the_results_of_shared_queries():
     assert report.queries[2].answer.to_pydict() == {"src": ["a", "a"]}
     written = pa.concat_tables(pq.read_table(p) for p in Path("out/q1").glob("*.parquet"))
     assert written["src"].to_pylist() == ["a", "a"]
+
+
+def test_the_example_runs_over_the_trace_of_the_demo():
+    script = (ROOT / "examples" / "alerts.cql").read_text()
+    lines = [line.removeprefix("--").strip() for line in script.splitlines()[3:7]]
+    Path("alerts.csv").write_text("\n".join(lines) + "\n")
+    write_trace(Path("data/trace"), TraceParameters(rows=5_000, files=1))
+    report = runner.run(
+        compile_script(script).catalog,
+        once=True, checkpoint=None, quarantine=None, on_progress=lambda _: None,
+    )  # fmt: skip
+    (alerts,) = report.queries
+    found = pq.read_table(next(Path("out/alerts").glob("*.parquet")))
+    assert alerts.rows_out == found.num_rows > 0
+    assert set(found["subscription"].to_pylist()) == {"transfers", "night watch", "one host"}
 
 
 def test_matches_on_the_console(capsys):
