@@ -18,7 +18,7 @@ from tests.windows.models import (
     windows,
 )
 from windrow.core.errors import WindrowError
-from windrow.windows.basic import CountBased
+from windrow.windows.basic import CountBased, TimeBased
 from windrow.windows.queries.tuples import look_up, sorted_positions, sorted_rows
 from windrow.windows.ringed import RingWindow
 from windrow.windows.values.index import h_index, l_index, t_index
@@ -111,5 +111,23 @@ def test_rows_need_a_schema_and_a_value_to_index_by():
         RingWindow(CountBased(2, 2), RINGS["DB"](h_index())).append_rows(rows)
     with pytest.raises(WindrowError, match="1 NULLs"):
         RingWindow(CountBased(2, 2), RINGS["DB"](h_index()), schema, "a").append_rows(rows)
+    with pytest.raises(WindrowError, match="values alone"):
+        RingWindow(CountBased(2, 2), RINGS["DB"](h_index()), schema, "a").append(np.array([1]))
     with pytest.raises(WindrowError, match="sorted_positions"):
         sorted_rows(RingWindow(CountBased(2, 2), RINGS["DB"](h_index())))
+
+
+def test_a_ring_has_an_index_of_its_own():
+    with pytest.raises(WindrowError, match="an index of one window; found one of 2"):
+        RingWindow(CountBased(2, 2), RINGS["BW"](l_index(windows=2)))
+
+
+def test_rows_of_a_batch_that_is_refused_are_not_kept():
+    schema = pa.schema([("a", pa.int64())])
+    window = RingWindow(TimeBased(2, 10), RINGS["DB"](t_index()), schema, "a")
+    rows = pa.record_batch([[3, 1]], schema=schema)
+    with pytest.raises(WindrowError, match="order of their timestamps"):
+        window.append_rows(rows, np.array([5, 4]))
+    window.append_rows(rows, np.array([5, 6]))
+    window.advance(10)
+    assert sorted_rows(window).column("a").to_pylist() == [1, 3]

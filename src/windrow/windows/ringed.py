@@ -41,9 +41,15 @@ class RingWindow(SlidingWindow[Stretch]):
         by: str | None = None,
     ) -> None:
         super().__init__(spec)
+        if ring.index.windows != 1:
+            raise WindrowError(
+                where=f"{ring.name} on {ring.index.name}", expected="an index of one window",
+                found=f"one of {ring.index.windows}", remedy="give each ring an index of its own",
+            )  # fmt: skip
         self.ring, self.index, self.steps = ring, ring.index, Steps()
         self.base = self.next = self._start = 0
         self.rows, self.by = RowStore(schema) if schema is not None else None, by
+        self._coming: pa.RecordBatch | None = None  # rows whose values are being fed
         self._values = Growable(np.int64) if isinstance(ring.index, GroupIndex) else None
         self._purge_every = max(1, spec.basic_windows // PURGES_PER_ROLL_OVER)
 
@@ -60,8 +66,11 @@ class RingWindow(SlidingWindow[Stretch]):
                 where=self.by, expected="a value in every row", found=f"{key.null_count} NULLs",
                 remedy="leave these rows out, as NULL equals nothing",
             )  # fmt: skip
-        self.rows.append(rows)
-        yield from self.feed(order_keys(key), ts)
+        self._coming = rows
+        try:
+            yield from self.feed(order_keys(key), ts)
+        finally:
+            self._coming = None
 
     def append_rows(self, rows: pa.RecordBatch, ts: Int64s | None = None) -> int:
         """As ``append``, for rows."""
@@ -81,6 +90,14 @@ class RingWindow(SlidingWindow[Stretch]):
         return self.index.values(nodes)
 
     def _insert(self, values: Int64s) -> None:
+        if self.rows is not None:
+            if self._coming is None or self._coming.num_rows < len(values):
+                raise WindrowError(
+                    where="feed", expected="rows, as the window keeps them", found="values alone",
+                    remedy="use feed_rows or append_rows",
+                )  # fmt: skip
+            self.rows.append(self._coming.slice(0, len(values)))
+            self._coming = self._coming.slice(len(values))
         self.ring.insert(values, self.next, self.steps)
         if self._values is not None:
             self._values.append(values)
