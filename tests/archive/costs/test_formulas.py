@@ -136,6 +136,13 @@ def test_queries_cost_a_seek_per_constituent_and_what_they_read(window, n):
     assert packed.scan == pytest.approx(n * P.seek + window * P.packed / P.transfer)
 
 
+def test_each_run_of_an_index_that_is_not_packed_is_a_seek():
+    in_runs = Parameters(**{**vars(P), "runs": 0.5})
+    unpacked, packed = (measures("DEL", t, 12, 3, in_runs) for t in (SIMPLE, PACKED))
+    assert unpacked.probe == pytest.approx(3 * (1 + 0.5 * 4) * P.seek + 12 * P.bucket / P.transfer)
+    assert packed.probe == pytest.approx(3 * P.seek + 12 * P.bucket / P.transfer)
+
+
 def test_queries_of_some_constituents_read_their_share():
     some = Parameters(**{**vars(P), "probe_indexes": 2, "scan_indexes": 1})
     found = measures("REINDEX", SIMPLE, 12, 4, some)

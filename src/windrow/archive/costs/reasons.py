@@ -33,13 +33,14 @@ def reasons_for(
 ) -> tuple[str, ...]:
     here = curve[n]
     waited, prepared = here.transition.average, here.pre_transition.average
+    space, peak = here.space, here.transition_space
     window = "hard" if SCHEMES[scheme].hard else "soft: expired days are seen for a while"
     return (
         f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
         f"{technique.value}: {_TECHNIQUES[technique]}",
-        f"a day takes {here.work:,.3g} s, {prepared:,.3g} s of them for preparation",
-        f"new data can be queried after {waited:,.3g} s",
-        f"it holds {_short(here.space.average)} MB, {_short(here.transition_space.most)} MB at most",
+        f"a day takes {_short(here.work)} s, {_short(prepared)} s of them for preparation",
+        f"new data can be queried after {_short(waited)} s",
+        f"it holds {_short(space.average)} MB, {_short(peak.most)} MB at most",
         *_more_or_fewer(n, curve, parameters),
     )
 
