@@ -38,7 +38,7 @@ def fitted(data: Data, runs: Mapping[Setting, Measured], probes: float, scans: f
     window = settings[0].window
     one = min(packed, key=lambda s: s.n)
     space = packed[one].space / window
-    read = space if data.newest else packed[one].space
+    read = packed[one].space / (one.n if data.newest else 1)
     transfer = read / max(packed[one].scan, 1e-9)
     grown = [m.space for s, m in runs.items() if s.scheme == "DEL" and s.n == one.n]
     return Fit(

@@ -101,12 +101,12 @@ def test_the_fit_finds_the_costs_that_times_were_made_of():
                         transition_space=model.transition_space.average,
                         written=0,
                     )
-    data = replace(articles(2, 2, 1), newest=False)
-    fit = fitted(data, runs, 10, 1)
+    fit = fitted(replace(articles(2, 2, 1), newest=False), runs, 10, 1)
     assert fit.explained == pytest.approx(1)
     assert fit.fixed == pytest.approx(0.5)
-    for cost in ("build", "add", "delete", "copy", "smart_copy", "seek", "packed"):
+    for cost in ("build", "add", "delete", "copy", "smart_copy", "seek", "packed", "unpacked"):
         assert getattr(fit.parameters, cost) == pytest.approx(getattr(made, cost)), cost
+    assert fit.parameters.transfer == pytest.approx(made.transfer, rel=0.01)  # a seek is in it
 
 
 def test_it_runs_and_draws(tmp_path):

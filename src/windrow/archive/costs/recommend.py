@@ -5,7 +5,8 @@ with n constituents or fewer is compared with the best that any does with them, 
 *Then its n*: more constituents make maintenance cheaper and queries slower, and the savings
 diminish; n is where the curve, scaled to its own range, and n, scaled to its own, have the
 least sum: the knee. If no number of constituents saves a fifth of anything that is to be
-small, the fewest are taken.
+small, the fewest are taken. *Last*, nothing stands before what does at least as well in all
+respects with no more constituents: a scheme may owe its rank to an n that it is not given.
 """
 
 from __future__ import annotations
@@ -55,7 +56,25 @@ def recommend(
         found.append(
             Recommendation(scheme, technique, n, curve[n], excess[scheme, technique], reasons)
         )
-    return found
+    return _unbeaten_first(found, constraints.minimise)
+
+
+def beats(one: Recommendation, other: Recommendation, minimise: tuple[Measure, ...]) -> bool:
+    """Whether one is nowhere worse, somewhere better, and has no more constituents."""
+    pairs = [(measure.of(one.measures), measure.of(other.measures)) for measure in minimise]
+    return one.n <= other.n and all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
+
+
+def _unbeaten_first(
+    ranked: list[Recommendation], minimise: tuple[Measure, ...]
+) -> list[Recommendation]:
+    """The same order, but for those that something after them beats: they wait for it."""
+    left, done = list(ranked), []
+    while left:
+        first = next(r for r in left if not any(beats(other, r, minimise) for other in left))
+        left.remove(first)
+        done.append(first)
+    return done
 
 
 def knee(curve: Curve, window: int, minimise: tuple[Measure, ...]) -> int:
