@@ -218,7 +218,7 @@ def run(sizes: Sizes) -> dict[str, Any]:
     table(["", "times as long"], ratios.items())
     return {
         "sizes": asdict(sizes),
-        "measured": [asdict(m) for found in measured for m in found],
+        "times": [asdict(m) for found in measured for m in found],
         "over_t_index": ratios,
         "ratio": ratios[RIVAL],
     }
@@ -230,7 +230,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not quick:
         path = save("window_indexes", results)
         for skewed, name in ((False, "window_indexes"), (True, "window_indexes_power_law")):
-            draw(results["measured"], skewed, path.with_name(f"{name}.png"))
+            draw(results["times"], skewed, path.with_name(f"{name}.png"))
     finish(results["ratio"])
 
 
