@@ -47,7 +47,7 @@ class Sizes:
     """``compared`` is how many queries the rival runs too; ``counts`` are ours."""
 
     rows: int = 50_000
-    batches: int = 20
+    batches: int = 8
     counts: tuple[int, ...] = (1, 10, 100, 1_000, 10_000)
     compared: int = 1_000
     rounds: int = 3

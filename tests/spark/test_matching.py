@@ -145,4 +145,7 @@ def test_subscriptions_of_a_connection_are_matched_as_rows_are_pushed(spark, tmp
             db.push("flows", rows(500).drop_columns(["x"]))
             db.advance(to=200)
             answers.append(sorted(map(repr, alerts.answer().to_pylist())))
+            if session is not None:
+                with pytest.raises(InputError, match="changes in their file"):
+                    db.subscriptions["alerts"].drop("big", at=300)
     assert answers[0] == answers[1] != []

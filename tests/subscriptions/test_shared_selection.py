@@ -31,6 +31,13 @@ SHAPES = {
     "istream": "ISTREAM(SELECT w FROM s [RANGE 2 SECONDS] WHERE {})",
     "rstream": "RSTREAM(SELECT w, COUNT(*) AS c FROM s [RANGE 2 SECONDS] WHERE {} GROUP BY w)",
     "every": "SELECT w, COUNT(*) AS c FROM s [RANGE 4 SECONDS] WHERE {} GROUP BY w EVERY 3 SECONDS",
+    "dstream": "DSTREAM(SELECT w FROM s [RANGE 2 SECONDS] WHERE {})",
+    "istream restore": "ISTREAM-RESTORE(SELECT w, COUNT(*) AS c FROM s [RANGE 3 SECONDS] "
+    "WHERE {} GROUP BY w) EVERY 2 SECONDS",
+    "rstream restore": "SELECT RSTREAM-RESTORE(k, w) FROM s [RANGE 3 SECONDS SLIDE 5 SECONDS] "
+    "WHERE {}",
+    "wstream": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] FROM s [RANGE 2 SECONDS] "
+    "WHERE {} GROUP BY k",
     "internal": "SELECT k, w FROM s [RANGE 4 SECONDS INTERNAL] WHERE {}",
     "residual": "SELECT k FROM s [RANGE 4 SECONDS] WHERE {} AND (k > 1 OR w LIKE 'a%')",
 }

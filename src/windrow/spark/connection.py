@@ -27,13 +27,14 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.engine.connection import Connection
 from windrow.engine.files import publish
 from windrow.engine.results import answer_of, read_changes
-from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.catalog import QueryDeclaration, SubscriptionsDeclaration
 from windrow.plan.strategy import Strategy
 from windrow.spark.failures import translated
 from windrow.spark.inbox import Inbox, deliveries
 from windrow.spark.query import Delivery, Feed, SparkQuery
 from windrow.spark.relations import read_updates
 from windrow.spark.session import configure
+from windrow.spark.subscribed import OnSpark
 from windrow.spark.times import StreamTime
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.relations import RelationMonitor
@@ -127,6 +128,8 @@ class SparkConnection(Connection):
     def _add(self, declaration: QueryDeclaration) -> QueryHandle:  # type: ignore[override]
         directory = self._directory / declaration.name
         query = SparkQuery(self._session, declaration, self.catalog, directory, self.strategy)
+        if isinstance(self.catalog.find(query.declaration.name), SubscriptionsDeclaration):
+            self.subscriptions[declaration.name] = OnSpark(declaration.name)  # type: ignore[assignment]
         return QueryHandle(query, self)
 
     def stream(self, name: str, frame: DataFrame) -> None:

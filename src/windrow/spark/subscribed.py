@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 from windrow.columns.types import arrow_schema
+from windrow.core.errors import InputError
 from windrow.plan.nodes import Node
 from windrow.plan.rules.inputs import over
 from windrow.plan.subscribe import Subscribe
@@ -18,6 +20,23 @@ from windrow.subscriptions.files import load
 from windrow.subscriptions.matching import Matching
 
 LOADED: dict[Subscribe, tuple[object, Matching]] = {}
+
+
+class OnSpark:
+    """Subscriptions of a connection on Spark, which are what their files say."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def add(self, *_: Any, **__: Any) -> NoReturn:
+        raise InputError(
+            where=f"subscriptions {self.name}",
+            expected="changes in their file, with the columns since and until",
+            found="a change from Python",
+            remedy="run embedded to change subscriptions while their stream runs",
+        )
+
+    drop = add
 
 
 def matching_for(node: Subscribe) -> Matching:
