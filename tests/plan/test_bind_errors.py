@@ -126,7 +126,7 @@ CASES = [
     ("CREATE STREAM q (ts BIGINT) FROM 'd' FORMAT parkuet", "parkuet", "did you mean parquet?"),
     ("CREATE ARCHIVE m ON s KEY kk WINDOW 1 DAY USING WATA(4)", "kk", "did you mean k?"),
     ("CREATE ARCHIVE m ON s KEY k WINDOW 1 DAY USING WATTA(4)", "WATTA", "did you mean WATA?"),
-    ("CREATE ARCHIVE m ON r KEY k WINDOW 1 DAY USING WATA(4)", "r", "no stream called r"),
+    ("CREATE ARCHIVE m ON r KEY k WINDOW 1 DAY USING WATA(4)", "r", "without notice"),
 ]  # fmt: skip
 
 

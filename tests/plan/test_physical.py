@@ -8,7 +8,7 @@ from tests.plan.scripts import bound, catalog
 from windrow.core.errors import BindError
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.nodes import walk
-from windrow.plan.physical import buffer_for, declaration_not_executable
+from windrow.plan.physical import buffer_for
 from windrow.plan.program import compile_script
 
 
@@ -37,15 +37,6 @@ from windrow.plan.program import compile_script
 )
 def test_every_query_can_run(query: str) -> None:
     assert len(Pipeline(bound(query)).process({}, 0)) == 0
-
-
-def test_archives_cannot_run_yet() -> None:
-    text = "CREATE ARCHIVE m ON s KEY k WINDOW 1 DAY USING WATA(4);"
-    made = compile_script(text, catalog()).catalog
-    messages = [str(declaration_not_executable(d)) for d in made.declarations.values()]
-    assert [m for m in messages if m != "None"] == [
-        "line 1, column 1: CREATE ARCHIVE is not executable yet"
-    ]
 
 
 def test_a_view_of_an_earlier_script_is_not_blamed_on_a_place_in_this_one() -> None:

@@ -20,6 +20,8 @@ SHOWN = 10
 def print_report(report: Report, console: Console, quarantine: Path) -> None:
     """Each query's last answer as a table, then a line per query on where its results are."""
     for query in report.queries:
+        if query.waiting is not None:
+            continue
         console.print()
         console.print(headline(query), style="bold")
         console.print(answer_table(query.answer), soft_wrap=False)
@@ -30,6 +32,10 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
     for query in report.queries:
         place = f" in {near(query.destination)}" if query.destination else ""
         rows, changes = counted(query.rows_in, "row"), counted(query.rows_out, "change")
+        if query.waiting is not None:
+            changes = f"{query.rows_out:,} kept"
+            rest = counted(query.waiting, "row")
+            place += f"; {rest} of a day that is not over" if query.waiting else ""
         console.print(f"{query.name}: {rows} in, {changes}{place}")
         if query.quarantined:
             console.print(

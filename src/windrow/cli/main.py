@@ -20,7 +20,6 @@ from windrow.core.errors import InputError
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
-from windrow.plan.physical import declaration_not_executable
 from windrow.plan.program import Compiled, compile_script
 from windrow.plan.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
@@ -117,12 +116,8 @@ def run(
     settings = Settings(quarantine, runner, master, checkpoint, once, verbose, strategy)
     with errors_in_words(script, verbose=verbose):
         compiled = _compiled(script, strategy)
-        for declaration in compiled.catalog.declarations.values():
-            problem = declaration_not_executable(declaration)
-            if problem is not None:
-                raise problem
         _print_plans(compiled, compiled.explains, strategy)
-        if compiled.queries:
+        if compiled.queries or compiled.catalog.archives:
             _finish(execute(compiled.catalog, settings), settings)
 
 
@@ -204,9 +199,9 @@ def demo(
 
 def _compiled(script: Path, strategy: Strategy) -> Compiled:
     compiled = compile_script(read_script(script), strategy=strategy)
-    if not compiled.queries and not compiled.explains:
+    if not (compiled.queries or compiled.explains or compiled.catalog.archives):
         raise InputError(
-            where=str(script), expected="a CREATE QUERY or a SELECT", found="no query to run"
+            where=str(script), expected="a CREATE QUERY or a SELECT", found="nothing to run"
         )
     return compiled
 

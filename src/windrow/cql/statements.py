@@ -149,7 +149,7 @@ def _explain(parser: CqlParser) -> Explain:
 
 def _archive(parser: CqlParser, first: Token, name: Name) -> CreateArchive:
     parser.expect("ON")
-    on = parser.name("the stream to archive")
+    on = parser.name("the stream or view to archive")
     parser.expect("KEY")
     if parser.take_type(TokenType.L_PAREN):
         key = parser.names("a key column")
@@ -162,13 +162,19 @@ def _archive(parser: CqlParser, first: Token, name: Name) -> CreateArchive:
     scheme = parser.name("a scheme such as WATA")
     while scheme.text.upper().startswith("REINDEX") and parser.take_type(TokenType.PLUS):
         scheme = Name(scheme.text + "+", scheme.span)
-    constituents = None
+    constituents = expiries = None
     if parser.take_type(TokenType.L_PAREN):
         constituents = parser.integer("the number of constituents")
+        if parser.take_type(TokenType.COMMA):
+            expiries = parser.integer("the number of partitions of expiry times")
         parser.expect_type(TokenType.R_PAREN, ") after the number of constituents")
-    technique = None if parser.at_end else parser.name("an update technique such as PACKED")
+    bare = parser.at_end or parser.at("INTO")
+    technique = None if bare else parser.name("an update technique such as PACKED")
+    into = _files(parser, "INTO")
     span = parser.span_from(first)
-    return CreateArchive(name, on, key, window, scheme, constituents, technique, span)
+    return CreateArchive(
+        name, on, key, window, scheme, constituents, technique, span, expiries, into
+    )
 
 
 def _subscriptions(parser: CqlParser, first: Token, name: Name) -> CreateSubscriptions:

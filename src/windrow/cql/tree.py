@@ -224,7 +224,7 @@ class CreateQuery:
 
 @dataclass(frozen=True)
 class CreateArchive:
-    """CREATE ARCHIVE."""
+    """CREATE ARCHIVE; ``expiries`` is the second number of ``GRID(G, E)``."""
 
     name: Name
     on: Name
@@ -234,6 +234,8 @@ class CreateArchive:
     constituents: int | None
     technique: Name | None
     span: Span = field(compare=False)
+    expiries: int | None = None
+    into: FileClause | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from windrow.core.errors import InputError, WindrowError
 from windrow.core.time import Clock
+from windrow.engine.archived import ArchivedQuery
 from windrow.engine.instants import instant
 from windrow.engine.observed import Observed
 from windrow.engine.query import EmbeddedQuery
@@ -25,7 +26,6 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.clocks import on_clock, reclocked
 from windrow.plan.explain import explain
-from windrow.plan.physical import declaration_not_executable
 from windrow.plan.program import Compiled, compile_script
 from windrow.plan.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
@@ -57,6 +57,7 @@ class Connection:
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery | SharedQuery] = {}
         self.subscriptions: dict[str, SubscribedQuery] = {}
+        self.archives: dict[str, ArchivedQuery] = {}
         self._running: list[EmbeddedQuery | SharedQueries] = []
         self._monitors: dict[str, InputMonitor] = {}
         self._observed = Observed()
@@ -69,20 +70,20 @@ class Connection:
         """
         compiled = self._compiled(cql)
         known = self.catalog.declarations
-        for name, declaration in compiled.catalog.declarations.items():
-            problem = None if name in known else declaration_not_executable(declaration)
-            if problem is not None:
-                raise problem.with_source(cql)
+        archives = [a for a in compiled.catalog.archives if a.name.lower() not in known]
         before = self.catalog, dict(self._monitors)
         self.catalog = compiled.catalog
         for stream in self.catalog.streams:
             self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
         try:
             added = self._start(compiled.queries)
+            kept = [ArchivedQuery(declared, self.strategy) for declared in archives]
         except WindrowError:  # a file that a statement names cannot be read, say
             self.catalog, self._monitors = before
             raise
         self.queries.update({query.name: query for query in added})
+        self.archives.update({query.name: query for query in kept})
+        self._running += kept
         return added
 
     def _start(self, declarations: Sequence[QueryDeclaration]) -> list[EmbeddedQuery | SharedQuery]:
@@ -217,7 +218,7 @@ class Connection:
     def close(self) -> None:
         """Forget everything."""
         self.queries, self._monitors, self.catalog = {}, {}, Catalog()
-        self.subscriptions, self._running = {}, []
+        self.subscriptions, self.archives, self._running = {}, {}, []
 
     def _monitor(self, stream: str) -> InputMonitor:
         found = self._monitors.get(stream.lower())

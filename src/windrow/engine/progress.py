@@ -37,6 +37,8 @@ class QueryReport:
     clock: Clock
     destination: Path | None
     answer: pa.Table
+    waiting: int | None = None
+    """Of an archive: the rows that wait for the end of their day."""
 
 
 @dataclass(frozen=True)

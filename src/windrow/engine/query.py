@@ -59,15 +59,20 @@ class EmbeddedQuery:
         """Bring the answer to ``now``; the changes, or None if there are none."""
         if now <= self.pipeline.now:
             return None
-        ready = {leaf: self._take(name, now) for leaf, name in self._leaves.items()}
-        delta = self.pipeline.process(ready, now)
-        for name, parts in self._waiting.items():
-            self._waiting[name] = [rest for part in parts if len(rest := part.split(now)[1])]
+        delta = self._processed(now)
         if not len(delta):
             return None
         plan = self.declaration.plan
         self.rows_out += len(delta)
         return changes_batch(delta, plan.schema, self.declaration.clock)
+
+    def _processed(self, now: int) -> Delta:
+        """What comes of the rows up to ``now``."""
+        ready = {leaf: self._take(name, now) for leaf, name in self._leaves.items()}
+        delta = self.pipeline.process(ready, now)
+        for name, parts in self._waiting.items():
+            self._waiting[name] = [rest for part in parts if len(rest := part.split(now)[1])]
+        return delta
 
     def _take(self, name: str, now: int) -> Delta:
         return concat([part.split(now)[0] for part in self._waiting[name]], self._schemas[name])

@@ -11,6 +11,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, StateError
 from windrow.core.patterns import UpdatePattern
+from windrow.engine.archived import ArchivedQuery
 from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport, Report
@@ -145,11 +146,15 @@ class _Run:
             for declared in catalog.queries
             if declared.name not in together
         }
-        self.running: list[EmbeddedQuery | SharedQueries] = [*groups, *alone.values()]
+        kept = {declared.name: ArchivedQuery(declared, strategy) for declared in catalog.archives}
+        self.running: list[EmbeddedQuery | SharedQueries] = [
+            *groups, *alone.values(), *kept.values()
+        ]  # fmt: skip
         self.queries: dict[str, EmbeddedQuery | SharedQuery] = {
             declared.name: together.get(declared.name) or alone[declared.name]
             for declared in catalog.queries
         }
+        self.queries.update(kept)
         used = {name for query in self.running for name in query.streams}
         pages = Quarantine(quarantine) if quarantine is not None else None
         clocks = {n: q.declaration.clock for q in self.queries.values() for n in q.streams}
@@ -234,15 +239,19 @@ class _Run:
 
     def _report(self, query: EmbeddedQuery | SharedQuery) -> QueryReport:
         rejected, late = self._counts(query)
-        into = query.declaration.into
+        into, waiting = query.declaration.into, None
+        destination = Path(into.path) if query.name in self.sinks and into else None
+        if isinstance(query, ArchivedQuery):
+            destination, waiting = query.path, query.waiting
         return QueryReport(
             query.name, query.rows_in, query.rows_out, rejected + late, late, query.now,
-            query.declaration.clock, Path(into.path) if query.name in self.sinks and into else None,
-            self._answer(query),
+            query.declaration.clock, destination, self._answer(query), waiting,
         )  # fmt: skip
 
     def _answer(self, query: EmbeddedQuery | SharedQuery) -> pa.Table:
         """The relation at the end; of a stream, its last rows."""
+        if isinstance(query, ArchivedQuery):
+            return query.current()
         if query.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
             return query.current()
         tail = self.tails.get(query.name)

@@ -92,16 +92,32 @@ class QueryDeclaration:
 
 @dataclass(frozen=True)
 class ArchiveDeclaration:
-    """CREATE ARCHIVE; it parses and binds, and the archive room will carry it out."""
+    """CREATE ARCHIVE: what ``plan`` gives is kept for ``window`` ticks in ``path``.
+
+    ``day`` is the length of a day in ticks. Streams go into a wave index with so many
+    ``constituents``; results with lifetimes of their own into a GRID of ``constituents`` partitions
+    of insertion times by ``expiries`` of expiry times.
+    """
 
     name: str
     on: str
     key: tuple[str, ...]
     window: int
+    day: int
     scheme: str
     constituents: int | None
+    expiries: int | None
     technique: str | None
+    plan: Node
+    clock: Clock
+    path: str
+    format: str
     span: Span | None = field(default=None, compare=False)
+
+    @property
+    def query(self) -> QueryDeclaration:
+        """What is archived, as a query."""
+        return QueryDeclaration(self.name, self.plan, self.clock, None, self.span)
 
 
 @dataclass(frozen=True)
@@ -172,6 +188,10 @@ class Catalog:
         return tuple(d for d in self.declarations.values() if isinstance(d, RelationDeclaration))
 
     @property
+    def archives(self) -> tuple[ArchiveDeclaration, ...]:
+        return tuple(d for d in self.declarations.values() if isinstance(d, ArchiveDeclaration))
+
+    @property
     def queries(self) -> tuple[QueryDeclaration, ...]:
         """Everything that runs, matches of subscriptions included."""
         running = (QueryDeclaration, SubscriptionsDeclaration)
@@ -180,5 +200,7 @@ class Catalog:
 
 
 def _writer(declaration: Declaration) -> dict[str, str]:
+    if isinstance(declaration, ArchiveDeclaration):
+        return {declaration.path: declaration.name}
     into = getattr(declaration, "into", None)
     return {into.path: declaration.name} if into and into.format != "console" else {}

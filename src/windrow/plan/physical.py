@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
-from windrow.plan.catalog import ArchiveDeclaration, Declaration
 from windrow.plan.nodes import (
     DuplicateElimination,
     Every,
@@ -41,14 +39,6 @@ LAST_ROWS = "ring of the last rows"
 SCANNED = "list, scanned for what expired"
 LENGTHENED = "and again with lives up to the next report"
 WAITING = "what came since the last report"
-
-
-def declaration_not_executable(declaration: Declaration) -> NotExecutableError | None:
-    """Why this version cannot do what a declaration asks for, as an error to raise."""
-    match declaration:
-        case ArchiveDeclaration():
-            return NotExecutableError("CREATE ARCHIVE", span=declaration.span)
-    return None
 
 
 def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA) -> str | None:

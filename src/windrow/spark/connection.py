@@ -31,7 +31,7 @@ from windrow.plan.catalog import QueryDeclaration, SubscriptionsDeclaration
 from windrow.plan.strategy import Strategy
 from windrow.spark.failures import translated
 from windrow.spark.inbox import Inbox, deliveries
-from windrow.spark.query import Delivery, Feed, SparkQuery
+from windrow.spark.query import Delivery, Feed, SparkQuery, refuse_archives
 from windrow.spark.relations import read_updates
 from windrow.spark.session import configure
 from windrow.spark.subscribed import OnSpark
@@ -123,6 +123,7 @@ class SparkConnection(Connection):
     def _start(  # type: ignore[override]
         self, declarations: Sequence[QueryDeclaration]
     ) -> list[QueryHandle]:
+        refuse_archives(self.catalog)
         return [self._add(declaration) for declaration in declarations]
 
     def _add(self, declaration: QueryDeclaration) -> QueryHandle:  # type: ignore[override]

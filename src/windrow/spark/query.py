@@ -192,3 +192,14 @@ def inputs_of(
                 )
             found[node.name] = declared
     return found
+
+
+def refuse_archives(catalog: Catalog) -> None:
+    """A script's archives are filled by the embedded runner; Spark has a sink of its own."""
+    for archive in catalog.archives:
+        raise InputError(
+            where=f"archive {archive.name}",
+            expected="the embedded runner",
+            found="Spark",
+            remedy="run with --runner embedded, or write the stream with windrow.spark.archive",
+        )

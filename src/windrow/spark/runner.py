@@ -22,7 +22,7 @@ from windrow.engine.results import answer_of, read_changes
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.strategy import Strategy
 from windrow.spark.failures import translated, worker_was_late
-from windrow.spark.query import Feed, SparkQuery, inputs_of
+from windrow.spark.query import Feed, SparkQuery, inputs_of, refuse_archives
 from windrow.spark.session import spark_session
 
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -49,6 +49,7 @@ def run(
     With a ``checkpoint`` a later run goes on where this one stopped; each query has its own
     directory below it.
     """
+    refuse_archives(catalog)
     for query in catalog.queries:
         _need_sources(query, catalog)
     catalog = on_clocks_of_files(catalog)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from windrow.core.errors import BindError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
-from windrow.cql.tree import CreateArchive, CreateSubscriptions, FileClause, Name
+from windrow.core.time import Clock
+from windrow.cql.tree import CreateArchive, CreateSubscriptions, Duration, FileClause, Name
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.streams import FORMATS, format_of
@@ -15,23 +16,26 @@ from windrow.plan.catalog import (
     ArchiveDeclaration,
     Destination,
     FileSource,
-    StreamDeclaration,
     SubscriptionsDeclaration,
 )
+from windrow.plan.nodes import GroupBy, Node, RelationScan
 from windrow.plan.subscribe import Subscribe
 
-SCHEMES = ("DEL", "REINDEX", "REINDEX+", "REINDEX++", "WATA", "RATA")
-TECHNIQUES = ("PACKED", "SHADOW", "INPLACE")
+SCHEMES = ("DEL", "REINDEX", "REINDEX+", "REINDEX++", "WATA", "RATA", "GRID")
+TECHNIQUES = {"PACKED": "packed shadow", "SHADOW": "simple shadow", "INPLACE": "in-place"}
+RUNS = {"arrow": "arrow", "parquet": "parquet"}
+CONSTITUENTS = 4
 
 
 def bind_archive(statement: CreateArchive, context: Context) -> ArchiveDeclaration:
-    stream = _stream_called(statement.on, context)
+    plan = named_plan(statement.on, context)
     scheme = statement.scheme.text.upper()
     if scheme not in SCHEMES:
         raise BindError(
             span=statement.scheme.span, expected="a scheme: " + ", ".join(SCHEMES), found=scheme,
             remedy=did_you_mean(scheme, SCHEMES),
         )  # fmt: skip
+    _check_pattern(statement, plan, scheme)
     technique = statement.technique.text.upper() if statement.technique else None
     if technique is not None and technique not in TECHNIQUES:
         assert statement.technique is not None
@@ -40,16 +44,64 @@ def bind_archive(statement: CreateArchive, context: Context) -> ArchiveDeclarati
             expected="an update technique: " + ", ".join(TECHNIQUES),
             remedy=did_you_mean(technique, TECHNIQUES),
         )  # fmt: skip
-    if statement.constituents is not None and statement.constituents < 1:
+    for number in (statement.constituents, statement.expiries):
+        if number is not None and number < 1:
+            raise BindError(
+                span=statement.scheme.span, expected="at least one constituent", found=str(number)
+            )
+    clock = clock_of(plan, statement.span) or context.catalog.clock
+    window, day = _days(statement.window, clock)
+    into = statement.into
+    path = statement.name.text if into is None else into.path
+    kind = "arrow" if into is None else format_of(into, RUNS, "arrow")
+    other = context.catalog.writers.get(path)
+    if other is not None:
         raise BindError(
-            span=statement.scheme.span, expected="at least one constituent",
-            found=str(statement.constituents),
+            f"{other} writes into '{path}' already", span=statement.span,
+            remedy="give each archive a directory of its own: INTO 'path'",
         )  # fmt: skip
+    declared = context.catalog.find(statement.on.text)
+    assert declared is not None
+    names = plan.schema.unique_names()
+    key = tuple(names[_index_of(name, plan.schema, statement.on.text)] for name in statement.key)
     return ArchiveDeclaration(
-        statement.name.text, stream.name, _columns_called(statement.key, stream),
-        in_ticks(statement.window, stream.clock, "WINDOW"), scheme, statement.constituents,
-        technique, statement.span,
+        statement.name.text, declared.name, key, window, day, scheme,
+        statement.constituents or CONSTITUENTS, statement.expiries, technique, plan, clock, path,
+        kind, statement.span,
     )  # fmt: skip
+
+
+def _check_pattern(statement: CreateArchive, plan: Node, scheme: str) -> None:
+    """Streams are kept by day, results by expiry, and what is withdrawn unforeseen not at all."""
+    on, pattern = statement.on, plan.pattern
+    if pattern is UpdatePattern.STRICT or isinstance(plan, RelationScan | GroupBy):
+        raise BindError(
+            f"{on.text} withdraws what it said without notice (its update pattern is "
+            f"{pattern.name}), and an archive must know when each record expires",
+            span=on.span,
+            remedy="archive a stream, or what comes into a view: ISTREAM(...)",
+        )
+    lasting = pattern is UpdatePattern.MONOTONIC
+    if lasting == (scheme == "GRID"):
+        raise BindError(
+            f"{on.text} is a stream, whose records all live as long as the window" if lasting
+            else f"the records of {on.text} have lifetimes of their own",
+            span=statement.scheme.span,
+            expected="a scheme of days, such as WATA(4)" if lasting else "GRID(4, 4)",
+            found=scheme,
+        )  # fmt: skip
+
+
+def _days(window: Duration, clock: Clock) -> tuple[int, int]:
+    """The window and a day of it in ticks: a day is one of what the window counts in."""
+    total = in_ticks(window, clock, "WINDOW")
+    count = int(window.amount)
+    if count != window.amount or total % count:
+        raise BindError(
+            span=window.span, expected="a whole number of days (or hours, or minutes)",
+            found=str(window.amount), remedy="write 36 HOURS rather than 1.5 DAYS",
+        )  # fmt: skip
+    return total, total // count
 
 
 def bind_subscriptions(
@@ -78,16 +130,6 @@ def bind_subscriptions(
     )  # fmt: skip
 
 
-def _stream_called(name: Name, context: Context) -> StreamDeclaration:
-    found = context.catalog.find(name.text)
-    if not isinstance(found, StreamDeclaration):
-        raise BindError(
-            f"there is no stream called {name.text}", span=name.span,
-            remedy=did_you_mean(name.text, [s.name for s in context.catalog.streams]),
-        )  # fmt: skip
-    return found
-
-
 def _index_of(name: Name, schema: Schema, what: str) -> int:
     known = [f.name.lower() for f in schema]
     if name.text.lower() not in known:
@@ -110,14 +152,3 @@ def destination(into: FileClause | None, context: Context) -> Destination | None
             remedy="give each query a directory of its own",
         )  # fmt: skip
     return Destination(into.path, kind)
-
-
-def _columns_called(names: tuple[Name, ...], stream: StreamDeclaration) -> tuple[str, ...]:
-    known = {f.name.lower(): f.name for f in stream.schema}
-    for name in names:
-        if name.text.lower() not in known:
-            raise BindError(
-                f"there is no column {name.text} in {stream.name}", span=name.span,
-                remedy=did_you_mean(name.text, known.values()),
-            )  # fmt: skip
-    return tuple(known[n.text.lower()] for n in names)

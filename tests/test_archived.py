@@ -1,0 +1,157 @@
+"""CREATE ARCHIVE in a script: days go to disk when they are over, each once."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import windrow
+from windrow.archive.archive import Archive
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.cli.main import app
+from windrow.core.errors import BindError, WindrowError
+
+STREAM = "CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);"
+
+
+def rows(first: int, last: int) -> dict[str, list[object]]:
+    ts = list(range(first, last))
+    return {"ts": ts, "k": [f"k{t % 3}" for t in ts], "v": ts}
+
+
+def values(archive: Archive, key: str | None = None) -> list[int]:
+    with archive.reader() as reader:
+        table = reader.scan() if key is None else reader.probe(key)
+    return sorted(table.column("v").to_pylist())
+
+
+def archived(path, window="30 SECONDS", using="WATA(2)"):
+    return f"{STREAM} CREATE ARCHIVE m ON s KEY k WINDOW {window} USING {using} INTO '{path}';"
+
+
+def test_what_is_archived_is_the_window_whatever_the_pushes(tmp_path):
+    for step in (1, 7, 100):
+        path = tmp_path / str(step)
+        with windrow.connect() as db:
+            db.execute(archived(path))
+            for start in range(0, 100, step):
+                db.push("s", rows(start, min(start + step, 100)))
+            db.advance(to=99)
+        archive = Archive.open(path)
+        assert archive.stat().now == 99
+        assert values(archive) == list(range(70, 100))
+        assert values(archive, "k1") == [v for v in range(70, 100) if v % 3 == 1]
+
+
+def test_a_day_goes_in_when_it_is_over(tmp_path):
+    with windrow.connect() as db:
+        db.execute(archived(tmp_path / "m", window="2 MINUTES"))
+        db.push("s", rows(0, 70))
+        assert values(Archive.open(tmp_path / "m")) == list(range(60))
+        assert db.archives["m"].waiting == 9  # the last instant is still open
+        db.advance(to=118)
+        assert Archive.open(tmp_path / "m").stat().now == 0
+        db.advance(to=119)
+        assert values(Archive.open(tmp_path / "m")) == list(range(70))
+
+
+def test_running_again_from_the_beginning_repeats_and_loses_nothing(tmp_path):
+    for until in (40, 60, 60, 90):
+        with windrow.connect() as db:
+            db.execute(archived(tmp_path / "m"))
+            db.push("s", rows(0, until))
+            db.advance(to=until - 1)
+    assert values(Archive.open(tmp_path / "m")) == list(range(60, 90))
+
+
+def test_a_view_is_archived_and_days_without_rows_pass(tmp_path):
+    text = (
+        f"{STREAM} CREATE VIEW big AS SELECT k, v FROM s WHERE v >= 50;"
+        f"CREATE ARCHIVE m ON big KEY k WINDOW 20 SECONDS USING DEL(1) INPLACE INTO '{tmp_path}/m' "
+        "FORMAT parquet;"
+    )
+    with windrow.connect() as db:
+        db.execute(text)
+        db.push("s", rows(0, 60))
+        db.advance(to=75)
+    archive = Archive.open(tmp_path / "m")
+    assert archive.stat().format == "parquet"
+    assert values(archive) == [56, 57, 58, 59]
+
+
+def test_results_with_lifetimes_of_their_own_go_into_a_grid(tmp_path):
+    text = (
+        f"{STREAM} CREATE VIEW pairs AS SELECT a.k, a.v, b.v AS w FROM s [RANGE 8 SECONDS] AS a, "
+        "s [RANGE 5 SECONDS] AS b WHERE a.k = b.k AND a.v < b.v;"
+        f"CREATE ARCHIVE m ON pairs KEY k WINDOW 20 SECONDS USING GRID(2, 2) INTO '{tmp_path}/m';"
+        "CREATE QUERY live AS SELECT * FROM pairs;"
+    )
+    for until in (30, 50):  # the second from the beginning again
+        with windrow.connect() as db:
+            [live] = db.execute(text)
+            db.push("s", rows(0, until))
+            db.advance(to=until - 1)
+            with LifetimeIndex.open(tmp_path / "m").reader() as reader:
+                found = reader.scan(columns=["k", "v", "w"]).to_pylist()
+            key = lambda row: sorted(map(str, row.items()))  # noqa: E731
+            assert sorted(found, key=key) == sorted(live.answer().to_pylist(), key=key) != []
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("ON r KEY k WINDOW 3 DAYS USING WATA(2)", "without notice"),
+        ("ON pairs KEY k WINDOW 3 DAYS USING WATA(2)", "lifetimes of their own"),
+        ("ON s KEY k WINDOW 3 DAYS USING GRID(2, 2)", "is a stream"),
+        ("ON s KEY k WINDOW 1.5 DAYS USING WATA(2)", "a whole number of days"),
+        ("ON counts KEY k WINDOW 3 DAYS USING GRID(2, 2)", "without notice"),
+        ("ON nothing KEY k WINDOW 3 DAYS USING WATA(2)", "called nothing"),
+    ],
+)
+def test_what_cannot_be_archived_is_refused_with_the_reason(statement, what):
+    text = (
+        f"{STREAM} CREATE RELATION r (k STRING);"
+        "CREATE VIEW pairs AS SELECT * FROM s [RANGE 5 SECONDS];"
+        "CREATE VIEW counts AS SELECT k, COUNT(*) AS n FROM s [RANGE 5 SECONDS] GROUP BY k;"
+    )
+    with windrow.connect() as db:
+        db.execute(text)
+        with pytest.raises(BindError, match=what):
+            db.execute(f"CREATE ARCHIVE m {statement};")
+
+
+def test_an_archive_that_is_there_must_be_the_one_declared(tmp_path):
+    with windrow.connect() as db:
+        db.execute(archived(tmp_path / "m"))
+    for other in ("DEL(2)", "WATA(3)"):
+        with windrow.connect() as db, pytest.raises(WindrowError, match="archive migrate"):
+            db.execute(archived(tmp_path / "m", using=other))
+    keyed = archived(tmp_path / "m").replace("KEY k", "KEY v")
+    with windrow.connect() as db, pytest.raises(WindrowError, match="choose another directory"):
+        db.execute(keyed)
+
+
+def test_a_script_of_the_command_line_fills_its_archive(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    start = datetime(2026, 3, 1)
+    ts = [start + timedelta(hours=6 * i) for i in range(40)]
+    pq.write_table(
+        pa.table({"ts": pa.array(ts, pa.timestamp("us")), "src": [f"h{i % 4}" for i in range(40)]}),
+        "flows.parquet",
+    )
+    script = tmp_path / "keep.cql"
+    script.write_text(
+        "CREATE STREAM flows (ts TIMESTAMP, src STRING) FROM 'flows.parquet' FORMAT parquet;"
+        "CREATE ARCHIVE week ON flows KEY src WINDOW 7 DAYS USING WATA(4) PACKED;"
+    )
+    ran = CliRunner().invoke(app, ["run", str(script), "--runner", "embedded", "--once"])
+    assert ran.exit_code == 0, ran.output
+    assert "week: 40 rows in, 36 kept in week; 4 rows of a day that is not over" in ran.output
+    shown = CliRunner().invoke(app, ["archive", "stat", "week"])
+    assert "2026-03-09" in shown.output
+    refused = CliRunner().invoke(app, ["run", str(script), "--runner", "spark", "--once"])
+    assert "--runner embedded" in refused.output
