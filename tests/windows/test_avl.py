@@ -69,3 +69,17 @@ def test_sorted_arrivals_do_not_make_a_deep_tree():
     root = int(tree._roots[0])
     assert tree.nodes.links[root, HEIGHT] <= 1.45 * np.log2(100_000)
     assert tree.nodes.values(tree.ordered()).tolist() == list(range(100_000))
+
+
+def test_nodes_can_be_taken_out_wherever_they_are():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        tree, values = Tree(ranked=True), rng.permutation(100)
+        nodes, _ = tree.locate(values)
+        tree.nodes.attach(nodes, EACH_ONCE, 0)
+        left = dict(zip(values.tolist(), nodes.tolist(), strict=True))
+        for gone in np.array_split(rng.permutation(100), 12):
+            numbers = np.array([left.pop(v) for v in gone.tolist()])
+            tree.nodes.expire(numbers, EACH_ONCE, 0)
+            tree.unlink(numbers)
+            assert checked(tree) == [(v, 1) for v in sorted(left)]
