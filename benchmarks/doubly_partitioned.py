@@ -2,9 +2,9 @@
 
 Records of 1,000 bytes with one of 100 keys and a lifetime spread evenly up to 36 update
 intervals. After a lifetime's worth of updates the indexes are full; then 24 more are measured,
-each followed by a probe of one key and a scan of everything, as in the paper. All indexes with
-one number of sub-indices take each update in turn, in one process, from the same records, and
-their answers to every probe and scan are compared with each other and with the plain list.
+each followed by a probe of one key and a scan of everything, as in the paper. All indexes of a
+figure take each update in turn, in one process, from the same records, and their answers to every
+probe and scan are compared with a plain list.
 
     R-ins, D-ins   cut by insertion time only; a touched sub-index is rebuilt, or added to
     Rebuild        a square grid of insertion and expiry times, dealt round robin; rebuilt
@@ -33,7 +33,7 @@ from benchmarks.report import finish, median, quick_asked, save, say, table
 from windrow.archive.files import Disk
 from windrow.archive.lifetimes.assignment import Chronological
 from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_ins
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.index import LifetimeIndex, Update
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -73,7 +73,7 @@ class Lap:
     stored: int = 0
 
 
-def contenders(n: int) -> dict[str, Grid]:
+def techniques(n: int) -> dict[str, Grid]:
     """Everything with n sub-indices, under the names of the figures."""
     side = round(n**0.5)
     found = {RIVAL: r_ins(n), "D-ins": d_ins(n)}
@@ -148,10 +148,21 @@ def ids(answer: pa.Table) -> np.ndarray:
     return np.sort(answer.column("id").cast(pa.int64()).to_numpy())
 
 
-def race(grids: dict[str, Grid], rates: Sequence[int], measured: int, seed: int) -> dict[str, Lap]:
-    """All indexes through the same updates; the last ``measured`` of them count."""
-    laps = {name: Lap() for name in grids}
-    plain, keys = Plain(), np.random.default_rng(seed + 1).integers(0, KEYS, len(rates))
+@dataclass(frozen=True)
+class Contender:
+    """A grid and the rates at which its records come, update by update."""
+
+    grid: Grid
+    rates: tuple[int, ...]
+
+
+def race(contenders: dict[str, Contender], measured: int, seed: int) -> dict[str, Lap]:
+    """All indexes in turns, update by update; the last ``measured`` of them count."""
+    laps = {name: Lap() for name in contenders}
+    feeds = {c.rates: batches(c.rates, seed) for c in contenders.values()}
+    plains = {rates: Plain() for rates in feeds}
+    updates = len(next(iter(feeds)))
+    keys = np.random.default_rng(seed + 1).integers(0, KEYS, updates).tolist()
     with tempfile.TemporaryDirectory(prefix="windrow-lifetimes-") as home:
         indexes = {
             name: LifetimeIndex.create(
@@ -160,33 +171,38 @@ def race(grids: dict[str, Grid], rates: Sequence[int], measured: int, seed: int)
                 "key",
                 longest=PERIODS * TICKS,
                 interval=TICKS,
-                grid=grid,
+                grid=contender.grid,
             )
-            for number, (name, grid) in enumerate(grids.items())
+            for number, (name, contender) in enumerate(contenders.items())
         }
-        for number, (now, records, expiries) in enumerate(batches(rates, seed)):
-            plain.add(records, expiries)
-            counts = number >= len(rates) - measured
-            for index in indexes.values():
+        for number in range(updates):
+            given = {rates: next(feed) for rates, feed in feeds.items()}
+            for rates, (_, records, expiries) in given.items():
+                plains[rates].add(records, expiries)
+            counts = number >= updates - measured
+            for name in _turn(list(contenders), number):
+                contender, index = contenders[name], indexes[name]
                 index.disk.warm = counts
-            wanted = (plain.live(now), plain.live(now, keys[number])) if counts else None
-            for name in _turn(list(grids), number):
-                index, lap = indexes[name], laps[name]
-                began = time.perf_counter()
-                update = index.insert(now, records, expiries)
-                seconds = time.perf_counter() - began
-                index.vacuum()
-                if wanted is None:
-                    continue
-                if len(update.step.touched) != grids[name].touched:
-                    raise AssertionError(f"{name} touched {update.step.touched}")
-                lap.update.append(seconds)
-                lap.written.append(update.bytes_written)
-                lap.touched.append(len(update.step.touched))
-                query(name, index, lap, int(keys[number]), wanted)
+                update = timed_update(index, laps[name], given[contender.rates])
+                if counts:
+                    if len(update.step.touched) != contender.grid.touched:
+                        raise AssertionError(f"{name} touched {update.step.touched}")
+                    query(name, index, laps[name], keys[number], plains[contender.rates])
+                else:
+                    laps[name] = Lap()
         for name, index in indexes.items():
             laps[name].stored = sum(run.bytes for run in index.contents().runs.values())
     return laps
+
+
+def timed_update(index: LifetimeIndex, lap: Lap, given: tuple[int, pa.Table, pa.Array]) -> Update:
+    began = time.perf_counter()
+    update = index.insert(*given)
+    lap.update.append(time.perf_counter() - began)
+    lap.written.append(update.bytes_written)
+    lap.touched.append(len(update.step.touched))
+    index.vacuum()
+    return update
 
 
 def _turn(names: list[str], number: int) -> list[str]:
@@ -195,9 +211,7 @@ def _turn(names: list[str], number: int) -> list[str]:
     return names[at:] + names[:at]
 
 
-def query(
-    name: str, index: LifetimeIndex, lap: Lap, key: int, wanted: tuple[np.ndarray, np.ndarray]
-) -> None:
+def query(name: str, index: LifetimeIndex, lap: Lap, key: int, plain: Plain) -> None:
     with index.reader() as reader:
         reader.probe((key + 1) % KEYS)  # files are open, and the code is warm
         began = time.perf_counter()
@@ -208,9 +222,10 @@ def query(
         scanned = reader.scan()
         consume(scanned)
         lap.scan.append(time.perf_counter() - began)
+        now = reader.now
     lap.runs.append(len(index.contents().runs))
-    same = np.array_equal(ids(scanned), wanted[0]) and np.array_equal(ids(probed), wanted[1])
-    if not same:
+    same = np.array_equal(ids(scanned), plain.live(now))
+    if not same or not np.array_equal(ids(probed), plain.live(now, key)):
         raise AssertionError(f"{name} answers differently from the plain list")
 
 
@@ -237,40 +252,56 @@ def show(found: dict[str, dict[str, float]]) -> None:
 
 def by_squares(rate: int, sizes: Sizes, title: str) -> dict[str, dict[str, dict[str, float]]]:
     """Figures 6 to 8, or 10 to 12: number of sub-indices -> index -> what was measured."""
-    found = {}
-    for n in sizes.squares:
+    rates = (rate,) * (PERIODS + sizes.measured)
+    entries = {
+        (n, name): Contender(grid, rates)
+        for n in sizes.squares
+        for name, grid in techniques(n).items()
+    }
+    laps = race({f"{name} {n}": c for (n, name), c in entries.items()}, sizes.measured, rate)
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for n, name in entries:
+        found.setdefault(str(n), {})[name] = summary(laps[f"{name} {n}"])
+    for n, at in found.items():
         say(f"{title}: n = {n}, {rate:,} records per update")
-        laps = race(contenders(n), [rate] * (PERIODS + sizes.measured), sizes.measured, n)
-        found[str(n)] = {name: summary(lap) for name, lap in laps.items()}
-        show(found[str(n)])
+        show(at)
         say()
     return found
 
 
 def figure_5(rate: int, sizes: Sizes) -> dict[str, dict[str, float]]:
     """Rebuild in a square grid and in two that are not."""
-    grids = {f"{g}x{e}": Grid(g, e, Technique.REBUILD) for g, e in ((4, 4), (2, 8), (8, 2))}
-    say("Figure 5: Rebuild in three grids of 16")
-    laps = race(grids, [rate] * (PERIODS + sizes.measured), sizes.measured, 5)
+    rates = (rate,) * (PERIODS + sizes.measured)
+    shapes = ((4, 4), (2, 8), (8, 2))
+    grids = {f"{g}x{e}": Grid(g, e, Technique.REBUILD) for g, e in shapes}
+    laps = race({name: Contender(g, rates) for name, g in grids.items()}, sizes.measured, 5)
     found = {name: summary(lap) for name, lap in laps.items()}
+    say("Figure 5: Rebuild in three grids of 16")
     show(found)
     say()
     return found
 
 
-def figure_9(rate: int, sizes: Sizes) -> dict[str, dict[str, dict[str, float]]]:
-    """A rate that varies by a factor of up to four, with the same records in all."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+def figure_9(rate: int, sizes: Sizes) -> dict[str, dict[str, float]]:
+    """A rate that varies by a factor of up to four, beside a steady one with as many records."""
     updates = PERIODS + sizes.measured
     varying = np.random.default_rng(9).uniform(1, 4, updates)
-    varying *= rate * updates / varying.sum()
-    for n in (4, 16, 25):
-        say(f"Figure 9: n = {n}, the rate varies by up to four times")
-        kept = {k: g for k, g in contenders(n).items() if not k.endswith("chr")}
-        laps = race(kept, [int(r) for r in varying], sizes.measured, n)
-        found[str(n)] = {name: summary(lap) for name, lap in laps.items()}
-        show(found[str(n)])
-        say()
+    for part in (slice(None, PERIODS), slice(PERIODS, None)):
+        varying[part] *= rate / varying[part].mean()
+    kinds = {"steady": (rate,) * updates, "varying": tuple(varying.astype(int).tolist())}
+    entries = {
+        f"{name} {n} {kind}": Contender(grid, rates)
+        for n in sizes.squares
+        if n in (4, 16, 25)
+        for name, grid in techniques(n).items()
+        if not name.endswith("chr")
+        for kind, rates in kinds.items()
+    }
+    laps = race(entries, sizes.measured, 9)
+    found = {name: summary(lap) for name, lap in laps.items()}
+    say("Figure 9: the rate varies by up to four times")
+    show(found)
+    say()
     return found
 
 
@@ -307,16 +338,11 @@ def draw_bars(results: dict[str, Any], path: Path) -> None:
     square.set_xticks(range(3), ["update", "probe", "scan"])
     square.set(title="Figure 5: grids of 16", ylabel="time relative to 4x4")
     square.legend()
-    bars = [
-        (f"{name}\n{n}", found["mean_update_ms"], results["small"][n][name]["mean_update_ms"])
-        for n, at in results["figure_9"].items()
-        for name, found in at.items()
-    ]
-    places = range(len(bars))
-    varying.bar(places, [steady for _, _, steady in bars], label="steady rate")
-    extra = [max(0.0, moving - steady) for _, moving, steady in bars]
-    varying.bar(places, extra, bottom=[s for _, _, s in bars], color="black", label="fluctuating")
-    varying.set_xticks(places, [name for name, _, _ in bars], fontsize=7)
+    names = [name.removesuffix(" steady") for name in results["figure_9"] if "steady" in name]
+    for place, kind in enumerate(("steady", "varying")):
+        heights = [results["figure_9"][f"{name} {kind}"]["mean_update_ms"] for name in names]
+        varying.bar(np.arange(len(names)) + 0.4 * place - 0.2, heights, 0.4, label=kind)
+    varying.set_xticks(range(len(names)), [n.replace(" ", "\n") for n in names], fontsize=7)
     varying.set(title="Figure 9: fluctuating rate", ylabel="mean update ms")
     varying.legend()
     sheet.tight_layout()
