@@ -47,9 +47,13 @@ VIRTUAL = ("UI", "LCI", "CEI")
 
 @dataclass(frozen=True)
 class Sizes:
-    """``most_pairs`` bounds what a batch gives: with many intervals it has fewer points."""
+    """A turn is some ``batches`` of ``points``, as a stream comes; the first fills the caches.
+
+    ``most_pairs`` bounds what a batch gives: with many intervals it has fewer points.
+    """
 
     points: int = 50_000
+    batches: int = 4
     rounds: int = 7
     lengths: tuple[int, ...] = (4, 8, 16, 32, 64, 128)
     widths: tuple[int, ...] = (10, 20, 40, 80, 160, 320)
@@ -96,22 +100,26 @@ def measure(setting: Setting, kinds: Sequence[str], sizes: Sizes, *, ordered: bo
         index.insert(np.arange(setting.n), lo, hi)
     expected = setting.n * (1 + setting.widest) / 2 / setting.r
     count = min(sizes.points, max(int(sizes.most_pairs / expected), 1_000))
-    points = np.random.default_rng(15).integers(0, setting.r, count)
+    points = np.random.default_rng(15).integers(0, setting.r, (sizes.batches, count))
     if ordered:
         points = np.sort(points)
-    answers = {kind: _fingerprint(*i.search(points)) for kind, i in indexes.items()}
+    answers = {
+        kind: tuple(_fingerprint(*index.search(batch)) for batch in points)
+        for kind, index in indexes.items()
+    }
     if len(set(answers.values())) > 1:
         raise AssertionError(f"the indexes differ in their answers: {answers}")
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(sizes.rounds):
         for kind, index in indexes.items():
             began = time.process_time()
-            index.search(points)
-            times[kind].append((time.process_time() - began) / count * 1e9)
+            for batch in points:
+                index.search(batch)
+            times[kind].append((time.process_time() - began) / points.size * 1e9)
     return {
         **asdict(setting),
         "points": count,
-        "matches_per_point": next(iter(answers.values()))[0] / count,
+        "matches_per_point": sum(a[0] for a in next(iter(answers.values()))) / points.size,
         "nanoseconds": {kind: median(laps) for kind, laps in times.items()},
         "bytes": {kind: index.nbytes for kind, index in indexes.items()},
         "paper_bytes": {k: paper_bytes(k, setting, i.entries) for k, i in indexes.items()},
@@ -207,7 +215,7 @@ def run(sizes: Sizes) -> dict[str, Any]:
         title = f"Figure {number}: W = 200, r = {r:,}, L = 16"
         results[f"figure_{number}"] = shown(title, "n", found)
     narrow = Setting(SMALL, 50_000, 10, 16)
-    more = Sizes(sizes.points, 3 * sizes.rounds)
+    more = Sizes(sizes.points, rounds=3 * sizes.rounds)
     for name, ordered in (("ratio", False), ("ratio_on_sorted_points", True)):
         times = measure(narrow, ("CEI", "IS-list"), more, ordered=ordered)["nanoseconds"]
         results[name] = times["IS-list"] / times["CEI"]

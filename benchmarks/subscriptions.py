@@ -121,10 +121,11 @@ def searches(rivals: Sequence[Rival], points: np.ndarray, rounds: int) -> dict[s
     if len(set(answers.values())) > 1:
         raise AssertionError(f"the indexes differ in their answers: {answers}")
     times: dict[str, list[float]] = {r.name: [] for r in rivals}
-    for turn in range(rounds):
+    rng = np.random.default_rng(rounds)
+    for _ in range(rounds):
         # Whoever comes after a slow one finds the caches full of its data, so nobody always does.
-        first = turn % len(rivals)
-        for rival in (*rivals[first:], *rivals[:first]):
+        for place in rng.permutation(len(rivals)):
+            rival = rivals[place]
             batch = batches[rival.name]
             times[rival.name].append(lap(rival.find, batch) / len(batch))
     return {name: 1 / median(laps) for name, laps in times.items()}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_figures_of_the_paper_are_measured_and_drawn(tmp_path, capsys):
-    sizes = cei_paper.Sizes(2_000, 1, (8, 16), (10, 20), (1_000, 2_000), 5_000)
+    sizes = cei_paper.Sizes(2_000, 2, 1, (8, 16), (10, 20), (1_000, 2_000), 5_000)
     results = cei_paper.run(sizes)
     for number in range(15, 20):
         for found in results[f"figure_{number}"]:

@@ -113,6 +113,8 @@ class Bounds:
 
     def _repeated(self, ids: Int64s, put_back: Int64s | int = 0) -> bool:
         """Whether an id is given twice: then only one of its places can be written at it."""
+        if len(ids) < 2:
+            return False
         places = np.arange(len(ids))
         self.lo[ids] = places
         repeated = not np.array_equal(self.lo[ids], places)
