@@ -64,7 +64,7 @@ QUICK = Sizes(
     windows=(7,),
     scam_n=(1, 4),
     tpc_n=(1, 4),
-    figures=tuple(f for f in FIGURES if f.number in (2, 3, 4, 6, 7)),
+    figures=tuple(f for f in FIGURES if f.number in (2, 3, 4, 7)),
 )
 
 
