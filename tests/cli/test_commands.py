@@ -117,7 +117,9 @@ def test_a_script_that_only_declares_has_nothing_to_run(here, text):
     (here / "calls.cql").write_text(text)
     for found in (run_embedded(), windrow("explain", "calls.cql")):
         assert found.exit_code == 2
-        assert "calls.cql: expected a CREATE QUERY or a SELECT; found nothing to run" in found.stderr
+        assert (
+            "calls.cql: expected a CREATE QUERY or a SELECT; found nothing to run" in found.stderr
+        )
 
 
 def test_explain_in_a_script_prints_the_plan_and_runs_nothing(here):
