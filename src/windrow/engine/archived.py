@@ -134,6 +134,7 @@ class _Lives:
                 declared.path, _named(declared), declared.key,
                 longest=declared.window, interval=declared.day, grid=grid,
                 format=declared.format,  # type: ignore[arg-type]
+                timestamps=declared.clock is Clock.TIMESTAMP,
             )  # fmt: skip
         now = self._index.contents().now
         self.done = None if now is None else (now + 1) // declared.day - 1

@@ -79,13 +79,15 @@ class LifetimeIndex:
         origin: int = 0,
         grid: Grid | None = None,
         format: Format = "arrow",  # noqa: A002 (the word for it)
+        timestamps: bool = False,
     ) -> LifetimeIndex:
         """Make an empty index in a new or empty directory.
 
         ``longest`` and ``interval`` (how long records live at most, how often updates come) are
-        in the ticks of the expiries. Without a ``grid`` it is NoRebuild 4 x 4.
+        in the ticks of the expiries; ``timestamps`` says that these are microseconds since 1970.
+        Without a ``grid`` it is NoRebuild 4 x 4.
         """
-        periods, grid = Periods(longest, interval, origin), grid or Grid(4, 4)
+        periods, grid = Periods(longest, interval, origin, timestamps), grid or Grid(4, 4)
         grid.require_room(periods)
         if periods.count >= MAX_DAYS:
             raise LifetimeError(

@@ -19,11 +19,16 @@ class LifetimeError(WindrowError):
 
 @dataclass(frozen=True)
 class Periods:
-    """Ticks to period numbers. Periods may be negative: what was there before the origin."""
+    """Ticks to period numbers. Periods may be negative: what was there before the origin.
+
+    ``timestamps`` says that a tick is a microsecond since 1970, so that instants can be written
+    as dates; otherwise ticks are numbers that somebody else counts.
+    """
 
     longest: int
     interval: int
     origin: int = 0
+    timestamps: bool = False
 
     def __post_init__(self) -> None:
         if self.interval < 1 or self.longest < 1 or self.longest % self.interval:

@@ -14,11 +14,15 @@ import typer
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.reader import Range
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.reader import LifetimeReader
+from windrow.archive.opening import open_any
+from windrow.archive.reader import Range, Reader
 from windrow.archive.runs.encoding import decoded
 from windrow.cli.answers import SHOWN, answer_table, counted
 from windrow.cli.archive.options import (
     AsJson,
+    At,
     Columns,
     Into,
     Since,
@@ -26,11 +30,10 @@ from windrow.cli.archive.options import (
     Until,
     Verbose,
     Where,
-    calendar_of,
-    days_of,
     key_of,
     names_of,
 )
+from windrow.cli.archive.times import bounds, times_of
 from windrow.cli.words import err, errors_in_words, out
 
 
@@ -46,6 +49,7 @@ def probe(
     ] = None,
     since: Since = None,
     until: Until = None,
+    at: At = None,
     columns: Columns = None,
     soft: Soft = False,
     into: Into = None,
@@ -61,7 +65,7 @@ def probe(
       windrow archive probe month --from 10.0.0 --to 10.0.1 --into found.parquet
     """
     with errors_in_words(verbose=verbose):
-        opened = Archive.open(archive)
+        opened = open_any(archive)
         wanted: Any
         if keys:
             wanted = [key_of(text, opened.layout) for text in keys]
@@ -71,8 +75,8 @@ def probe(
             wanted = Range(*ends)
         else:
             raise ArchiveError(where="probe", expected="a key, or --from and --to", found="neither")
-        first, last = days_of(calendar_of(opened), since, until)
-        with opened.reader(soft=soft) as reader:
+        first, last = bounds(times_of(opened), since, until)
+        with _reader(opened, at, soft=soft) as reader:
             found = reader.probe(wanted, first, last, columns=names_of(columns))
             _give(decoded(found), into, as_json)
 
@@ -81,6 +85,7 @@ def scan(
     archive: Where,
     since: Since = None,
     until: Until = None,
+    at: At = None,
     columns: Columns = None,
     soft: Soft = False,
     into: Into = None,
@@ -95,9 +100,9 @@ def scan(
       windrow archive scan month --columns src,bytes --json
     """
     with errors_in_words(verbose=verbose):
-        opened = Archive.open(archive)
-        first, last = days_of(calendar_of(opened), since, until)
-        with opened.reader(soft=soft) as reader:
+        opened = open_any(archive)
+        first, last = bounds(times_of(opened), since, until)
+        with _reader(opened, at, soft=soft) as reader:
             found = reader.scan(first, last, columns=names_of(columns))
             _give(decoded(found), into, as_json)
 
@@ -107,23 +112,25 @@ def sql(
     query: Annotated[str, typer.Argument(help="A SELECT over the table archive.")],
     since: Since = None,
     until: Until = None,
+    at: At = None,
     into: Into = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Answer one SQL query over the window as it is now; the table is called archive.
 
-    The columns _day and those of the records are there. DuckDB answers, in this process.
+    Its columns are those of the records, _day, and with lifetimes _exp. DuckDB answers, in this
+    process.
 
     \b
     Example:
       windrow archive sql month "SELECT src, SUM(bytes) FROM archive GROUP BY src"
     """
     with errors_in_words(verbose=verbose):
-        opened = Archive.open(archive)
-        first, last = days_of(calendar_of(opened), since, until)
-        with opened.reader() as reader, duckdb.connect(":memory:") as connection:
-            everything = [*opened.layout.entry_schema.names, "_day"]
+        opened = open_any(archive)
+        first, last = bounds(times_of(opened), since, until)
+        with _reader(opened, at) as reader, duckdb.connect(":memory:") as connection:
+            everything = opened.layout.given({}).names
             connection.register("archive", reader.scan(first, last, columns=everything))
             # The query is about this table alone; files and the network are none of its business.
             connection.execute("SET enable_external_access = false")
@@ -141,6 +148,7 @@ def export(
     into: Annotated[Path, typer.Argument(help="A .parquet or .csv file to write.")],
     since: Since = None,
     until: Until = None,
+    at: At = None,
     columns: Columns = None,
     verbose: Verbose = False,
 ) -> None:
@@ -151,19 +159,35 @@ def export(
       windrow archive export month march.parquet --since 2026-03-01 --until 2026-03-31
     """
     with errors_in_words(verbose=verbose):
-        opened = Archive.open(archive)
-        first, last = days_of(calendar_of(opened), since, until)
+        opened = open_any(archive)
+        first, last = bounds(times_of(opened), since, until)
         rows = 0
-        with opened.reader() as reader, err().status("writing") as status:
+        with _reader(opened, at) as reader, err().status("writing") as status:
             names = names_of(columns) or opened.layout.entry_schema.names
-            schema = decoded(reader.schema.empty_table().select(names)).schema
-            with _writer(into, schema) as writer:
+            empty = reader.probe(Range(), 1, 0, columns=names)  # of no day: names and types
+            with _writer(into, decoded(empty).schema) as writer:
                 for batch in reader.batches(first, last, columns=names):
                     table = decoded(pa.Table.from_batches([batch]))
                     writer.write_table(table)
                     rows += table.num_rows
                     status.update(f"writing: {rows:,} rows")
         out().print(f"{counted(rows, 'row')} in {into}")
+
+
+def _reader(
+    opened: Archive | LifetimeIndex, at: str | None, *, soft: bool = False
+) -> Reader | LifetimeReader:
+    """The newest version, as seen at a moment."""
+    now = None if at is None else times_of(opened).moment(at)
+    if not isinstance(opened, LifetimeIndex):
+        return opened.reader(now, soft=soft)
+    if soft:
+        raise ArchiveError(
+            where="--soft",
+            expected="an archive of days",
+            found="an index of lifetimes, which never shows what has expired",
+        )
+    return opened.reader(now)
 
 
 def _writer(path: Path, schema: pa.Schema) -> Any:

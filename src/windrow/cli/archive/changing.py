@@ -13,11 +13,14 @@ from rich.table import Table
 
 from windrow.archive.advise import Advice, Workload
 from windrow.archive.advise import advise as advised
-from windrow.archive.archive import Archive
 from windrow.archive.costs.constraints import Constraints
 from windrow.archive.costs.recommend import Recommendation
+from windrow.archive.errors import ArchiveError
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.opening import open_any
 from windrow.cli.answers import counted
-from windrow.cli.archive.making import Files, RunFormat, Scheme, Technique, rows_of
+from windrow.cli.archive.filling import Files, rows_of
+from windrow.cli.archive.making import RunFormat, Scheme, Technique
 from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_json, size
 from windrow.cli.words import err, errors_in_words, out
 
@@ -136,7 +139,14 @@ def migrate(
       windrow archive migrate month --format parquet
     """
     with errors_in_words(verbose=verbose):
-        opened = Archive.open(archive)
+        opened = open_any(archive)
+        if isinstance(opened, LifetimeIndex):
+            raise ArchiveError(
+                where=str(archive),
+                expected="an archive of days",
+                found="an index of lifetimes, whose grid stays as it was made",
+                remedy="make another with create --grid, and insert into it what this one gives",
+            )
         wanted: dict[str, Any] = {
             "scheme": None if scheme is None else scheme.value,
             "n": n,

@@ -10,12 +10,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from windrow.archive.archive import Archive
 from windrow.archive.calendar import Calendar
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.opening import open_any
 from windrow.archive.schemes.operations import Operation
 from windrow.archive.statistics import IndexStatistics, Statistics
 from windrow.cli.answers import counted
-from windrow.cli.archive.options import AsJson, Verbose, Where, calendar_of, print_json, size
+from windrow.cli.archive.grids import show_coming, show_grid
+from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
 from windrow.cli.words import err, errors_in_words, out
 
 BROKEN = 1
@@ -24,14 +26,19 @@ BROKEN = 1
 def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> None:
     """Show which days live in which index, and what they take.
 
-    Expired days that an index still holds are in brackets.
+    Expired days that an index still holds are in brackets. Of an index of lifetimes its grid is
+    shown: when what is in each sub-index came, and when it expires.
 
     \b
     Example:
       windrow archive stat month
     """
     with errors_in_words(verbose=verbose):
-        found = Archive.open(archive).stat()
+        opened = open_any(archive)
+        if isinstance(opened, LifetimeIndex):
+            show_grid(archive, opened, as_json=as_json)
+            return
+        found = opened.stat()
         if as_json:
             print_json(asdict(found))
             return
@@ -79,7 +86,7 @@ def _days(index: IndexStatistics, found: Statistics) -> str:
 
 def plan(
     archive: Where,
-    days: Annotated[int, typer.Option(help="How many days ahead.")] = 7,
+    days: Annotated[int, typer.Option(help="How many days (or updates) ahead.")] = 7,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -90,8 +97,11 @@ def plan(
       windrow archive plan month --days 10
     """
     with errors_in_words(verbose=verbose):
-        opened = Archive.open(archive)
-        calendar, steps = calendar_of(opened), opened.plan(days)
+        opened = open_any(archive)
+        if isinstance(opened, LifetimeIndex):
+            show_coming(archive, opened, days, as_json=as_json)
+            return
+        calendar, steps = opened.stat().settings.calendar, opened.plan(days)
         if as_json:
             print_json([
                 {"day": calendar.label(day),
@@ -130,15 +140,16 @@ def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
       windrow archive verify month
     """
     with errors_in_words(verbose=verbose):
-        opened = Archive.open(archive)
+        opened = open_any(archive)
         with err().status("reading every run"):
             problems, found = opened.verify(), opened.stat()
         if as_json:
             print_json({"version": found.version, "problems": [asdict(p) for p in problems]})
         elif not problems:
+            whose = "grid" if isinstance(opened, LifetimeIndex) else "scheme"
             out().print(
                 f"{archive}: version {found.version} is as its manifest says: checksums, order "
-                f"and counts of {counted(found.entries, 'record')}, and the scheme's invariants"
+                f"and counts of {counted(found.entries, 'record')}, and the {whose}'s invariants"
             )
         for problem in problems if not as_json else ():
             err().print(str(problem), style="bold red")
@@ -156,7 +167,7 @@ def vacuum(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
       windrow archive vacuum month
     """
     with errors_in_words(verbose=verbose):
-        done = Archive.open(archive).vacuum()
+        done = open_any(archive).vacuum()
         if as_json:
             print_json(asdict(done))
             return

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 
-from windrow.archive.archive import Archive
-from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError
 from windrow.archive.layout import Layout
 from windrow.cli.words import out
@@ -19,10 +17,19 @@ Where = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The archive's di
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show tracebacks of errors.")]
 Since = Annotated[
-    str | None, typer.Option(help="The first day: its number or a date.", show_default=False)
+    str | None,
+    typer.Option(help="The first day they came on: its number or a date.", show_default=False),
 ]
 Until = Annotated[
-    str | None, typer.Option(help="The last day: its number or a date.", show_default=False)
+    str | None,
+    typer.Option(help="The last day they came on: its number or a date.", show_default=False),
+]
+At = Annotated[
+    str | None,
+    typer.Option(
+        help="As seen then: a day (or, with lifetimes, an instant) after the last update.",
+        show_default=False,
+    ),
 ]
 Soft = Annotated[
     bool, typer.Option("--soft", help="Also what has expired and is still in an index.")
@@ -32,18 +39,6 @@ Into = Annotated[
     Path | None,
     typer.Option(help="A .parquet, .csv or .json file for the answer.", show_default=False),
 ]
-
-
-def calendar_of(archive: Archive) -> Calendar:
-    return archive.stat().settings.calendar
-
-
-def days_of(
-    calendar: Calendar, since: str | None, until: str | None
-) -> tuple[int | None, int | None]:
-    """Two options as days."""
-    first = None if since is None else calendar.parse(since)
-    return first, None if until is None else calendar.parse(until)
 
 
 def names_of(columns: str | None) -> list[str] | None:

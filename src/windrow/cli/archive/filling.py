@@ -1,0 +1,231 @@
+"""Taking rows in, and moving an archive on in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+from windrow.archive.archive import Archive
+from windrow.archive.calendar import Calendar
+from windrow.archive.errors import ArchiveError
+from windrow.archive.layout import Layout
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.opening import open_any
+from windrow.cli.answers import counted
+from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
+from windrow.cli.archive.times import times_of
+from windrow.cli.words import err, errors_in_words, out
+from windrow.columns.arrays import Int64s
+from windrow.core.errors import InputError
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+from windrow.plan.catalog import NO_TIMESTAMP, FileSource, StreamDeclaration
+from windrow.streams.files import find_files
+from windrow.streams.inferred import inferred
+from windrow.streams.readers import read_file
+
+Files = Annotated[list[str], typer.Argument(metavar="FILES...", help="Files or directories.")]
+
+
+def append(
+    archive: Where,
+    files: Files,
+    day: Annotated[
+        str | None, typer.Option(help="The day of all rows: a number or a date.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="The column whose values say which day a row is of.")
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(help="With lifetimes: the column that says when a row is no longer valid."),
+    ] = None,
+    advance: Annotated[
+        bool, typer.Option(help="Move the window on to the last of these days.")
+    ] = True,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Take the rows of files in as one day, or cut into days by a column; all of them or none.
+
+    Into an index of lifetimes rows come at one instant, --day, and each expires at its own.
+
+    \b
+    Examples:
+      windrow archive append month 2026-03-01.parquet --day 2026-03-01
+      windrow archive append month flows/ --by ts
+      windrow archive append month early.csv --day 2026-04-01 --no-advance
+      windrow archive append leases 2026-03-01.csv --day "2026-03-02 00:00" --expires until
+    """
+    with errors_in_words(verbose=verbose):
+        opened = open_any(archive)
+        if isinstance(opened, LifetimeIndex):
+            if day is None or expires is None or by is not None or not advance:
+                raise InputError(
+                    where="append",
+                    expected="--day INSTANT and --expires COLUMN: this is an index of lifetimes",
+                    found="--by or --no-advance" if day and expires else "not both",
+                )
+            _insert(archive, opened, files, day, expires, as_json=as_json)
+            return
+        if (day is None) == (by is None):
+            raise InputError(where="append", expected="--day or --by", found="both or neither")
+        if expires is not None:
+            raise InputError(
+                where="append",
+                expected="an index of lifetimes for --expires",
+                found="an archive of days, whose rows all live as long as the window",
+                remedy="make one with windrow archive create --grid",
+            )
+        calendar = opened.stat().settings.calendar
+        with err().status("reading"):
+            rows = rows_of(files, opened.layout)
+        if by is not None:
+            days = _cut(rows, by, calendar)
+        else:
+            assert day is not None
+            days = {calendar.parse(day): rows}
+        now = max(days, default=None) if advance else None
+        days = _in_time(days, now, opened)
+        with err().status(f"writing {counted(sum(t.num_rows for t in days.values()), 'row')}"):
+            version = opened.append_days(days, now=now)
+        taken = {calendar.label(d): t.num_rows for d, t in days.items()}
+        _say(archive, opened, version, {"days": taken}, as_json)
+
+
+def _insert(
+    path: Path, index: LifetimeIndex, files: Sequence[str], at: str, expires: str, *, as_json: bool
+) -> None:
+    """Rows that come at one instant and each have their own end."""
+    now = times_of(index).moment(at)
+    with err().status("reading"):
+        rows = rows_of(files, index.layout, expires)
+    ends = _ticks(rows, expires)
+    if pa.types.is_temporal(rows.column(expires).type) != index.periods.timestamps:
+        raise ArchiveError(
+            where=f"column {expires}",
+            expected="times" if index.periods.timestamps else "whole numbers, as instants are here",
+            found=str(rows.column(expires).type),
+        )
+    with err().status(f"writing {counted(rows.num_rows, 'row')}"):
+        done = index.insert(now, rows, pa.array(ends))
+    if done.dead:
+        err().print(
+            f"{counted(done.dead, 'row')} left out: expired by {times_of(index).label(now)}",
+            style="yellow",
+        )
+    _say(path, index, done.version, {"rows": rows.num_rows, "dead": done.dead}, as_json)
+
+
+def _in_time(days: dict[int, pa.Table], now: int | None, archive: Archive) -> dict[int, pa.Table]:
+    """The days that the window will still have at ``now``; of the others a word."""
+    settings = archive.stat().settings
+    first = min(days, default=0) if now is None else now - settings.window + 1
+    label = settings.calendar.label
+    for day, rows in sorted(days.items()):
+        if day < first:
+            err().print(
+                f"{label(day)}: {counted(rows.num_rows, 'row')} left out: the window begins on "
+                f"{label(first)}",
+                style="yellow",
+            )
+    return {day: rows for day, rows in days.items() if day >= first}
+
+
+def advance(
+    archive: Where,
+    to: Annotated[
+        str, typer.Option(help="The newest day of the window, or the instant: a number or a date.")
+    ],
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Move the window on: days that were appended ahead come in, the oldest go.
+
+    In an index of lifetimes all that has expired by that instant goes.
+
+    \b
+    Example:
+      windrow archive advance month --to 2026-03-02
+    """
+    with errors_in_words(verbose=verbose):
+        opened = open_any(archive)
+        moment = times_of(opened).moment(to)
+        with err().status(f"advancing to {to}"):
+            done = opened.advance(moment)
+        version = done if isinstance(done, int) else done.version
+        _say(archive, opened, version, {}, as_json)
+
+
+def rows_of(names: Sequence[str], layout: Layout | None, *others: str) -> pa.Table:
+    """All rows of the files, of the columns that the layout has and of some others.
+
+    A row that cannot be read spoils the lot.
+    """
+    files = [path for name in names for path in find_files(FileSource(name, ""))]
+    if not files:
+        raise InputError(where=", ".join(names), expected="files of rows", found="none")
+    tables = []
+    for path in files:
+        declared = inferred(path)
+        known = None if layout is None else {*layout.schema.names, *others}
+        wanted = Schema(tuple(f for f in declared.schema if known is None or f.name in known))
+        declaration = StreamDeclaration(path.name, wanted, NO_TIMESTAMP, Clock.INTEGER)
+        for parsed in read_file(path, declaration):
+            if parsed.rejected:
+                first = parsed.rejected[0]
+                raise InputError(
+                    where=f"{path}, row {first.row}", expected="a readable row", found=first.reason
+                )
+            tables.append(pa.Table.from_batches([parsed.rows]))
+    return pa.concat_tables(tables)
+
+
+def _cut(rows: pa.Table, column: str, calendar: Calendar) -> dict[int, pa.Table]:
+    """The rows of each day, by the values of a column."""
+    days = calendar.days_of(_ticks(rows, column))
+    return {int(day): rows.filter(pa.array(days == day)) for day in np.unique(days)}
+
+
+def _ticks(rows: pa.Table, column: str) -> Int64s:
+    """A column of instants: times in microseconds, or numbers as they are."""
+    if column not in rows.column_names:
+        raise ArchiveError(
+            where="append", expected=f"one of {', '.join(rows.column_names)}", found=column
+        )
+    values = rows.column(column)
+    temporal = pa.types.is_temporal(values.type)
+    if values.null_count or not (temporal or pa.types.is_integer(values.type)):
+        raise ArchiveError(
+            where=f"column {column}",
+            expected="times or whole numbers, and no NULL",
+            found=f"{values.null_count} NULLs" if values.null_count else str(values.type),
+        )
+    ticks = pc.cast(values, pa.timestamp("us")) if temporal else values
+    return np.asarray(ticks.cast(pa.int64()))
+
+
+def _say(
+    path: Path,
+    archive: Archive | LifetimeIndex,
+    version: int,
+    taken: dict[str, Any],
+    as_json: bool,
+) -> None:
+    found, label = archive.stat(), times_of(archive).label
+    now = None if found.now is None else label(found.now)
+    if as_json:
+        print_json({"version": version, "now": now, "entries": found.entries, **taken})
+        return
+    for day, rows in sorted(taken.get("days", {}).items()):
+        out().print(f"{day}: {counted(rows, 'row')}")
+    where = "alive" if isinstance(archive, LifetimeIndex) else "in the window"
+    out().print(
+        f"{path}: version {version}, up to {now}, {counted(found.entries, 'record')} {where}"
+    )

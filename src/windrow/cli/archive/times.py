@@ -1,0 +1,113 @@
+"""What ``--since``, ``--to`` and the like mean to an archive of days and to an index of lifetimes.
+
+An archive of days counts days: a date is one of them. An index of lifetimes has instants (when an
+update is made, when a record expires) and periods between updates; a date is its first instant, and
+as a period the one that begins there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from windrow.archive.archive import Archive
+from windrow.archive.calendar import EPOCH, HOUR, Calendar
+from windrow.archive.errors import DayError
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.periods import Periods
+
+
+class Times(Protocol):
+    """The times of an archive as people write them."""
+
+    def moment(self, text: str) -> int:
+        """What ``advance``, ``append`` and ``reader`` are given."""
+
+    def period(self, text: str) -> int:
+        """What bounds a probe or scan."""
+
+    def label(self, moment: int) -> str: ...
+
+
+@dataclass(frozen=True)
+class Days:
+    """Days, which are moments and periods in one."""
+
+    calendar: Calendar
+
+    def moment(self, text: str) -> int:
+        return self.calendar.parse(text)
+
+    period = moment
+
+    def label(self, moment: int) -> str:
+        return self.calendar.label(moment)
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Ticks, and the periods of updates that they are cut into.
+
+    >>> times = Instants(Periods(30 * 24 * HOUR, 24 * HOUR, timestamps=True))
+    >>> times.label(times.moment("2026-03-01 06:30")), times.label(times.moment("2026-03-01"))
+    ('2026-03-01 06:30:00', '2026-03-01')
+    >>> times.span(times.period("2026-03-01"), times.period("2026-03-02"))
+    '2026-03-01 to 2026-03-02'
+    """
+
+    periods: Periods
+
+    def moment(self, text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            pass
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            moment = None
+        if moment is None or not self.periods.timestamps:
+            timestamps = self.periods.timestamps
+            raise DayError(
+                where=text,
+                expected="a time such as 2026-03-01 06:30" if timestamps else "a number of ticks",
+                found=text,
+            )
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return (moment - EPOCH) // timedelta(microseconds=1)
+
+    def period(self, text: str) -> int:
+        # A period ends with the tick at which the next one begins for people who write times.
+        return self.periods.of(self.moment(text) + (1 if self.periods.timestamps else 0))
+
+    def label(self, moment: int) -> str:
+        if not self.periods.timestamps:
+            return str(moment)
+        try:
+            plain = (EPOCH + timedelta(microseconds=moment)).replace(tzinfo=None)
+        except OverflowError:
+            return str(moment)
+        return plain.date().isoformat() if moment % (24 * HOUR) == 0 else plain.isoformat(" ")
+
+    def span(self, first: int, last: int) -> str:
+        """The periods from one to another."""
+        if not self.periods.timestamps:
+            begin, end = self.periods.first(first), self.periods.last(last)
+            return str(begin) if begin == end else f"{begin} to {end}"
+        begin, end = self.periods.first(first) - 1, self.periods.last(last)
+        if begin % (24 * HOUR) == 0 and end % (24 * HOUR) == 0:
+            end -= 24 * HOUR  # whole days: the last one is named, not the midnight that ends it
+        return self.label(begin) if begin == end else f"{self.label(begin)} to {self.label(end)}"
+
+
+def times_of(archive: Archive | LifetimeIndex) -> Times:
+    if isinstance(archive, LifetimeIndex):
+        return Instants(archive.periods)
+    return Days(archive.stat().settings.calendar)
+
+
+def bounds(times: Times, since: str | None, until: str | None) -> tuple[int | None, int | None]:
+    """Two options as the periods that they name."""
+    first = None if since is None else times.period(since)
+    return first, None if until is None else times.period(until)
