@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tests.oracle.expressions import Expr
-from tests.oracle.windows import NO_WINDOW, Window
+from tests.oracle.windows import NO_WINDOW, Unbounded, Window
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types."""
@@ -139,7 +139,7 @@ class Select:
         """Whether it only filters and maps one stream, so that its results keep their order."""
         return (
             len(self.sources) == 1
-            and self.sources[0].window is NO_WINDOW
+            and isinstance(self.sources[0].window, Unbounded)
             and not (self.grouped or self.distinct or self.negations or self.top)
         )
 

@@ -8,6 +8,7 @@ the query itself, asked at each instant separately.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 
 import duckdb
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from tests.oracle.bags import History, emitted, row
 from tests.oracle.blocks import RESTORING, Body, Columns, Combined, Negation, Output, Select, Source
-from tests.oracle.queries import Program, Relation, Stream, View
+from tests.oracle.queries import Program, Relation, Stream, View, in_arrival_order
 from tests.oracle.windows import Row, Window
 
 ARROW = {
@@ -44,7 +45,7 @@ def bags(program: Program) -> History:
     """The relation that the query's body is, at each instant."""
     body = body_sql(program.body)
     if program.lasting is not None:
-        body = lasting_sql(program.body, program.lasting)
+        body = lasting_sql(program.body, program.lasting, program.in_arrival_order)
     return asked(program, sampled(body, program.every))
 
 
@@ -62,7 +63,8 @@ def asked(program: Program, sql: str) -> History:
             db.execute(f"CREATE TABLE {name} AS FROM given")
             db.unregister("given")
         for view in program.views:
-            db.execute(f"CREATE TABLE {view.name} AS {view_sql(view)}")
+            sql_of_view = view_sql(view, program.in_arrival_order)
+            db.execute(f"CREATE TABLE {view.name} AS {sql_of_view}")
         history: History = {}
         for t, *values in db.execute(sql).fetchall():
             history.setdefault(t, Counter())[row(values)] += 1
@@ -89,10 +91,10 @@ def placed_table(placed: list[tuple[int, int, Row]], time: str, columns: Columns
     return pa.Table.from_arrays(arrays, [time, "seq", *(name for name, _ in columns)])
 
 
-def view_sql(view: View) -> str:
+def view_sql(view: View, names: Collection[str]) -> str:
     """A relation as ``(t, ...)``; a stream as ``(ts, seq, ...)``, its insertions."""
     if view.lasting is not None:
-        return lasting_sql(view.body, view.lasting)
+        return lasting_sql(view.body, view.lasting, names)
     if not view.stream:
         return body_sql(view.body)
     if view.output is Output.CHANGES and view.body.in_arrival_order:
@@ -116,10 +118,19 @@ def said_sql(body: Body, output: Output) -> str:
     return numbered(f"{bodied} FROM said", body)
 
 
-def lasting_sql(body: Body, window: Window) -> str:
+def lasting_sql(body: Body, window: Window, names: Collection[str]) -> str:
     """WSTREAM: the window over what the body produced."""
-    made = (f"({made_sql(branch)})" for branch in branches_of(body))
-    came = numbered(" UNION ALL ".join(made), body)
+    if in_arrival_order(body, names):
+        parts = [
+            f"(SELECT {place} AS place, * FROM ({passed_on_sql(branch)}))"
+            for place, branch in enumerate(branches_of(body))
+        ]
+        number = "row_number() OVER (ORDER BY ts, place, seq)"
+        passed_on = " UNION ALL ".join(parts)
+        came = f"SELECT ts, {number} AS seq, * EXCLUDE (ts, place, seq) FROM ({passed_on})"
+    else:
+        made = (f"({made_sql(branch)})" for branch in branches_of(body))
+        came = numbered(" UNION ALL ".join(made), body)
     contents = f"WITH came AS ({came}) {window.contents('came')}"
     return f"SELECT * EXCLUDE (ts, seq) FROM ({contents})"
 

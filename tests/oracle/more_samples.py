@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from tests.oracle.blocks import Body, Item, Negation, Output, Select, Source, Top, difference
+from tests.oracle.blocks import Body, Item, Negation, Output, Select, Source, Top, difference, union
 from tests.oracle.expressions import COUNT_ALL, Expr, column
 from tests.oracle.queries import Program, Relation, View
 from tests.oracle.samples import (
@@ -201,6 +201,11 @@ MORE_SAMPLES: dict[str, Program] = {
     "quantiles and spread of rows": ask(grouped(Rows(6), (), *quantiles("x", "f"))),
     "wstream": ask(joined(EQUAL, Range(3), Range(4)), lasting=Range(7)),
     "wstream of rows": ask(plain(Range(2), X["k"], X["a"], X["s"]), lasting=Rows(3)),
+    "wstream of the last rows of a stream": ask(plain(NO_WINDOW, X["k"], X["a"]), lasting=Rows(3)),
+    "wstream of the last rows of two streams": ask(
+        union(plain(Unbounded(), X["k"]), Select(items(Y["k"]), (source("Y"),), same("Y.k > 1"))),
+        lasting=Rows(4),
+    ),
     "wstream of a group": ask(TOTALS, lasting=Range(3)),
     "wstream in a view": ask(over_view(LASTING, None), LASTING),
     "istream-restore": ask(plain(Range(3)), output=Output.ISTREAM_RESTORE, every=5),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -99,6 +99,16 @@ class Program:
     lasting: Window | None = None
     sliding: bool = False
 
+    @cached_property
+    def in_arrival_order(self) -> frozenset[str]:
+        """Names of streams whose tuples of one instant stand as a base stream brought them."""
+        names = {stream.name for stream in self.streams}
+        for view in self.views:
+            plain = view.output is Output.CHANGES and view.lasting is None
+            if view.stream and plain and in_arrival_order(view.body, names):
+                names.add(view.name)
+        return frozenset(names)
+
     @property
     def feeds(self) -> tuple[Feed, ...]:
         """Everything that rows are pushed to."""
@@ -143,6 +153,13 @@ class Program:
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         """How Hypothesis shows a failing example: as a script that can be run."""
         printer.text(str(self))
+
+
+def in_arrival_order(body: Body, names: Collection[str]) -> bool:
+    """Whether results are tuples of such streams passed on, those of the first branch first."""
+    branches = (body,) if isinstance(body, Select) else body.branches
+    passed_on = all(b.in_arrival_order and b.sources[0].name in names for b in branches)
+    return passed_on and (isinstance(body, Select) or body.operator != "EXCEPT")
 
 
 def listed(columns: Sequence[tuple[str, str]]) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tests.oracle.bags import Bag, History, row
 from tests.oracle.blocks import Body, Columns, Negation, Output, Select, Source
 from tests.oracle.definition import ARROW, branches_of
-from tests.oracle.queries import Program, View
+from tests.oracle.queries import Program, View, in_arrival_order
 from tests.oracle.windows import Arrival, Row
 
 IDENTITY: Columns = (("ts", "BIGINT"), ("seq", "BIGINT"))
@@ -89,8 +89,10 @@ class Stepwise:
         assert owner.lasting is not None
         branches = branches_of(owner.body)
         made = [values for branch in branches for values in self.produced(branch, t)]
+        if not in_arrival_order(owner.body, self.program.in_arrival_order):
+            made.sort(key=by_value)
         came = self.came.setdefault(owner, [])
-        came += [(t, values) for values in sorted(made, key=by_value)]
+        came += [(t, values) for values in made]
         return owner.lasting.held(came, [name for name, _ in owner.body.columns], t)
 
     def produced(self, select: Select, t: int) -> list[Row]:
@@ -108,6 +110,7 @@ class Stepwise:
             changed = [values for values, unchanged in zip(now, same, strict=True) if not unchanged]
             fresh = [values[width:] for values in changed if values[1]]
         else:
+            now.sort(key=lambda values: values[:width])
             known_tuples = {values[:width] for values in before}
             fresh = [values[width:] for values in now if values[:width] not in known_tuples]
             now = [*before, *now]
