@@ -125,7 +125,7 @@ class ConstructIndex(ABC):
         self._given = length
         self._bounds = Bounds()
         self._outside = SkipList(self._bounds)
-        self._changes = 0
+        self._changes = self._chosen_for = 0
         self._collect: Collect | None = None
         self.layout = self._layout(self._high - self._low, length or 1)
         self._lists: Lists = self.layout.storage()
@@ -200,11 +200,13 @@ class ConstructIndex(ABC):
 
     def _rebuilt_is_cheaper(self, changed: int) -> bool:
         """Editing costs about three times as much per interval, and no passes over all lists."""
-        return 24 * changed > self.layout.lists // 10 + 8 * len(self)
+        never_built = self._chosen_for == 0 and len(self) > 0
+        return never_built or 24 * changed > self.layout.lists // 10 + 8 * len(self)
 
     def _much_changed(self, count: int) -> bool:
+        """Whether half has changed since the length was chosen, and enough to pay for all lists."""
         self._changes += count
-        return self._changes > max(len(self) // 2, self.layout.lists // 10, 1024)
+        return self._changes > max(self._chosen_for // 2, self.layout.lists // 40)
 
     def _sticks_out(self, lo: Int64s, hi: Int64s) -> Bools:
         out: Bools = ((lo < self._low) | (hi > self._high)) & (lo < hi)
@@ -232,7 +234,7 @@ class ConstructIndex(ABC):
         self._lists.build(lists, np.repeat(ids.astype(np.int32), np.diff(offsets)))
         self._outside = SkipList(self._bounds)
         self._outside.add(ids[self._sticks_out(lo, hi)])
-        self._changes = 0
+        self._changes, self._chosen_for = 0, len(ids)
 
     def _grow(self, lo: Int64s, hi: Int64s) -> None:
         """Take in the ends that lie outside, if they are many and not too far away."""

@@ -103,6 +103,7 @@ def walk(
         start, length = first + begin, U(ends[root + node]) - begin
         if length > WIDE:
             if at + length > room:
+                # Nothing of it is copied; what follows is short, or ends here as well.
                 length, at = ZERO, room + ONE
             append_rest(pool, start, length, buffer, at)
         copy_eight(pool, start, buffer, at)
