@@ -32,7 +32,7 @@ class FakeQuery:
         end = self.ends.pop(0)
         if end is not None and self.at_once:
             raise end
-        return SimpleNamespace(isActive=False, exception=lambda: end)
+        return SimpleNamespace(isActive=False, exception=lambda: end, status={"message": ""})
 
 
 def watched(query: FakeQuery, monkeypatch) -> None:

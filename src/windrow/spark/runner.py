@@ -27,6 +27,9 @@ from windrow.spark.session import spark_session
 
 SECONDS_BETWEEN_LOOKS = 0.2
 LAST_ROWS = 10
+STARTING = ("Initializing", "Getting offsets")
+"""What Spark says of a query whose sources do not run yet."""
+LONGEST_START = 60.0
 STARTS = 5
 """How often a query may be started whose Python workers are late."""
 
@@ -76,9 +79,10 @@ def _watch(queries: Sequence[_Running], feed: Feed, stop: threading.Event) -> No
     try:
         for query in queries:
             query.start(feed)
+            query.settle(stop)
         while not stop.is_set():
             for query in queries:
-                query.start_again_if_late(feed)
+                query.start_again_if_late(feed, stop)
                 query.look()
             if not any(q.active for q in queries):
                 break
@@ -119,10 +123,22 @@ class _Running:
             else:
                 return
 
-    def start_again_if_late(self, feed: Feed) -> None:
+    def settle(self, stop: threading.Event) -> None:
+        """Wait until its sources run, so that the Python processes of many queries, one for each
+        source, do not all start at once: Spark gives each of them ten seconds."""
+        waited = 0.0
+        while self._streaming is not None and self._streaming.isActive and not stop.is_set():
+            message = str(self._streaming.status["message"])
+            if waited > LONGEST_START or not message.startswith(STARTING):
+                return
+            stop.wait(SECONDS_BETWEEN_LOOKS)
+            waited += SECONDS_BETWEEN_LOOKS
+
+    def start_again_if_late(self, feed: Feed, stop: threading.Event) -> None:
         """A query whose worker did not start in time goes on from its checkpoint."""
         if self._late:
             self._start(feed)
+            self.settle(stop)
 
     @property
     def _late(self) -> bool:
