@@ -137,6 +137,15 @@ def test_verify_says_what_is_wrong_and_fails(month):
     assert run.name in windrow("verify", "month", fails=True)
 
 
+def test_days_in_messages_are_written_as_people_write_them(month):
+    late = ("append", "month", "flows.parquet", "--day", "2026-03-06")
+    assert "expected a day after 2026-03-06" in windrow(*late, fails=True)
+    assert "expected day 2026-03-06 or" in windrow(
+        "advance", "month", "--to", "2026-03-01", fails=True
+    )
+    assert len(windrow("scan", "month", "--at", "2026-03-08", "--json").splitlines()) == 20
+
+
 def test_mistakes_are_explained(month):
     assert "--day or --by" in windrow("append", "month", "flows.parquet", fails=True)
     assert "a date such as" in windrow("advance", "month", "--to", "yesterday", fails=True)

@@ -117,7 +117,7 @@ def test_stat_draws_the_grid_and_plan_what_is_touched_next(leases):
 
 def test_advance_forgets_and_vacuum_removes_the_files(leases):
     said = windrow("advance", "leases", "--to", "2026-03-20")
-    assert "up to 2026-03-20, 0 records alive" in said
+    assert "up to 2026-03-20, holding 0 records" in said
     windrow("vacuum", "leases")
     assert not list((leases / "runs").iterdir())
     assert "0 records, and the grid's invariants" in windrow("verify", "leases")

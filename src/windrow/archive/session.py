@@ -47,11 +47,12 @@ class Session:
             _check_day(day, self._wave, now)
         if now is not None and not _IN_BITS[0] < now < _IN_BITS[1]:
             raise DayError(where=f"day {now}", expected="a day of at most 31 bits")
+        label = self._wave.settings.calendar.label
         if now is not None and self._wave.now is not None and now < self._wave.now:
             raise DayError(
-                where=f"day {now}",
-                expected=f"day {self._wave.now} or a later one",
-                found=str(now),
+                where=f"day {label(now)}",
+                expected=f"day {label(self._wave.now)} or a later one",
+                found=label(now),
                 remedy="a window does not move back",
             )
 
@@ -110,17 +111,19 @@ _IN_BITS = -(2**31), 2**31
 def _check_day(day: int, wave: Wave, now: int | None) -> None:
     if not _IN_BITS[0] < day < _IN_BITS[1]:
         raise DayError(where=f"day {day}", expected="a day of at most 31 bits")
+    label = wave.settings.calendar.label
     if wave.now is not None and day <= wave.now:
         raise DayError(
-            where=f"day {day}",
-            expected=f"a day after {wave.now}, to which the window has moved",
-            found=str(day),
+            where=f"day {label(day)}",
+            expected=f"a day after {label(wave.now)}, to which the window has moved",
+            found=label(day),
             remedy="give late records the day on which they are appended",
         )
-    if now is not None and day <= now - wave.settings.window:
+    expired = None if now is None else now - wave.settings.window
+    if expired is not None and day <= expired:
         raise DayError(
-            where=f"day {day}",
-            expected=f"a day after {now - wave.settings.window}, where the window will begin",
-            found=str(day),
+            where=f"day {label(day)}",
+            expected=f"a day after {label(expired)}, where the window will begin",
+            found=label(day),
             remedy="its records would have expired before anybody saw them",
         )

@@ -225,7 +225,6 @@ def _say(
         return
     for day, rows in sorted(taken.get("days", {}).items()):
         out().print(f"{day}: {counted(rows, 'row')}")
-    where = "alive" if isinstance(archive, LifetimeIndex) else "in the window"
     out().print(
-        f"{path}: version {version}, up to {now}, {counted(found.entries, 'record')} {where}"
+        f"{path}: version {version}, up to {now}, holding {counted(found.entries, 'record')}"
     )
