@@ -1,0 +1,211 @@
+"""A window of days on disk: look-ups by key, scans, and taking a day in, against other stores.
+
+Days of flow records (``archive_days``) go into each store (``archive_stores``,
+``archive_rivals``). A look-up finds the records of one source in the whole window, about a hundred;
+a scan adds up three columns by a fourth; advancing takes a day in and forgets the oldest. Windrow
+runs under WATA with four constituents, three times: Arrow runs packed (a day is merged into its
+constituent as it comes), Arrow runs in place (a day is a run of its own until the constituent has
+outgrown its first run), and Parquet runs packed.
+
+Advancing is from the day's table, in the order of time, to its being published, synced. Beside it
+stands the least that a store of sorted days must do: sort the same table by key and write it as
+zstd Parquet with pyarrow, synced. ``archive_laps`` says what warm and cold mean.
+
+The last line is the best rival's median warm look-up over that of Arrow runs, packed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.archive_days import KEY, Days
+from benchmarks.archive_figures import draw, tell
+from benchmarks.archive_laps import (
+    Laps,
+    cold_probes,
+    disk_bytes,
+    read_out_probes,
+    same_answers,
+    scans,
+    warm_probes,
+)
+from benchmarks.archive_rivals import PLAIN, RIVALS, installed
+from benchmarks.archive_stores import IN_PLACE, OURS, PACKED, Store, Windrow
+from benchmarks.report import finish, median, quick_asked, save, say
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """``keys`` are looked up warm in ``rounds`` turns, ``cold`` others cold."""
+
+    window: int = 30
+    rows: int = 1_000_000
+    advances: int = 3
+    checked: int = 20
+    keys: int = 2_000
+    rounds: int = 10
+    cold: int = 10
+    scans: int = 2
+
+
+QUICK = Sizes(10, 200_000, 1, 3, 150, 3, 1, 1)
+
+
+def loaded(days: Days, sizes: Sizes, place: Path, laps: Laps) -> list[Store]:
+    """Every store with the first window, then moved on by some days."""
+    there, missing = installed()
+    for package in missing:
+        say(f"{package} is not installed and is left out")
+    makers = {**OURS, **{name: RIVALS[name] for name in there}}
+    stores: list[Store] = [
+        make(place / str(i), sizes.window) for i, make in enumerate(makers.values())
+    ]
+    for day in range(1, sizes.window + 1):
+        _take(stores, days.day(day), day, "load", laps)
+        if day % 5 == 0:  # merges leave files behind
+            for store in stores:
+                store.reclaim()
+    for store in stores:
+        laps.time(store.name, "load", partial(store.loaded, sizes.window))
+        store.reclaim()
+    say(f"loaded {sizes.window} days of {sizes.rows:,} records")
+    for day in range(sizes.window + 1, sizes.window + 1 + sizes.advances):
+        _take(stores, days.day(day), day, "advance", laps)
+        for store in stores:
+            laps.time(store.name, "reclaim", store.reclaim)
+    return stores
+
+
+def _take(stores: list[Store], records: pa.Table, day: int, what: str, laps: Laps) -> None:
+    ordered = laps.time("all", "sort", partial(records.sort_by, KEY))
+    sorting = laps.seconds["sort"]["all"][-1]
+    for store in stores:
+        given, plus = (ordered, sorting) if store.wants_sorted else (records, 0.0)
+        laps.time(store.name, what, partial(getattr(store, what), day, given), plus)
+
+
+def advance_ratios(laps: Laps) -> dict[str, float]:
+    """In place over sorting and writing the day: a usual day, and all days, merges included."""
+    ours, plain = (
+        laps.seconds["load"][name][:-1] + laps.seconds["advance"][name]
+        for name in (IN_PLACE, PLAIN)
+    )
+    return {
+        "median": median(a / b for a, b in zip(ours, plain, strict=True)),
+        "all": sum(ours) / sum(plain),
+        "median_presorted": median(
+            a / (b - s) for a, b, s in zip(ours, plain, laps.seconds["sort"]["all"], strict=True)
+        ),
+        "packed_median": median(
+            a / b
+            for a, b in zip(
+                laps.seconds["advance"][PACKED], laps.seconds["advance"][PLAIN], strict=True
+            )
+        ),
+    }
+
+
+def _spread(seconds: Sequence[float]) -> dict[str, float]:
+    p50, p99 = np.quantile(seconds, [0.5, 0.99])
+    return {"p50": float(p50), "p99": float(p99), "probes": len(seconds)}
+
+
+def run(sizes: Sizes, place: Path) -> dict[str, Any]:
+    days, laps = Days(sizes.rows, sizes.window), Laps()
+    stores = loaded(days, sizes, place, laps)
+    for store in stores:
+        store.open()
+    checked = same_answers(stores, days.keys(sizes.checked, 1))
+    say(f"all stores agree on {checked:,} records of {sizes.checked} keys")
+    scans(stores, laps, sizes.scans)
+    keys = days.keys(sizes.keys, 2)
+    warm, processor = (
+        {name: _spread(s) for name, s in laps_of.items()}
+        for laps_of in warm_probes(stores, keys, sizes.rounds)
+    )
+    ours = {s.name: s for s in stores if isinstance(s, Windrow)}
+    read_out = {name: _spread(read_out_probes(s, keys[:200])) for name, s in ours.items()}
+    runs = {name: store.runs() for name, store in ours.items()}
+    density = {name: store.bytes_per_record() for name, store in ours.items()}
+    cold = {n: _spread(s) for n, s in cold_probes(stores, days.keys(sizes.cold, 3)).items()}
+    for store in stores:
+        store.close()
+    held = {store.name: disk_bytes(store.path) for store in stores}
+    plain = held[PLAIN] / (sizes.window * sizes.rows)
+    lines = {
+        store.name: {
+            "warm": warm[store.name],
+            "warm_processor": processor[store.name],
+            "cold": cold[store.name],
+            "scan": median(laps.seconds["scan"][store.name]),
+            "advance": median(laps.seconds["advance"][store.name]),
+            "advance_greatest": max(laps.seconds["advance"][store.name]),
+            "reclaim": median(laps.seconds["reclaim"][store.name]),
+            "load": sum(laps.seconds["load"][store.name]),
+            "bytes_on_disk": held[store.name],
+            "written_per_day": _written_per_day(laps, store.name),
+        }
+        for store in stores
+    }
+    results = {
+        "sizes": asdict(sizes),
+        "stores": lines,
+        "read_out": read_out,
+        "runs": runs,
+        "bytes_over_plain_parquet": {name: found / plain for name, found in density.items()},
+        "advance_over_plain_parquet": advance_ratios(laps),
+        **_ratios(lines),
+    }
+    tell(results)
+    return results
+
+
+def _written_per_day(laps: Laps, name: str) -> float:
+    return median(
+        a + b
+        for a, b in zip(laps.written["advance"][name], laps.written["reclaim"][name], strict=True)
+    )
+
+
+def _ratios(lines: dict[str, Any]) -> dict[str, Any]:
+    """Rivals' median warm look-ups over ours."""
+    over, processor = (
+        {
+            ours: {
+                name: line[what]["p50"] / lines[ours][what]["p50"]
+                for name, line in lines.items()
+                if name not in OURS
+            }
+            for ours in OURS
+        }
+        for what in ("warm", "warm_processor")
+    )
+    best = min(over[PACKED], key=over[PACKED].__getitem__)
+    return {
+        "rivals_over": over,
+        "rivals_over_processor": processor,
+        "best_rival": best,
+        "ratio": over[PACKED][best],
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    quick = quick_asked("archive", __doc__ or "", argv)
+    with tempfile.TemporaryDirectory(prefix="windrow-archive-") as place:
+        results = run(QUICK if quick else Sizes(), Path(place))
+    if not quick:
+        path = save("archive", results)
+        draw(results, path.with_suffix(".png"))
+    finish(results["ratio"])
+
+
+if __name__ == "__main__":
+    main()

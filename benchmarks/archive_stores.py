@@ -1,0 +1,150 @@
+"""Where days of records can be kept, ours and rivals', each behind the same few calls.
+
+``load`` takes a day of the first window, in the way that is fastest, and ``loaded`` ends that.
+``advance`` takes a day and forgets the oldest, durably; ``reclaim`` frees space where that is work
+of its own. ``probe`` answers in the store's own form, as cheaply as it can; ``table`` turns that
+into Arrow outside of what is timed, to compare answers. ``read_out`` makes sure that every value
+has been read, where the answer is a view of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+
+from benchmarks.archive_days import KEY, SCHEMA
+from windrow.archive.archive import Archive
+from windrow.archive.reader import Reader
+from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.ref import Format
+from windrow.archive.wave import TechniqueName
+
+BY_KEY = f"SELECT {', '.join(SCHEMA.names)} FROM {{}} WHERE {KEY} ="
+TOTALS = "SELECT proto, count(*), sum(bytes), sum(packets) FROM {} GROUP BY proto"
+Totals = dict[str, tuple[int, ...]]
+
+
+class Store(Protocol):
+    """``share`` of the probes is what it is given: a slow one must not take all day.
+
+    One that wants days sorted by key gets them so; the sorting, done once for all of them, is
+    added to the time of each.
+    """
+
+    name: str
+    path: Path
+    share: float
+    wants_sorted: bool
+
+    def load(self, day: int, records: pa.Table) -> None: ...
+    def loaded(self, last: int) -> None: ...
+    def advance(self, day: int, records: pa.Table) -> None: ...
+    def reclaim(self) -> None: ...
+    def open(self) -> None: ...
+    def close(self) -> None: ...
+    def probe(self, key: str) -> Any: ...
+    def table(self, answer: Any) -> pa.Table: ...
+    def read_out(self, answer: Any) -> None: ...
+    def totals(self) -> Totals: ...
+
+
+class Windrow:
+    """A wave index under WATA with four constituents.
+
+    In place it is loaded day by day, so that it has the runs that it has after years; packed, the
+    first window is built at once.
+    """
+
+    def __init__(self, path: Path, window: int, form: Format, technique: TechniqueName) -> None:
+        self.name = f"Windrow {form.title()}, {technique.removesuffix(' shadow')}"
+        self.path, self.share = path, 1.0 if form == "arrow" else 0.2
+        self.wants_sorted = False
+        self._day_by_day = technique == "in-place"
+        self._archive = Archive.create(
+            path, SCHEMA, KEY, window=window, scheme="WATA", n=4, technique=technique, format=form
+        )
+        self._reader: Reader | None = None
+
+    def load(self, day: int, records: pa.Table) -> None:
+        self._archive.append(day, records, now=day if self._day_by_day else None)
+
+    def loaded(self, last: int) -> None:
+        self._archive.advance(last)
+
+    def advance(self, day: int, records: pa.Table) -> None:
+        self._archive.append(day, records, now=day)
+
+    def reclaim(self) -> None:
+        self._archive.vacuum()
+
+    def open(self) -> None:
+        self._archive = Archive.open(self.path)
+        self._reader = self._archive.reader()
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader, self._archive = None, Archive.open(self.path)  # no run stays mapped
+
+    @property
+    def reader(self) -> Reader:
+        assert self._reader is not None
+        return self._reader
+
+    def probe(self, key: str) -> Any:
+        return self.reader.probe(key)
+
+    def table(self, answer: pa.Table) -> pa.Table:
+        return decoded(answer)
+
+    def read_out(self, answer: pa.Table) -> None:
+        decoded(answer).combine_chunks()
+
+    def totals(self) -> Totals:
+        records = self.reader.scan(columns=["proto", "bytes", "packets"])
+        with duckdb.connect() as connection:
+            connection.register("records", records)
+            return totals_of(connection.execute(TOTALS.format("records")).fetchall())
+
+    def runs(self) -> int:
+        return len(self.reader.sources())
+
+    def bytes_per_record(self) -> float:
+        """Of entries and directories together, over all that is held."""
+        runs = [run for run, _ in self.reader.sources()]
+        return sum(run.bytes for run in runs) / sum(run.rows for run in runs)
+
+
+class Rows:
+    """A store whose answers are Python rows: nothing of them is left unread."""
+
+    wants_sorted = True
+
+    def table(self, answer: Any) -> pa.Table:
+        columns = list(zip(*answer, strict=True)) if answer else [()] * len(SCHEMA)
+        arrays = [pa.array(c).cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)]
+        return pa.table(arrays, schema=SCHEMA)
+
+    def read_out(self, answer: Any) -> None: ...
+
+    def reclaim(self) -> None: ...
+
+
+def totals_of(rows: list[tuple[Any, ...]]) -> Totals:
+    return {str(proto): tuple(int(n) for n in numbers) for proto, *numbers in rows}
+
+
+PACKED, IN_PLACE, OURS_PARQUET = (
+    "Windrow Arrow, packed",
+    "Windrow Arrow, in-place",
+    "Windrow Parquet, packed",
+)
+OURS: dict[str, Callable[[Path, int], Windrow]] = {
+    PACKED: lambda path, window: Windrow(path, window, "arrow", "packed shadow"),
+    IN_PLACE: lambda path, window: Windrow(path, window, "arrow", "in-place"),
+    OURS_PARQUET: lambda path, window: Windrow(path, window, "parquet", "packed shadow"),
+}
