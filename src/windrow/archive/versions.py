@@ -80,20 +80,16 @@ class Versions:
         name = version_file(version)
         return Manifest.from_json(self.disk.read(name), str(self.disk.path(name)))
 
-    def pin(self) -> Lease:
-        """A lease on the newest version; never waits, tries again if a version was retired."""
+    def pin(self, version: int | None = None) -> Lease:
+        """A lease on a version, the newest if none is named.
+
+        Never waits; tries again if the newest was retired in the meantime.
+        """
         while True:
-            numbers = self.numbers()
-            if not numbers:
-                raise ArchiveError(
-                    where=str(self.disk.root),
-                    expected="an archive",
-                    found="no version of one",
-                    remedy="create it first, or correct the path",
-                )
+            wanted = self._newest() if version is None else version
             token = uuid.uuid4().hex
             try:
-                handle = self._hold(_lease(numbers[-1], token))
+                handle = self._hold(_lease(wanted, token))
             except OSError as error:
                 raise StorageError(
                     where=str(self.disk.path(LEASES)),
@@ -104,12 +100,34 @@ class Versions:
             if handle is None:
                 continue
             try:
-                return Lease(self.disk, self.read(numbers[-1]), token, handle)
-            except FileNotFoundError:
-                self.disk.let_go(_lease(numbers[-1], token), handle)
+                return Lease(self.disk, self.read(wanted), token, handle)
+            except FileNotFoundError as error:
+                self.disk.let_go(_lease(wanted, token), handle)
+                if version is not None:
+                    raise self._gone(version) from error
             except BaseException:
-                self.disk.let_go(_lease(numbers[-1], token), handle)
+                self.disk.let_go(_lease(wanted, token), handle)
                 raise
+
+    def _newest(self) -> int:
+        numbers = self.numbers()
+        if not numbers:
+            raise ArchiveError(
+                where=str(self.disk.root),
+                expected="an archive",
+                found="no version of one",
+                remedy="create it first, or correct the path",
+            )
+        return numbers[-1]
+
+    def _gone(self, version: int) -> ArchiveError:
+        numbers = self.numbers()
+        return ArchiveError(
+            where=str(self.disk.root),
+            expected=f"version {version}",
+            found=f"versions {numbers[0]} to {numbers[-1]}" if numbers else "none",
+            remedy="a version goes when vacuum finds nobody holding it; read the newest",
+        )
 
     def _hold(self, name: str) -> int | None:
         try:

@@ -19,6 +19,8 @@ from pyspark import SparkConf, SparkContext  # noqa: E402
 from pyspark.java_gateway import launch_gateway  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
+from windrow.spark.archive.source import register  # noqa: E402
+
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 STREAMING = {
     # The only store that transformWithState takes; the change log makes a commit cost what changed.
@@ -78,6 +80,8 @@ def spark_session(
 def configure(session: SparkSession) -> SparkSession:
     """A session beside the given one, on the same cluster, with the settings that stages need.
 
+    It knows the format ``windrow``, in which archives are read.
+
     The given session's own settings stay as they are. Its number of shuffle partitions is kept if
     someone chose it; otherwise there are as many as cores.
     """
@@ -88,6 +92,7 @@ def configure(session: SparkSession) -> SparkSession:
     if partitions == DEFAULT_PARTITIONS:
         partitions = str(session.sparkContext.defaultParallelism)
     ours.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    register(ours)
     return ours
 
 

@@ -45,7 +45,7 @@ from windrow.streams.tops import greatest_timestamp
 if TYPE_CHECKING:
     from windrow.spark.relations import Register
 
-FORMAT = "windrow"
+FORMAT = "windrow-packed"
 ROWS_PER_BLOB = 1_000_000
 """Tuples that a task gathers before it packs them."""
 BYTES_PER_TRIGGER = 16 * 2**20
@@ -222,7 +222,7 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class WindrowSource(DataSource):
-    """What Spark knows as the format ``windrow``: packing file source and result sink in one."""
+    """The format ``windrow-packed``: packing file source and result sink in one."""
 
     @classmethod
     def name(cls) -> str:

@@ -99,6 +99,11 @@ class LifetimeReader:
             else:
                 yield from run.entries.rows(0, run.ref.rows, schema, only)
 
+    def sources(self, t1: int | None = None, t2: int | None = None) -> list[tuple[RunRef, Only]]:
+        """The runs that a probe or scan reads, and which of their entries count."""
+        chosen = ((run, self._only(run, t1, t2)) for run in self._lease.manifest.runs)
+        return [(run, only) for run, only in chosen if only is not None]
+
     def close(self) -> None:
         """Let go of the version; answers that were given stay good."""
         self._sources.clear()
@@ -123,9 +128,7 @@ class LifetimeReader:
             )
         found = self._sources.get((t1, t2))
         if found is None:
-            runs = self._lease.manifest.runs
-            chosen = ((run, self._only(run, t1, t2)) for run in runs)
-            found = [(self._opened(run), only) for run, only in chosen if only is not None]
+            found = [(self._opened(run), only) for run, only in self.sources(t1, t2)]
             if len(self._sources) >= _REMEMBERED:
                 self._sources.clear()
             self._sources[t1, t2] = found

@@ -1,0 +1,116 @@
+"""An archive as a DataFrame, on a lease that the driver holds.
+
+Runs of Parquet are read by Spark's own reader, with its speed and its choice of columns; days that
+do not count any more, and entries that have expired, are left out by a filter where a run has any.
+Everything else goes through the format ``windrow``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from windrow.archive.layout import DAY, EXPIRY
+from windrow.archive.runs.open import Only
+from windrow.spark.archive.keys import options_of
+from windrow.spark.archive.pins import Pin, Source, Wish, chosen_columns, pin
+from windrow.spark.archive.source import FORMAT, register
+from windrow.spark.archive.types import is_native, spark_schema
+
+_held: dict[tuple[str, int], Pin] = {}
+"""Leases that ``read`` has taken, one for each version."""
+
+
+def read(
+    spark: SparkSession,
+    path: str | Path,
+    *,
+    key: Any = None,
+    now: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+    columns: Sequence[str] | None = None,
+    version: int | None = None,
+) -> DataFrame:
+    """The entries of days ``since`` to ``until`` that are in the window at ``now``.
+
+    With a ``key`` (or a list of keys, or a ``Range``) it is a probe, otherwise a scan. Columns are
+    the record's and the stamps ``_day`` and, with lifetimes, ``_exp``. Nobody can say when the last
+    DataFrame made from this one is done with, so the version is held until the process ends; a
+    driver that lives long uses ``reading``.
+    """
+    held = pin(_root(path), version, now)
+    known = _held.setdefault((_root(path), held.manifest.version), held)
+    try:
+        names = None if columns is None else tuple(columns)
+        return _frame(spark, _root(path), held, Wish(held.now, since, until, names), key)
+    finally:
+        if known is not held:
+            held.close()
+
+
+@contextmanager
+def reading(
+    spark: SparkSession,
+    path: str | Path,
+    *,
+    key: Any = None,
+    now: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+    columns: Sequence[str] | None = None,
+    version: int | None = None,
+) -> Iterator[DataFrame]:
+    """``read``, holding the version until the block ends: what is computed is computed in it."""
+    held = pin(_root(path), version, now)
+    try:
+        names = None if columns is None else tuple(columns)
+        yield _frame(spark, _root(path), held, Wish(held.now, since, until, names), key)
+    finally:
+        held.close()
+
+
+def _root(path: str | Path) -> str:
+    return str(Path(path).absolute())
+
+
+def _frame(spark: SparkSession, root: str, held: Pin, wish: Wish, key: Any) -> DataFrame:
+    names = chosen_columns(held.manifest, wish.columns)
+    sources = held.sources(wish.since, wish.until)
+    kinds = [held.manifest.layout.given({}).field(name).type for name in names]
+    parquet = bool(sources) and all(s.run.format == "parquet" for s in sources)
+    if key is None and parquet and all(map(is_native, kinds)):
+        return _native(spark, root, held, sources).select(*names)
+    register(spark)
+    options = {
+        "version": held.manifest.version,
+        "now": held.now,
+        "since": wish.since,
+        "until": wish.until,
+        "columns": ",".join(names),
+    }
+    given = {name: str(value) for name, value in options.items() if value is not None}
+    return spark.read.format(FORMAT).options(**given, **options_of(key)).load(root)
+
+
+def _native(spark: SparkSession, root: str, held: Pin, sources: Sequence[Source]) -> DataFrame:
+    """Runs of which the same entries count are read together."""
+    schema = spark_schema(held.manifest.layout.given({}))
+    groups: dict[Only, list[str]] = {}
+    for source in sources:
+        groups.setdefault(source.only, []).append(str(Path(root) / source.run.entries_file))
+    parts = []
+    for only, files in groups.items():
+        part = spark.read.schema(schema).parquet(*files)
+        if only.days is not None:
+            part = part.where(sf.col(DAY).isin(list(only.days)))
+        if only.after is not None:
+            part = part.where(sf.col(EXPIRY) >= only.after)
+        parts.append(part)
+    return reduce(DataFrame.union, parts)

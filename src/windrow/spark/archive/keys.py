@@ -1,0 +1,99 @@
+"""Keys that a DataFrame is wanted of: as an option's text, and as rows of a run.
+
+Spark 4 can tell a Python source of filters, but keeps what came of them with the table, not with
+the scan: a second query over the same DataFrame, with another filter or with none, would be given
+the rows of the first. So the keys are said when the archive is loaded, like those of a probe, and
+filters are Spark's own business; over Parquet runs it pushes them down itself, soundly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.archive.errors import ArchiveError
+from windrow.archive.layout import Layout
+from windrow.archive.reader import Range
+from windrow.archive.runs.directory import Directory
+from windrow.archive.runs.search import converted
+
+Rows = list[tuple[int, int]]
+"""Ranges [start, stop) of rows, in ascending order, apart."""
+
+
+def options_of(key: Any) -> dict[str, str]:
+    """A key, several, or a range, as options of the format: JSON, and text for what JSON lacks."""
+    if key is None:
+        return {}
+    if isinstance(key, Range):
+        ends = {"least": key.least, "greatest": key.greatest}
+        return {name: _text(end) for name, end in ends.items() if end is not None}
+    several = list(key) if isinstance(key, list | set | frozenset) else [key]
+    return {"keys": _text(several)}
+
+
+def key_of(options: Mapping[str, str], layout: Layout) -> Any:
+    """What the options ask for; None is everything."""
+    if "keys" in options:
+        keys = _parsed(options["keys"])
+        if not isinstance(keys, list):
+            raise ArchiveError(
+                where="option keys",
+                expected='a JSON list, such as ["a", "b"]',
+                found=options["keys"],
+            )
+        return [_key(one, layout) for one in keys]
+    ends = [
+        _key(_parsed(options[name]), layout) if name in options else None
+        for name in ("least", "greatest")
+    ]
+    return None if ends == [None, None] else Range(*ends)
+
+
+def rows_of(directory: Directory, key: Any, total: int) -> Rows:
+    """The rows of a run that a key, several or a range have; those without a key are in none."""
+    if key is None:
+        return [(0, total)]
+    if isinstance(key, Range):
+        found = [directory.find_range(key.least, key.greatest)]
+    else:
+        found = sorted({directory.find(one) for one in key}, key=lambda rows: (rows[0], -rows[1]))
+    apart: Rows = []
+    for start, stop in found:  # a key's rows are inside those of its prefix
+        if stop > start and (not apart or start >= apart[-1][1]):
+            apart.append((start, stop))
+    return apart
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, default=lambda v: v.hex() if isinstance(v, bytes) else str(v))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text  # a bare word is itself
+
+
+def _key(value: Any, layout: Layout) -> Any:
+    values = value if isinstance(value, list) else [value]
+    kinds = [layout.entry_schema.field(name).type for name in layout.key]
+    found = tuple(_in_type(v, kind) for v, kind in zip(values, kinds, strict=False))
+    return found if len(kinds) > 1 or len(values) > 1 else found[0]
+
+
+def _in_type(value: Any, kind: pa.DataType) -> Any:
+    try:
+        if isinstance(value, str) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+            return bytes.fromhex(value)
+        if isinstance(value, str) and not (
+            pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        ):
+            return pa.scalar(value).cast(kind)
+    except (pa.ArrowException, ValueError):
+        pass  # told as any other key that is none
+    return converted(value, kind)

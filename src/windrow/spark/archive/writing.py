@@ -1,0 +1,237 @@
+"""Filling an archive from Spark: tasks write runs, the driver publishes them.
+
+A task hands its rows to the archive's own run writer, which sorts them in linear time and in
+bounded memory. The driver holds the writer's lease from before the first task starts until all is
+published, so a vacuum in between takes no file; one that died leaves files that a vacuum removes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from windrow.archive.archive import Archive
+from windrow.archive.calendar import NUMBERS, Calendar
+from windrow.archive.errors import ArchiveError, DayError
+from windrow.archive.files import Disk
+from windrow.archive.layout import Layout
+from windrow.archive.runs.open import Run
+from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.session import Session
+from windrow.archive.writer import AT_ONCE, Writer
+from windrow.core.errors import InputError
+
+MOST = 2**31
+REPORT = "day int, run string, encodings string, latest bigint"
+"""What a task tells the driver: a row for each run that it has written."""
+
+
+def append(
+    frame: DataFrame,
+    archive: Archive | str | Path,
+    day: int,
+    *,
+    now: int | None = None,
+    batch: tuple[str, int] | None = None,
+) -> int:
+    """Keep a DataFrame as the records of a day, as ``Archive.append`` does. Returns the version.
+
+    Rows are dealt out to the tasks by ranges of the key, so a key's bucket is in one run; that
+    computes the DataFrame twice, once to learn the ranges. As many runs come of it as the session
+    has cores; the archive merges them when the day goes into an index that is packed.
+    """
+    archive = archive if isinstance(archive, Archive) else Archive.open(archive)
+    spark = frame.sparkSession
+    with archive.session() as session:
+        if session.has(batch):
+            return session.version
+        session.check([day], now)
+        tasks = spark.sparkContext.defaultParallelism
+        chosen = declared(frame, archive.layout)
+        ranged = chosen.repartitionByRange(tasks, *archive.layout.key)
+        written = write_runs(ranged, archive, session, Stamps(day))
+        return session.commit(written.runs, now=now, batch=batch, encodings=written.encodings)
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """Which day rows belong to: ``day``, or that of a ``column`` of time, if it is not given.
+
+    Rows of days before ``first`` are late; they are given ``first``.
+    """
+
+    day: int | None = None
+    column: str = ""
+    calendar: Calendar = NUMBERS
+    first: int | None = None
+
+    def of(self, batch: pa.RecordBatch) -> tuple[np.ndarray, int | None]:
+        """The day of each row, and the latest instant among them."""
+        if self.day is not None:
+            return np.full(batch.num_rows, self.day, np.int64), None
+        times = batch.column(self.column)
+        if times.null_count:
+            raise InputError(
+                where=f"column {self.column}",
+                expected="a time for each row, to tell its day",
+                found=f"{times.null_count} rows without one",
+                remedy="leave them out with .where, or give them a time",
+            )
+        if pa.types.is_timestamp(times.type):
+            times = times.cast(pa.timestamp("us", times.type.tz), safe=False)
+        ticks = times.cast(pa.int64()).to_numpy()
+        days = self.calendar.days_of(ticks)
+        if len(days) and max(-int(days.min()), int(days.max())) >= MOST:
+            raise DayError(
+                where=f"column {self.column}",
+                expected="times whose days have at most 31 bits",
+                found=f"day {int(days[np.abs(days).argmax()])}",
+                remedy="create the archive with a calendar of longer days",
+            )
+        if self.first is not None:
+            days = np.maximum(days, self.first)
+        return days, int(ticks.max()) if len(ticks) else None
+
+
+@dataclass(frozen=True)
+class WrittenRuns:
+    """What tasks have written, by day, and the latest instant that they have seen."""
+
+    runs: dict[int, Sequence[RunRef]]
+    encodings: list[dict[str, str]]
+    latest: int | None
+
+
+def declared(frame: DataFrame, layout: Layout) -> DataFrame:
+    """The columns of an archive, or an error that names the missing ones."""
+    missing = [name for name in layout.schema.names if name not in frame.columns]
+    if missing:
+        raise ArchiveError(
+            where="DataFrame",
+            expected=f"the columns {', '.join(layout.schema.names)}",
+            found=f"no {', '.join(missing)}",
+        )
+    return frame.select(*(f"`{name}`" for name in layout.schema.names))
+
+
+def write_runs(frame: DataFrame, archive: Archive, session: Session, stamps: Stamps) -> WrittenRuns:
+    """Write a DataFrame's rows in its partitions, a run for each day that a partition has."""
+    base = session.base
+    task = RunTask(
+        str(archive.disk.root.absolute()), base.layout, base.format, dict(base.encodings),
+        session.name("task"), stamps,
+    )  # fmt: skip
+    runs: dict[int, Sequence[RunRef]] = {}
+    encodings, latest = [], []
+    for row in frame.mapInArrow(task, REPORT).collect():
+        if row.latest is not None:
+            latest.append(row.latest)
+        if row.run is not None:
+            runs[row.day] = (*runs.get(row.day, ()), RunRef.from_json(json.loads(row.run)))
+            encodings.append(json.loads(row.encodings))
+    return WrittenRuns(runs, encodings, max(latest, default=None))
+
+
+def latest_of(frame: DataFrame, stamps: Stamps) -> int | None:
+    """The latest instant in a DataFrame of just the column of time."""
+    rows = frame.mapInArrow(_Latest(stamps), "latest bigint").collect()
+    return max((row.latest for row in rows), default=None)
+
+
+@dataclass(frozen=True)
+class _Latest:
+    stamps: Stamps
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            _, latest = self.stamps.of(batch)
+            if latest is not None:
+                yield pa.record_batch({"latest": pa.array([latest], pa.int64())})
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """The part of writing that is done in tasks; an attempt's files have its number in them."""
+
+    root: str
+    layout: Layout
+    format: Format
+    encodings: dict[str, str]
+    token: str
+    stamps: Stamps
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None, "called by Spark, in a task"
+        disk, layout = Disk(Path(self.root)), self.layout
+        writer = Writer(
+            disk, layout, self.format, self.encodings, f"{self.token}-{context.taskAttemptId()}",
+            lambda ref: Run(disk, layout, ref),
+        )  # fmt: skip
+        cut = Cut(self.stamps, writer)
+        for batch in batches:
+            cut.add(batch)
+        rows = [
+            {
+                "day": day,
+                "run": json.dumps(run.to_json()),
+                "encodings": json.dumps(writer.encodings),
+                "latest": cut.latest,
+            }
+            for day, run in cut.runs()
+        ]
+        yield pa.RecordBatch.from_pylist(rows, _REPORT)
+
+
+_REPORT = pa.schema(
+    [
+        ("day", pa.int32()),
+        ("run", pa.string()),
+        ("encodings", pa.string()),
+        ("latest", pa.int64()),
+    ]
+)
+
+
+class Cut:
+    """Rows of a task, cut into days; what would not fit into memory is written in between."""
+
+    def __init__(self, stamps: Stamps, writer: Writer) -> None:
+        self._stamps, self._writer = stamps, writer
+        self._waiting: dict[int, list[pa.RecordBatch]] = {}
+        self._bytes = 0
+        self._written: list[tuple[int, RunRef]] = []
+        self.latest: int | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        days, latest = self._stamps.of(batch)
+        if latest is not None:
+            self.latest = latest if self.latest is None else max(latest, self.latest)
+        found = np.unique(days).tolist()
+        for day in found:
+            own = batch if len(found) == 1 else batch.filter(pa.array(days == day))
+            self._waiting.setdefault(day, []).append(own)
+        self._bytes += batch.nbytes
+        if self._bytes >= AT_ONCE:
+            self._write()
+
+    def runs(self) -> list[tuple[int, RunRef]]:
+        """All runs, by day."""
+        self._write()
+        return self._written
+
+    def _write(self) -> None:
+        for day, batches in self._waiting.items():
+            run = self._writer.day(day, batches)
+            if run is not None:
+                self._written.append((day, run))
+        self._waiting, self._bytes = {}, 0

@@ -1,0 +1,274 @@
+"""An archive as a DataFrame gives what its own reader gives, and reads no more than it must."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from windrow.archive.archive import Archive
+from windrow.archive.calendar import Calendar
+from windrow.archive.errors import ArchiveError
+from windrow.archive.layout import Layout
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.reader import Range
+from windrow.spark.archive import read, reading
+from windrow.spark.archive.keys import key_of, options_of
+from windrow.spark.archive.source import ArchiveSource
+
+WINDOW = 6
+SCHEMA = pa.schema(
+    [("src", pa.string()), ("port", pa.int32()), ("bytes", pa.int64()), ("ratio", pa.float64())]
+)
+
+
+def day_of(number: int, rows: int = 400) -> pa.Table:
+    chance = np.random.default_rng(number)
+    names = [f"host{n}" if n else None for n in chance.integers(0, 40, rows)]
+    return pa.table(
+        {
+            "src": names,
+            "port": chance.integers(0, 5, rows).astype(np.int32),
+            "bytes": chance.integers(0, 10**12, rows),
+            "ratio": chance.random(rows),
+        },
+        SCHEMA,
+    )
+
+
+def made(path, key, form, days=10):
+    archive = Archive.create(path, SCHEMA, key, window=WINDOW, scheme="WATA", n=3, format=form)
+    for day in range(1, days + 1):
+        archive.append(day, day_of(day), now=day)
+    return archive
+
+
+@pytest.fixture(scope="module", params=["arrow", "parquet"])
+def archive(request, tmp_path_factory):
+    return made(tmp_path_factory.mktemp("archive") / request.param, "src", request.param)
+
+
+@pytest.fixture(scope="module")
+def composite(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("archive") / "two", ("src", "port"), "arrow")
+
+
+def bag(rows) -> Counter:
+    return Counter(tuple(row) for row in rows)
+
+
+def expected(archive, t1=None, t2=None, now=None) -> Counter:
+    """All entries by the archive's own reader."""
+    with archive.reader(now) as reader:
+        table = reader.scan(t1, t2, columns=[*SCHEMA.names, "_day"])
+        return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def loaded(spark, archive, **options):
+    return spark.read.format("windrow").options(**options).load(str(archive.disk.root))
+
+
+def parts_of(archive, **options):
+    """What the source would start tasks for."""
+    source = ArchiveSource({"path": str(archive.disk.root), **options})
+    reader = source.reader(source.schema())
+    return reader, reader.partitions()
+
+
+def rows_read(parts) -> int:
+    return sum(stop - start for part in parts for start, stop in part.rows)
+
+
+def test_a_scan_is_the_readers(spark, archive):
+    assert bag(loaded(spark, archive).collect()) == expected(archive)
+
+
+def test_masked_and_expired_days_are_not_seen(spark, archive):
+    with archive.reader() as reader:
+        assert any(len(days) < len(run.days) for run, days in reader.sources())
+    frame = loaded(spark, archive)
+    assert {row._day for row in frame.select("_day").distinct().collect()} == set(range(5, 11))
+
+
+def test_options_choose_days_columns_and_the_moment(spark, archive):
+    frame = loaded(spark, archive, since="5", until="6", columns="bytes, _day")
+    assert frame.columns == ["bytes", "_day"]
+    assert {row._day for row in frame.collect()} == {5, 6}
+    later = loaded(spark, archive, now="11")
+    assert bag(later.collect()) == expected(archive, now=11)
+    assert {row._day for row in later.collect()} == {6, 7, 8, 9, 10}
+
+
+def answered(archive, **options) -> Counter:
+    """What tasks give."""
+    reader, parts = parts_of(archive, **options)
+    batches = [batch for part in parts for batch in reader.read(part)]
+    return Counter(tuple(row.values()) for batch in batches for row in batch.to_pylist())
+
+
+def probed(archive, key, t1=None, t2=None) -> Counter:
+    with archive.reader() as reader:
+        table = reader.probe(key, t1, t2, columns=[*SCHEMA.names, "_day"])
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+SINGLE = [
+    "host7", ["host7", "host21", "nobody"], "nobody", Range("host2", "host3"),
+    Range(least="host35"), Range(greatest="host12"), Range("x", "y"), [],
+]  # fmt: skip
+COMPOSITE = [
+    ("host7", 3), ("host7",), [("host7", 3), ("host8", 0)], [("host7",), ("host7", 3)],
+    Range(("host2",), ("host2", 2)), Range(("host30", 3), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("days", [(None, None), (6, 8), (20, 30)])
+def test_keys_and_ranges_of_days_are_those_of_a_probe(archive, composite, days):
+    stretch = {n: str(d) for n, d in zip(("since", "until"), days, strict=True) if d is not None}
+    for one, keys in ((archive, SINGLE), (composite, COMPOSITE)):
+        for key in keys:
+            assert answered(one, **options_of(key), **stretch) == probed(one, key, *days)
+
+
+def test_a_probe_reads_its_buckets_and_nothing_else(archive):
+    _, whole = parts_of(archive)
+    for key in ("host7", ["host7", "host21"], Range("host8", None)):
+        _, parts = parts_of(archive, **options_of(key))
+        assert len(parts) <= len(whole)
+        assert 0 < rows_read(parts) < rows_read(whole) / 4
+    _, parts = parts_of(archive, since="10")
+    assert {p.source.run.name for p in parts} < {p.source.run.name for p in whole}
+    assert parts_of(archive, keys='["nobody"]')[1] == []
+
+
+def test_keys_of_every_type_pass_through_an_option():
+    values = [
+        (7, pa.int32()), (2.5, pa.float64()), ("7", pa.string()), (True, pa.bool_()),
+        (b"\x00\xff", pa.binary()), (date(2026, 3, 1), pa.date32()),
+        (datetime(2026, 3, 1, 12, 30), pa.timestamp("us")), (Decimal("2.50"), pa.decimal128(9, 2)),
+    ]  # fmt: skip
+    for value, kind in values:
+        layout = Layout(pa.schema([("k", kind)]), ("k",))
+        found = key_of(options_of(value), layout)
+        assert pa.array(found, kind).to_pylist() == [value]
+    with pytest.raises(ArchiveError, match="a key of type int32"):
+        key_of({"keys": '["seven"]'}, Layout(pa.schema([("k", pa.int32())]), ("k",)))
+
+
+def test_one_frame_takes_any_number_of_filters(spark, archive):
+    """Spark's own push-down would give all of them the rows of the last."""
+    frame = loaded(spark, archive)
+    some, other = (frame.where(f"src = '{name}'") for name in ("host7", "host8"))
+    counts = [probed(archive, name).total() for name in ("host7", "host8")]
+    assert some.union(other).count() == sum(counts)
+    assert [some.count(), other.count(), frame.count()] == [*counts, expected(archive).total()]
+
+
+def test_a_probe_is_a_frame_too(spark, archive):
+    frame = read(spark, archive.disk.root, key=["host7", "host21"], since=6, until=8)
+    assert bag(frame.collect()) == probed(archive, ["host7", "host21"], 6, 8)
+
+
+def test_native_and_source_agree_and_read_holds_its_version(spark, tmp_path):
+    for form in ("arrow", "parquet"):
+        archive = made(tmp_path / form, "src", form, days=8)
+        before = expected(archive)
+        frame = read(spark, archive.disk.root)
+        assert ("parquet" in frame._jdf.queryExecution().toString().lower()) == (form == "parquet")
+        assert bag(frame.collect()) == before
+        few = read(spark, archive.disk.root, since=5, until=6, columns=["_day", "src"])
+        assert bag(few.collect()) == Counter(
+            (row[-1], row[0]) for row in expected(archive, 5, 6).elements()
+        )
+        for day in range(9, 16):  # nothing of what was read is in the window any more
+            archive.append(day, day_of(day), now=day)
+        assert archive.vacuum().held
+        assert bag(frame.where("true").collect()) == before
+        with reading(spark, archive.disk.root) as now:
+            assert bag(now.collect()) == expected(archive)
+
+
+def test_a_loaded_frame_keeps_its_version_and_moment(spark, tmp_path):
+    archive = made(tmp_path / "a", "src", "arrow", days=7)
+    frame = loaded(spark, archive)
+    before = expected(archive)
+    version = archive.stat().version
+    archive.append(8, day_of(8), now=8)
+    assert bag(frame.collect()) == before
+    assert bag(loaded(spark, archive, version=str(version)).collect()) == before
+    assert bag(loaded(spark, archive).collect()) == expected(archive) != before
+
+
+def test_a_version_that_is_gone_is_named(spark, tmp_path):
+    archive = made(tmp_path / "a", "src", "arrow", days=2)
+    with pytest.raises(Exception, match="version 999"):
+        loaded(spark, archive, version="999").collect()
+    with pytest.raises(Exception, match="no version of one"):
+        spark.read.format("windrow").load(str(tmp_path / "nothing"))
+
+
+def test_an_empty_archive_is_an_empty_frame(spark, tmp_path):
+    archive = Archive.create(tmp_path / "a", SCHEMA, "src", window=3, scheme="DEL", n=1)
+    assert loaded(spark, archive).count() == 0
+    assert read(spark, archive.disk.root).columns == [*SCHEMA.names, "_day"]
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_lifetimes_are_read_while_they_last(spark, tmp_path, form):
+    index = LifetimeIndex.create(
+        tmp_path / "lives", SCHEMA, "src", longest=60, interval=10, format=form
+    )
+    for now in range(10, 70, 10):
+        data = day_of(now, 200)
+        ends = now + 1 + np.random.default_rng(now).integers(0, 50, len(data))
+        index.insert(now, data, pa.array(ends))
+    for now in (None, 85) if form == "arrow" else (85,):
+        with index.reader(now) as reader:
+            wanted = bag(
+                row.values()
+                for row in reader.scan(columns=[*SCHEMA.names, "_day", "_exp"]).to_pylist()
+            )
+        assert bag(read(spark, index.disk.root, now=now).collect()) == wanted
+        options = {} if now is None else {"now": str(now)}
+        frame = spark.read.format("windrow").options(**options).load(str(index.disk.root))
+        assert bag(frame.collect()) == wanted
+        one = bag(frame.where("src = 'host9'").collect())
+        assert one == Counter({row: n for row, n in wanted.items() if row[0] == "host9"})
+
+
+def test_types_that_spark_has_not_come_as_the_next_wider(spark, tmp_path):
+    moment = np.array([1_700_000_000_123_456_789], "datetime64[ns]")
+    data = pa.table(
+        {
+            "k": pa.array([2**63 + 5], pa.uint64()),
+            "small": pa.array([200], pa.uint8()),
+            "at": pa.array(moment, pa.timestamp("ns")),
+            "on": pa.array([19_000], pa.date32()),
+            "price": pa.array([Decimal("12.50")], pa.decimal128(9, 2)),
+            "tags": pa.array([["a", "b"]], pa.list_(pa.string())),
+            "raw": pa.array([b"\x00\x01"], pa.large_binary()),
+        }
+    )
+    for form in ("arrow", "parquet"):
+        archive = Archive.create(
+            tmp_path / form, data.schema, "k", window=2, scheme="DEL", n=1, format=form
+        )
+        archive.append(1, data, now=1)
+        row = read(spark, archive.disk.root).where("k > 5").collect()[0]
+        assert (row.k, row.small, row.price) == (Decimal(2**63 + 5), 200, Decimal("12.50"))
+        assert (row.tags, bytes(row.raw), row._day) == (["a", "b"], b"\x00\x01", 1)
+        assert row["at"].microsecond == 123_456
+
+
+def test_dates_are_options_on_a_calendar(spark, tmp_path):
+    archive = Archive.create(
+        tmp_path / "a", SCHEMA, "src", window=3, scheme="DEL", n=1, calendar=Calendar.of("days")
+    )
+    archive.append(20_513, day_of(1), now=20_513)
+    archive.append(20_514, day_of(2), now=20_514)
+    frame = loaded(spark, archive, since="2026-03-02")
+    assert {row._day for row in frame.collect()} == {20_514}
