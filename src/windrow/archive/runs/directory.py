@@ -66,13 +66,21 @@ class Directory:
     def find(self, key: Any) -> tuple[int, int]:
         """The rows [start, stop) of a key's bucket; of a composite key, its first columns do."""
         if len(self._searchers) == 1 and type(key) is not tuple:
-            place = self._searchers[0].exact(key, self._count)
-            return (0, 0) if place < 0 else self._rows(place, place + 1)
+            return self.bucket(self.sought(key))
         low, high = 0, self._count
         for search, value in zip(self._searchers, self._values(key), strict=False):
             low = search.left(value, low, high)
             high = search.right(value, low, high)
         return self._rows(low, high)
+
+    def sought(self, key: Any) -> Any:
+        """A key of one column as ``bucket`` wants it: converted once for all runs of an archive."""
+        return self._searchers[0].sought(key)
+
+    def bucket(self, sought: Any) -> tuple[int, int]:
+        """The rows [start, stop) of a key of one column."""
+        place = self._searchers[0].exact(sought, self._count)
+        return (0, 0) if place < 0 else self._rows(place, place + 1)
 
     def find_range(self, least: Any, greatest: Any) -> tuple[int, int]:
         """The rows whose keys are between two keys, both included; None leaves a side open."""

@@ -56,6 +56,8 @@ def positions(ranges: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
 
 
 def converted(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.RecordBatch]:
+    if all(b.num_rows and b.schema.equals(schema) for b in batches):
+        return batches
     found = pa.Table.from_batches(batches) if batches else schema.empty_table()
     converted: list[pa.RecordBatch] = encoded(found, schema).to_batches()
     return [b for b in converted if b.num_rows]

@@ -21,8 +21,11 @@ from windrow.columns.kernels import boolean, bytes_in, int64, ints, kernel
 class Searcher(Protocol):
     """A sorted column. Positions are between ``low`` and ``high``, where the column is sorted."""
 
-    def exact(self, value: Any, count: int) -> int:
-        """Where ``value`` is among the first ``count`` values, all different; -1 if nowhere."""
+    def sought(self, value: Any) -> Any:
+        """A value as ``exact`` wants it: the same for every column of keys of one type."""
+
+    def exact(self, sought: Any, count: int) -> int:
+        """Where a value is among the first ``count`` values, all different; -1 if nowhere."""
 
     def left(self, value: Any, low: int, high: int) -> int:
         """The first position whose value is not less than ``value``."""
@@ -77,7 +80,7 @@ class _Numbers:
         self._kind = kind
         self._plain = int if pa.types.is_integer(kind) else None
 
-    def _value(self, value: Any) -> Any:
+    def sought(self, value: Any) -> Any:
         if type(value) is self._plain:
             try:
                 return self._convert(value)
@@ -88,21 +91,20 @@ class _Numbers:
             scalar = scalar.cast(_INTEGER[self._kind.bit_width])
         return self._convert(scalar.as_py())
 
-    def exact(self, value: Any, count: int) -> int:
-        wanted = self._value(value)
-        place = int(self._values.searchsorted(wanted))
+    def exact(self, sought: Any, count: int) -> int:
+        place = int(self._values.searchsorted(sought))
         if place == count:
             return -1
         found = self._values[place]
-        same = found == wanted or (wanted != wanted and found != found)  # noqa: PLR0124 (NaN)
+        same = found == sought or (sought != sought and found != found)  # noqa: PLR0124 (NaN)
         return place if same else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        found = self._values[low:high].searchsorted(self._value(value))
+        found = self._values[low:high].searchsorted(self.sought(value))
         return low + int(found)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        found = self._values[low:high].searchsorted(self._value(value), "right")
+        found = self._values[low:high].searchsorted(self.sought(value), "right")
         return low + int(found)
 
 
@@ -119,20 +121,20 @@ class _Bytes:
         self._kind = kind
         self._text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
-    def _value(self, value: Any) -> npt.NDArray[np.uint8]:
+    def sought(self, value: Any) -> npt.NDArray[np.uint8]:
         if not (type(value) is str and self._text):
             value = converted(value, self._kind).as_py()
         raw = value.encode(errors="surrogatepass") if self._text else value
         return np.frombuffer(raw, np.uint8) if raw else _EMPTY
 
-    def exact(self, value: Any, count: int) -> int:
-        return int(_exact(self._offsets, self._data, self._value(value), count))
+    def exact(self, sought: npt.NDArray[np.uint8], count: int) -> int:
+        return int(_exact(self._offsets, self._data, sought, count))
 
     def left(self, value: Any, low: int, high: int) -> int:
-        return int(_find(self._offsets, self._data, self._value(value), low, high, False))
+        return int(_find(self._offsets, self._data, self.sought(value), low, high, False))
 
     def right(self, value: Any, low: int, high: int) -> int:
-        return int(_find(self._offsets, self._data, self._value(value), low, high, True))
+        return int(_find(self._offsets, self._data, self.sought(value), low, high, True))
 
 
 _EMPTY = np.zeros(0, np.uint8)
@@ -182,20 +184,20 @@ class _Decimals:
     def _at(self, position: int) -> int:
         return _wide(*self._words[position])
 
-    def _value(self, value: Any) -> int:
+    def sought(self, value: Any) -> int:
         scalar = converted(value, self._kind)
         low, high = np.frombuffer(pa.array([scalar], self._kind).buffers()[1], np.int64)[:2]
         return _wide(low, high)
 
-    def exact(self, value: Any, count: int) -> int:
-        place = self.left(value, 0, count)
-        return place if self.right(value, place, count) > place else -1
+    def exact(self, sought: int, count: int) -> int:
+        place = bisect.bisect_left(range(count), sought, key=self._at)
+        return place if place < count and self._at(place) == sought else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        return bisect.bisect_left(range(high), self._value(value), low, high, key=self._at)
+        return bisect.bisect_left(range(high), self.sought(value), low, high, key=self._at)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        return bisect.bisect_right(range(high), self._value(value), low, high, key=self._at)
+        return bisect.bisect_right(range(high), self.sought(value), low, high, key=self._at)
 
 
 def _wide(low: np.int64, high: np.int64) -> int:
