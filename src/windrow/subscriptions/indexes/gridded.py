@@ -37,6 +37,8 @@ from windrow.subscriptions.indexes.segments import for_both
 
 LEAST, MOST = 2**10, 2**22
 """Cells."""
+FEW = 16
+"""Intervals that are compared one by one sooner than put on a grid."""
 
 
 class GriddedIntervals:
@@ -123,7 +125,7 @@ class GriddedIntervals:
         """Count changes, and start anew if they are half of the whole."""
         self._collect = None
         self._changes += count
-        if self._changes <= max(len(self) // 2, LEAST // 2):
+        if self._changes <= max(len(self) // 2, FEW):
             return False
         self._start(self._bounds.ids)
         return True
