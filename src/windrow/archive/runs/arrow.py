@@ -16,6 +16,8 @@ import pyarrow as pa
 from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs.entries import ALL, Only, converted, positions
 
+_REMEMBERED = 64
+
 
 class ArrowEntries:
     """Batches of whole buckets, and the stamps of their entries as plain arrays."""
@@ -95,6 +97,8 @@ class ArrowEntries:
         """The batches with the columns of a schema; found again by the schema's identity."""
         view = self._views.get(id(schema))
         if view is None:
+            if len(self._views) >= _REMEMBERED:  # readers come and go, and each brings schemas
+                self._views.clear()
             chosen = [b.select(schema.names) for b in self.batches]
             convert = not chosen[0].schema.equals(schema)
             view = self._views[id(schema)] = (schema, chosen, convert)
