@@ -109,6 +109,8 @@ def test_results_with_lifetimes_of_their_own_go_into_a_grid(tmp_path):
         ("ON s KEY k WINDOW 3 DAYS USING GRID(2, 2)", "is a stream"),
         ("ON s KEY k WINDOW 1.5 DAYS USING WATA(2)", "a whole number of days"),
         ("ON counts KEY k WINDOW 3 DAYS USING GRID(2, 2)", "without notice"),
+        ("ON s KEY k WINDOW 3 DAYS USING WATA(2, 3)", "takes one number"),
+        ("ON pairs KEY k WINDOW 3 DAYS USING GRID(2, 2) PACKED", "no update technique"),
         ("ON nothing KEY k WINDOW 3 DAYS USING WATA(2)", "called nothing"),
     ],
 )

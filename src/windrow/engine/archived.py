@@ -21,6 +21,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError
 from windrow.archive.files import Disk
+from windrow.archive.layout import Layout
 from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.versions import Versions
@@ -126,10 +127,21 @@ class _Lives:
     def __init__(self, declared: ArchiveDeclaration) -> None:
         self._declared = declared
         self._names = declared.plan.schema.unique_names()
+        grid = Grid(declared.constituents or 1, declared.expiries or declared.constituents or 1)
         if _there(declared):
             self._index = LifetimeIndex.open(declared.path)
+            _check_columns(declared, self._index.layout)
+            found, wanted = self._index, (grid, declared.window, declared.day)
+            if wanted != (found.grid, found.periods.longest, found.periods.interval):
+                raise ArchiveError(
+                    where=declared.path,
+                    expected=f"a grid of {grid.insertions} x {grid.expiries} for lifetimes up to "
+                    f"{declared.window}",
+                    found=f"one of {found.grid.insertions} x {found.grid.expiries} for lifetimes "
+                    f"up to {found.periods.longest}",
+                    remedy="declare what is there, or choose another directory with INTO",
+                )
         else:
-            grid = Grid(declared.constituents or 1, declared.expiries or declared.constituents or 1)
             self._index = LifetimeIndex.create(
                 declared.path, _named(declared), declared.key,
                 longest=declared.window, interval=declared.day, grid=grid,
@@ -170,20 +182,24 @@ def _named(declared: ArchiveDeclaration) -> pa.Schema:
 
 def _check(declared: ArchiveDeclaration, archive: Archive, calendar: Calendar) -> None:
     """The archive that is there must be the one that is declared."""
-    settings, layout = archive.stat().settings, archive.layout
+    settings = archive.stat().settings
     wanted = (declared.window // declared.day, declared.scheme, declared.constituents, calendar)
     found = (settings.window, settings.scheme, settings.n, settings.calendar)
-    if layout.schema != _named(declared) or layout.key != tuple(declared.key):
-        raise ArchiveError(
-            where=declared.path,
-            expected=f"an archive of {declared.on} by {', '.join(declared.key)}",
-            found=f"one of other columns, by {', '.join(layout.key)}",
-            remedy="choose another directory with INTO",
-        )
+    _check_columns(declared, archive.layout)
     if wanted != found:
         raise ArchiveError(
             where=declared.path,
             expected=f"{wanted[0]} days by {wanted[1]}({wanted[2]})",
             found=f"{found[0]} days by {found[1]}({found[2]})",
             remedy="declare what is there, or change it with windrow archive migrate",
+        )
+
+
+def _check_columns(declared: ArchiveDeclaration, layout: Layout) -> None:
+    if layout.schema != _named(declared) or layout.key != tuple(declared.key):
+        raise ArchiveError(
+            where=declared.path,
+            expected=f"an archive of {declared.on} by {', '.join(declared.key)}",
+            found=f"one of other columns, by {', '.join(layout.key)}",
+            remedy="choose another directory with INTO",
         )

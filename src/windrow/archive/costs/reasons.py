@@ -34,7 +34,11 @@ def reasons_for(
     here = curve[n]
     waited, prepared = here.transition.average, here.pre_transition.average
     space, peak = here.space, here.transition_space
-    window = "hard" if SCHEMES[scheme].hard else "soft: expired days are seen for a while"
+    window = (
+        "hard"
+        if SCHEMES[scheme].hard
+        else "soft: an index holds expired days for a while, unseen unless asked for"
+    )
     return (
         f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
         f"{technique.value}: {_TECHNIQUES[technique]}",

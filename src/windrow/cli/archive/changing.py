@@ -38,7 +38,8 @@ def advise(
         typer.Option(help="Rows of a day; those of the sample, if not given.", show_default=False),
     ] = None,
     hard: Annotated[
-        bool, typer.Option("--hard", help="Expired days must not be kept, not even unseen.")
+        bool,
+        typer.Option("--hard", help="No index may hold days that have expired, not even unseen."),
     ] = False,
     disk: Annotated[
         Path, typer.Option(help="A directory on the disk that the archive will be on.")

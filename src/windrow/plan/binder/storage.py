@@ -44,6 +44,17 @@ def bind_archive(statement: CreateArchive, context: Context) -> ArchiveDeclarati
             expected="an update technique: " + ", ".join(TECHNIQUES),
             remedy=did_you_mean(technique, TECHNIQUES),
         )  # fmt: skip
+    if scheme == "GRID" and technique is not None:
+        assert statement.technique is not None
+        raise BindError(
+            "a GRID has no update technique to choose", span=statement.technique.span,
+            remedy=f"take {technique} away",
+        )  # fmt: skip
+    if scheme != "GRID" and statement.expiries is not None:
+        raise BindError(
+            f"{scheme} takes one number, that of its constituents", span=statement.scheme.span,
+            remedy=f"write {scheme}({statement.constituents})",
+        )  # fmt: skip
     for number in (statement.constituents, statement.expiries):
         if number is not None and number < 1:
             raise BindError(
