@@ -79,7 +79,7 @@ class Session:
         ahead = dict(wave.ahead)
         for day, found in runs.items():
             if found:
-                ahead[day] = (*ahead.get(day, ()), *found)
+                ahead[day] = writer.few((*ahead.get(day, ()), *found))
         batches = wave.batches if batch is None else {**wave.batches, batch[0]: batch[1]}
         changed = replace(wave, ahead=ahead, batches=batches)
         if now is None or now == wave.now:

@@ -24,6 +24,9 @@ from windrow.archive.wave import Index, Part
 AT_ONCE = 256 << 20
 """Bytes of a day that are sorted in memory at a time; a longer day is sorted in turns, merged."""
 
+MANY, ALIKE = 64, 8
+"""Runs that a day may wait in before any are merged, and how many of one size are then."""
+
 
 class Writer:
     """Writes runs for one version. ``encodings`` widen as runs are written."""
@@ -58,6 +61,25 @@ class Writer:
             for name, _ in run.files:
                 self._disk.delete(name)
         return whole
+
+    def few(self, runs: tuple[RunRef, ...]) -> tuple[RunRef, ...]:
+        """The runs of a day that waits; if it came in very many goes, those of like size merged.
+
+        A stream brings a day in thousands of small runs, and each version names them all. Runs
+        are alike if their lengths are within a factor of eight; so an entry is written once more
+        for each such factor between a piece and the day.
+        """
+        if len(runs) <= MANY:
+            return runs
+        alike: dict[int, list[RunRef]] = {}
+        for run in runs:
+            alike.setdefault(run.rows.bit_length() // 3, []).append(run)
+        for size in range(max(alike) + 1):
+            if len(alike.get(size, ())) >= ALIKE:
+                merged = self._merge([Part(run) for run in alike.pop(size)])
+                assert merged is not None, "runs have entries"
+                alike.setdefault(merged.rows.bit_length() // 3, []).append(merged)
+        return tuple(run for found in alike.values() for run in found)
 
     def indexes(self, planned: Mapping[str, Planned]) -> dict[str, Index]:
         """Planned indexes, written. What several of them share is written once."""
