@@ -16,9 +16,10 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.layout import Layout
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.reader import Range
+from windrow.archive.versions import Versions
 from windrow.spark.archive import read, reading
 from windrow.spark.archive.keys import key_of, options_of
-from windrow.spark.archive.source import ArchiveSource
+from windrow.spark.archive.source import HELD, ArchiveSource
 
 WINDOW = 6
 SCHEMA = pa.schema(
@@ -157,6 +158,12 @@ def test_keys_of_every_type_pass_through_an_option():
         assert pa.array(found, kind).to_pylist() == [value]
     with pytest.raises(ArchiveError, match="a key of type int32"):
         key_of({"keys": '["seven"]'}, Layout(pa.schema([("k", pa.int32())]), ("k",)))
+
+
+def test_a_process_that_plans_many_reads_lets_go_of_old_leases(archive):
+    for _ in range(HELD + 3):
+        parts_of(archive, keys='["nobody"]')
+    assert len(Versions(archive.disk).leases()) <= HELD + 8
 
 
 def test_one_frame_takes_any_number_of_filters(spark, archive):

@@ -40,8 +40,9 @@ SLICE = 96 << 20
 """Bytes of a run that a task reads, about; a run of Parquet counts three times."""
 AT_ONCE = 65_536
 """Rows of a record batch at most."""
+HELD = 64
+"""Leases that a process of Spark's own keeps; a busy one would otherwise keep all for ever."""
 _held: list[Pin] = []
-"""Leases of this process, one of Spark's own."""
 
 
 def register(spark: SparkSession) -> None:
@@ -69,7 +70,7 @@ class ArchiveReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         held = pin(self.root, self.wish.version, self.wish.now)
-        _held.append(held)
+        _keep(held)
         layout = held.manifest.layout
         found: list[InputPartition] = []
         for source in held.sources(self.wish.since, self.wish.until):
@@ -125,7 +126,7 @@ class ArchiveSource(DataSource):
         self.root = str(options["path"]).removeprefix("file:")
         version = options.get("version")
         held = pin(self.root, None if version is None else int(version))
-        _held.append(held)
+        _keep(held)
         self.wish = Wish.of(options, held.manifest)
         if self.wish.now is None:  # "now" is that of this moment, whatever days come later
             self.wish = replace(self.wish, now=held.now)
@@ -143,6 +144,12 @@ class ArchiveSource(DataSource):
 
     def reader(self, schema: StructType) -> ArchiveReader:
         return ArchiveReader(self.root, self.wish, schema, self.key)
+
+
+def _keep(held: Pin) -> None:
+    _held.append(held)
+    while len(_held) > HELD:
+        _held.pop(0).close()
 
 
 def _slices(source: Source, rows: Rows) -> Iterator[Rows]:
