@@ -71,7 +71,8 @@ def draw(results: dict[str, Any], path: Path) -> None:
         panel.barh(names, low, color=colours)
         if high is not None:
             panel.scatter(high, names, marker="|", s=120, color="black")
-            panel.set_xscale("log")
+            if max(low) > 100 * min(low):
+                panel.set(xscale="log", xlim=(min(low) / 3, None))
         panel.set_title(title, fontsize=10)
         panel.grid(visible=True, axis="x", alpha=0.3)
     panels[0].invert_yaxis()
