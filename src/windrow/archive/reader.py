@@ -83,7 +83,7 @@ class Reader:
         elif isinstance(key, list | set | frozenset | pa.Array | pa.ChunkedArray):
             keys = list(dict.fromkeys(key.to_pylist() if hasattr(key, "to_pylist") else key))
             for run, only in self._live(t1, t2):
-                ranges = _apart({run.directory.find(one) for one in keys})
+                ranges = apart({run.directory.find(one) for one in keys})
                 found += run.entries.gather(ranges, schema, only)
         elif type(key) is tuple:
             for run, only in self._live(t1, t2):
@@ -216,7 +216,7 @@ def _prefix(run: Run, key: tuple[Any, ...], schema: pa.Schema, only: Only) -> li
     return run.entries.bucket(start, stop, schema, only)
 
 
-def _apart(ranges: set[tuple[int, int]]) -> list[tuple[int, int]]:
+def apart(ranges: set[tuple[int, int]]) -> list[tuple[int, int]]:
     """Ranges in ascending order without those that lie in another, as a key's in its prefix's."""
     found: list[tuple[int, int]] = []
     for start, stop in sorted(ranges, key=lambda r: (r[0], -r[1])):

@@ -18,7 +18,7 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.lifetimes.living import living
 from windrow.archive.lifetimes.periods import LifetimeError
-from windrow.archive.reader import Range
+from windrow.archive.reader import Range, apart
 from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.versions import Lease
@@ -174,20 +174,12 @@ def _found(run: Run, key: Any, schema: pa.Schema, only: Only) -> list[pa.RecordB
     if isinstance(key, Range):
         return entries.rows(*directory.find_range(key.least, key.greatest), schema, only)
     if isinstance(key, list | set | frozenset):
-        ranges = _apart({directory.find(one) for one in key})
+        ranges = apart({directory.find(one) for one in key})
         return entries.gather(ranges, schema, only) if ranges else []
     start, stop = directory.find(key)
     if start == stop:
         return []
-    if type(key) is tuple and len(key) < len(run.layout.key):  # several buckets
+    given = len(key) if type(key) is tuple else 1
+    if given < len(run.layout.key):  # several buckets
         return entries.rows(start, stop, schema, only)
     return entries.bucket(start, stop, schema, only)
-
-
-def _apart(ranges: set[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges of rows without those inside another, as a key's are inside its prefix's."""
-    found: list[tuple[int, int]] = []
-    for start, stop in sorted(ranges, key=lambda rows: (rows[0], -rows[1])):
-        if stop > start and (not found or start >= found[-1][1]):
-            found.append((start, stop))
-    return found
