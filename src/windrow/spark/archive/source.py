@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
@@ -46,8 +47,15 @@ _held: list[Pin] = []
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format known to a session."""
-    spark.dataSource.register(ArchiveSource)
+    """Make the format known to a session.
+
+    Spark may know it already, for a session that was made after another one had used it.
+    """
+    try:
+        spark.dataSource.register(ArchiveSource)
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 @dataclass
