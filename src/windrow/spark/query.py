@@ -24,10 +24,11 @@ from windrow.plan.catalog import (
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.stages import Stage, stages
 from windrow.plan.strategy import Strategy
+from windrow.spark.activity import active
 from windrow.spark.frames import FramePacker
 from windrow.spark.home import Home, fingerprint_of, open_home
 from windrow.spark.routes import PACKED, Routes
-from windrow.spark.session import active, shuffle_partitions
+from windrow.spark.session import shuffle_partitions
 from windrow.spark.sinks import SinkSpec
 from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.spreading import spread_buckets

@@ -7,8 +7,6 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,24 +92,6 @@ def configure(session: SparkSession) -> SparkSession:
     ours.conf.set("spark.sql.shuffle.partitions", str(partitions))
     register(ours)
     return ours
-
-
-@contextmanager
-def active(session: SparkSession) -> Iterator[None]:
-    """Make the session the active one of this thread for a while.
-
-    Spark looks a sink up in the active session, not in the one that the query belongs to.
-    """
-    sessions: Any = SparkSession._get_j_spark_session_class(session._jvm)  # noqa: SLF001
-    before = sessions.getActiveSession()
-    sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001
-    try:
-        yield
-    finally:
-        if before.isDefined():
-            sessions.setActiveSession(before.get())
-        else:
-            sessions.clearActiveSession()
 
 
 def shuffle_partitions(session: SparkSession) -> int:

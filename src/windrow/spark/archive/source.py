@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
@@ -32,6 +31,7 @@ from windrow.archive.files import Disk
 from windrow.archive.layout import Layout
 from windrow.archive.runs.open import Run
 from windrow.archive.versions import Versions
+from windrow.spark.activity import active
 from windrow.spark.archive.keys import Rows, key_of, rows_of
 from windrow.spark.archive.pins import Pin, Source, Wish, chosen_columns, pin
 from windrow.spark.archive.types import arrow_schema, cast, spark_schema
@@ -47,15 +47,9 @@ _held: list[Pin] = []
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format known to a session.
-
-    Spark may know it already, for a session that was made after another one had used it.
-    """
-    try:
+    """Make the format known to a session."""
+    with active(spark):
         spark.dataSource.register(ArchiveSource)
-    except AnalysisException as error:
-        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-            raise
 
 
 @dataclass
