@@ -77,12 +77,13 @@ def run(
 def _watch(queries: Sequence[_Running], feed: Feed, stop: threading.Event) -> None:
     """Start all, look at them until they are done, and leave none running."""
     try:
-        for query in queries:
+        for number, query in enumerate(queries, start=1):
             query.start(feed)
-            query.settle(stop)
+            _settle(query, queries[:number], stop)
         while not stop.is_set():
             for query in queries:
-                query.start_again_if_late(feed, stop)
+                if query.start_again_if_late(feed):
+                    _settle(query, queries, stop)
                 query.look()
             if not any(q.active for q in queries):
                 break
@@ -92,6 +93,20 @@ def _watch(queries: Sequence[_Running], feed: Feed, stop: threading.Event) -> No
             query.finish()
     for query in queries:
         query.look()
+
+
+def _settle(query: _Running, started: Sequence[_Running], stop: threading.Event) -> None:
+    """Wait until the query's sources run, and look at those that do meanwhile.
+
+    The Python processes of many queries, one for each source, must not all start at once: Spark
+    gives each of them ten seconds.
+    """
+    waited = 0.0
+    while query.starting and waited < LONGEST_START and not stop.is_set():
+        stop.wait(SECONDS_BETWEEN_LOOKS)
+        waited += SECONDS_BETWEEN_LOOKS
+        for other in started:
+            other.look()
 
 
 class _Running:
@@ -123,22 +138,19 @@ class _Running:
             else:
                 return
 
-    def settle(self, stop: threading.Event) -> None:
-        """Wait until its sources run, so that the Python processes of many queries, one for each
-        source, do not all start at once: Spark gives each of them ten seconds."""
-        waited = 0.0
-        while self._streaming is not None and self._streaming.isActive and not stop.is_set():
-            message = str(self._streaming.status["message"])
-            if waited > LONGEST_START or not message.startswith(STARTING):
-                return
-            stop.wait(SECONDS_BETWEEN_LOOKS)
-            waited += SECONDS_BETWEEN_LOOKS
+    @property
+    def starting(self) -> bool:
+        """Whether it runs, but its sources do not yet."""
+        if self._streaming is None or not self._streaming.isActive:
+            return False
+        return str(self._streaming.status["message"]).startswith(STARTING)
 
-    def start_again_if_late(self, feed: Feed, stop: threading.Event) -> None:
+    def start_again_if_late(self, feed: Feed) -> bool:
         """A query whose worker did not start in time goes on from its checkpoint."""
-        if self._late:
+        late = self._late
+        if late:
             self._start(feed)
-            self.settle(stop)
+        return late
 
     @property
     def _late(self) -> bool:
