@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from windrow.archive.archive import Archive
 from windrow.archive.files import Disk
-from windrow.archive.reader import Range, Reader
+from windrow.archive.reader import Reader
+from windrow.archive.reading import Range
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.schemes.registry import SCHEMES
 from windrow.archive.wave import TECHNIQUES

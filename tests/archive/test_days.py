@@ -9,7 +9,7 @@ from tests.archive.disks import Crash, UnsyncedDisk
 from tests.archive.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, DayError
-from windrow.archive.reader import Range
+from windrow.archive.reading import Range
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.write import write_day
 from windrow.archive.schemes.operations import SchemeError

@@ -15,7 +15,7 @@ from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError
 from windrow.archive.layout import Layout
 from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.reader import Range
+from windrow.archive.reading import Range
 from windrow.archive.versions import Versions
 from windrow.spark.archive import read, reading
 from windrow.spark.archive.keys import key_of, options_of

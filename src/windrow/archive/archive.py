@@ -40,6 +40,7 @@ from windrow.archive.layout import MAX_DAYS, Layout
 from windrow.archive.manifest import Manifest
 from windrow.archive.migrate import Estimate, How, Target, estimate, migrate
 from windrow.archive.reader import Reader
+from windrow.archive.reading import Schemas
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.schemes.base import check
@@ -62,6 +63,7 @@ class Archive:
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
         self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
         self._runs: dict[str, Run] = {}
+        self._schemas: Schemas = {}
 
     @classmethod
     def create(
@@ -163,7 +165,7 @@ class Archive:
         try:
             wave = Wave.of(lease.manifest)
             self._forget(lease.manifest)
-            return Reader(lease, wave, self._opened, now, soft=soft)
+            return Reader(lease, wave, self._opened, self._schemas, now, soft=soft)
         except BaseException:
             lease.release()
             raise

@@ -15,7 +15,7 @@ from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_exp, r_ins
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.lifetimes.state import IndexState
-from windrow.archive.reader import Range
+from windrow.archive.reading import Range
 from windrow.archive.runs.encoding import decoded
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])

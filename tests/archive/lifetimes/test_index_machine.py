@@ -18,7 +18,7 @@ from windrow.archive.lifetimes.assignment import Chronological, Randomised, Roun
 from windrow.archive.lifetimes.grid import Grid, Technique
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.lifetimes.periods import LifetimeError
-from windrow.archive.reader import Range
+from windrow.archive.reading import Range
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
 INTERVAL, P = 4, 5

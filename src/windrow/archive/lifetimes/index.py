@@ -29,11 +29,12 @@ from windrow.archive.lifetimes.carry import Carrier
 from windrow.archive.lifetimes.contents import KIND, Contents
 from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
-from windrow.archive.lifetimes.reader import LifetimeReader, Schemas
+from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.statistics import Coming, Statistics, coming, statistics
 from windrow.archive.lifetimes.update import Step, plan_update
 from windrow.archive.manifest import Manifest
+from windrow.archive.reading import Schemas
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.vacuum import Vacuumed, vacuum

@@ -17,7 +17,8 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.opening import open_any
-from windrow.archive.reader import Range, Reader
+from windrow.archive.reader import Reader
+from windrow.archive.reading import Range
 from windrow.archive.runs.encoding import decoded
 from windrow.cli.answers import SHOWN, answer_table, counted
 from windrow.cli.archive.options import (

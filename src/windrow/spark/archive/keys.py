@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.layout import Layout
-from windrow.archive.reader import Range
+from windrow.archive.reading import Range
 from windrow.archive.runs.directory import Directory
 from windrow.archive.runs.search import converted
 

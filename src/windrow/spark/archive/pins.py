@@ -63,7 +63,7 @@ def pin(root: str, version: int | None = None, now: int | None = None) -> Pin:
     try:
         if manifest.kind == LIFETIMES:
             return Pin(manifest, LifetimeReader(lease, Contents.of(manifest), opened, {}, now))
-        return Pin(manifest, Reader(lease, Wave.of(manifest), opened, now, soft=False))
+        return Pin(manifest, Reader(lease, Wave.of(manifest), opened, {}, now, soft=False))
     except BaseException:
         lease.release()
         raise

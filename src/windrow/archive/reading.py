@@ -1,0 +1,196 @@
+"""What every reader of a version does, whatever kind of index the version is of.
+
+A reader pins a version and a moment when it opens and answers from them until it is closed,
+whatever is published or reclaimed meanwhile. It waits for nobody. Answers are Arrow tables with
+the columns in the types in which they are stored: what repeats comes dictionary-encoded
+(``decoded`` turns it into plain types). The order of entries is not defined.
+
+A kind of index says which runs may have an answer, and which of their entries count.
+"""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from windrow.archive.errors import ArchiveError
+from windrow.archive.runs.open import Only, Run
+from windrow.archive.runs.ref import RunRef
+from windrow.archive.versions import Lease
+
+Schemas = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], pa.Schema]
+"""By columns and encodings. Open runs know a schema by its identity, so readers share them."""
+REMEMBERED = 64
+
+
+@dataclass(frozen=True)
+class Range:
+    """All keys between two, both included; None leaves a side open."""
+
+    least: Any = None
+    greatest: Any = None
+
+
+class PinnedReader(ABC):
+    """One version as seen at one moment. Close it, or use it with ``with``."""
+
+    def __init__(
+        self, lease: Lease, opened: Callable[[RunRef], Run], schemas: Schemas, now: int | None
+    ) -> None:
+        self.version, self.now = lease.manifest.version, now
+        self._release = weakref.finalize(self, lease.release)  # also if nobody closes it
+        self._lease, self._opened, self._schemas = lease, opened, schemas
+        self._schema = lease.manifest.layout.given(lease.manifest.encodings)
+        self._types = tuple(sorted(lease.manifest.encodings.items()))
+        self._default = tuple(lease.manifest.layout.schema.names)
+        self._sources: dict[tuple[int | None, int | None], list[tuple[Run, Only]]] = {}
+
+    @abstractmethod
+    def chosen(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
+        """The runs that may have an answer from t1 to t2, and which of their entries count."""
+
+    def probe(
+        self,
+        key: Any,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """TimedIndexProbe: entries with a key (or one of several, or in a ``Range``), t1 to t2.
+
+        Without t1 and t2 it is an IndexProbe of everything. A composite key is a tuple; one that
+        is shorter than the key finds all that begins so. Several keys are a list, a set or an
+        Arrow array.
+        """
+        schema = self._columns(columns)
+        found: list[pa.RecordBatch] = []
+        if isinstance(key, Range):
+            for run, only in self._live(t1, t2):
+                rows = run.directory.find_range(key.least, key.greatest)
+                found += run.entries.rows(*rows, schema, only)
+        elif isinstance(key, list | set | frozenset | pa.Array | pa.ChunkedArray):
+            keys = list(dict.fromkeys(key.to_pylist() if hasattr(key, "to_pylist") else key))
+            for run, only in self._live(t1, t2):
+                ranges = _apart({run.directory.find(one) for one in keys})
+                found += run.entries.gather(ranges, schema, only)
+        elif type(key) is tuple:
+            for run, only in self._live(t1, t2):
+                found += _prefix(run, key, schema, only)
+        else:
+            found = _buckets(self._live(t1, t2), key, schema)
+        return pa.Table.from_batches(found, schema)
+
+    def scan(
+        self,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """TimedSegmentScan: all entries from t1 to t2; without them a SegmentScan."""
+        return pa.Table.from_batches(self.batches(t1, t2, columns=columns), self._columns(columns))
+
+    def batches(
+        self,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """A scan, run by run, for what does not fit into memory."""
+        schema = self._columns(columns)
+        for run, only in self._live(t1, t2):
+            yield from self._rows(run, schema, only)
+
+    def _rows(self, run: Run, schema: pa.Schema, only: Only) -> Iterator[pa.RecordBatch]:
+        """All entries of a run that count."""
+        yield from run.entries.rows(0, run.ref.rows, schema, only)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of an answer with all columns."""
+        return self._columns(None)
+
+    def close(self) -> None:
+        """Let go of the version; answers that were given stay good."""
+        self._sources.clear()
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _live(self, t1: int | None, t2: int | None) -> list[tuple[Run, Only]]:
+        found = self._sources.get((t1, t2))
+        if found is None:
+            if self._lease.handle is None:
+                raise ArchiveError(
+                    where="reader", expected="an open reader", found="one that was closed"
+                )
+            found = [(self._opened(run), only) for run, only in self.chosen(t1, t2)]
+            if len(self._sources) >= REMEMBERED:
+                self._sources.clear()
+            self._sources[t1, t2] = found
+        return found
+
+    def _columns(self, names: Sequence[str] | None) -> pa.Schema:
+        chosen = self._default if names is None else tuple(names)
+        schema = self._schemas.get((chosen, self._types))
+        if schema is None:
+            unknown = [name for name in chosen if name not in self._schema.names]
+            if unknown or not chosen:
+                raise ArchiveError(
+                    where="columns",
+                    expected=f"some of {', '.join(self._schema.names)}",
+                    found=", ".join(unknown) or "none",
+                )
+            schema = pa.schema([self._schema.field(name) for name in chosen])
+            self._schemas[chosen, self._types] = schema
+        return schema
+
+
+def _buckets(sources: list[tuple[Run, Only]], key: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """The entries of a key of one column: a microsecond counts here, once for every run."""
+    if not sources:
+        return []
+    if len(sources[0][0].layout.key) > 1:
+        return [b for run, only in sources for b in _prefix(run, (key,), schema, only)]
+    sought = sources[0][0].directory.sought(key)
+    found: list[pa.RecordBatch] = []
+    for run, only in sources:
+        start, stop = run.directory.bucket(sought)
+        if start < stop:
+            found += run.entries.bucket(start, stop, schema, only)
+    return found
+
+
+def _prefix(run: Run, key: tuple[Any, ...], schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+    start, stop = run.directory.find(key)
+    if start == stop:
+        return []
+    if len(key) < len(run.layout.key):  # several buckets
+        return run.entries.rows(start, stop, schema, only)
+    return run.entries.bucket(start, stop, schema, only)
+
+
+def _apart(ranges: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in ascending order without those that lie in another, as a key's in its prefix's."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(ranges, key=lambda r: (r[0], -r[1])):
+        if stop > start and (not found or start >= found[-1][1]):
+            found.append((start, stop))
+    return found
