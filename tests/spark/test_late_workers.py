@@ -9,7 +9,7 @@ import pytest
 
 from windrow.core.errors import WindrowError
 from windrow.engine.commits import Commit
-from windrow.spark import runner
+from windrow.spark import runner, running
 from windrow.spark.query import Feed
 
 LATE = RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back.")
@@ -37,9 +37,9 @@ class FakeQuery:
 
 def watched(query: FakeQuery, monkeypatch) -> None:
     none: list[Commit] = []
-    monkeypatch.setattr(runner, "commits", lambda *_: none)
-    running = runner._Running(query, lambda _: None)  # type: ignore[arg-type]
-    runner._watch([running], Feed(once=True), threading.Event())
+    monkeypatch.setattr(running, "commits", lambda *_: none)
+    started = running.Running(query, lambda _: None)  # type: ignore[arg-type]
+    runner._watch([started], Feed(once=True), threading.Event())
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -50,10 +50,10 @@ def test_a_query_with_a_late_worker_is_started_again(tmp_path, monkeypatch, at_o
 
 
 def test_a_worker_that_is_always_late_is_reported(tmp_path, monkeypatch):
-    query = FakeQuery(tmp_path, *[LATE] * runner.STARTS)
+    query = FakeQuery(tmp_path, *[LATE] * running.STARTS)
     with pytest.raises(WindrowError, match="failed to connect back"):
         watched(query, monkeypatch)
-    assert query.started == runner.STARTS
+    assert query.started == running.STARTS
 
 
 def test_any_other_failure_is_reported_at_once(tmp_path, monkeypatch):
