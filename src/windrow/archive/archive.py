@@ -27,23 +27,22 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from windrow.archive.calendar import NUMBERS, Calendar
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.files import Disk
-from windrow.archive.layout import MAX_DAYS, Layout
+from windrow.archive.layout import Layout
 from windrow.archive.manifest import Manifest
-from windrow.archive.migrate import Estimate, How, Target, estimate, migrate
+from windrow.archive.migrate import Changes, Target, estimate, migrate
+from windrow.archive.migration import Estimate, How
 from windrow.archive.reader import Reader
 from windrow.archive.reading import Schemas
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
-from windrow.archive.schemes.base import check
 from windrow.archive.schemes.operations import Step
 from windrow.archive.schemes.registry import scheme_of
 from windrow.archive.session import Session
@@ -51,7 +50,7 @@ from windrow.archive.statistics import Statistics, statistics
 from windrow.archive.vacuum import Vacuumed, vacuum
 from windrow.archive.verify import Problem, verify
 from windrow.archive.versions import Versions
-from windrow.archive.wave import KIND, TECHNIQUES, Settings, TechniqueName, Wave
+from windrow.archive.wave import KIND, Settings, TechniqueName, Wave, check_format
 
 
 class Archive:
@@ -88,9 +87,8 @@ class Archive:
         time a day is.
         """
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key))
-        check(scheme_of(scheme), window, n)
-        _check_settings(window, technique, growth, format)
         settings = Settings(window, scheme_of(scheme).name, n, technique, float(growth), calendar)
+        check_format(format)
         disk = path if isinstance(path, Disk) else Disk(Path(path))
         manifest = Wave(settings).manifest(1, uuid.uuid4().hex, layout, format, {})
         if Versions(disk).numbers():
@@ -185,60 +183,19 @@ class Archive:
             steps.append((state.day, step))
         return steps
 
-    def migrate(
-        self,
-        *,
-        scheme: str | None = None,
-        n: int | None = None,
-        technique: TechniqueName | None = None,
-        window: int | None = None,
-        format: Format | None = None,  # noqa: A002 (the word for it)
-        how: How = "rebuild",
-    ) -> int:
+    def migrate(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> int:
         """Give the archive another layout while it is read and appended to; see ``migrate.py``.
 
-        What is not named stays as it is. Returns the version.
+        Returns the version.
         """
         with self._versions.pinned() as lease:
-            target = self._target(lease.manifest, scheme, n, technique, window, format, how)
+            target = Target.of(lease.manifest, changes, how)
             return migrate(self.disk, lease, self._opened, target)
 
-    def migration(
-        self,
-        *,
-        scheme: str | None = None,
-        n: int | None = None,
-        technique: TechniqueName | None = None,
-        window: int | None = None,
-        format: Format | None = None,  # noqa: A002 (the word for it)
-        how: How = "rebuild",
-    ) -> Estimate:
+    def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
         """What ``migrate`` would cost."""
         with self._versions.pinned() as lease:
-            target = self._target(lease.manifest, scheme, n, technique, window, format, how)
-            return estimate(lease.manifest, target)
-
-    def _target(
-        self,
-        manifest: Manifest,
-        scheme: str | None,
-        n: int | None,
-        technique: TechniqueName | None,
-        window: int | None,
-        form: Format | None,
-        how: How,
-    ) -> Target:
-        old = Wave.of(manifest).settings
-        settings = replace(
-            old,
-            scheme=old.scheme if scheme is None else scheme_of(scheme).name,
-            n=old.n if n is None else n,
-            technique=old.technique if technique is None else technique,
-            window=old.window if window is None else window,
-        )
-        form = manifest.format if form is None else form
-        _check_settings(settings.window, settings.technique, settings.growth, form)
-        return Target(settings, form, how)
+            return estimate(lease.manifest, Target.of(lease.manifest, changes, how))
 
     def vacuum(self) -> Vacuumed:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
@@ -265,17 +222,6 @@ class Archive:
         needed = {run.name for run in manifest.runs}
         for name in set(self._runs) - needed:
             self._runs.pop(name, None)
-
-
-def _check_settings(window: int, technique: str, growth: float, form: str) -> None:
-    if window > MAX_DAYS:
-        raise ArchiveError(where="window", expected=f"at most {MAX_DAYS} days", found=str(window))
-    if technique not in TECHNIQUES:
-        raise ArchiveError(where="technique", expected=", ".join(TECHNIQUES), found=technique)
-    if not growth > 1:
-        raise ArchiveError(where="growth", expected="a factor greater than 1", found=str(growth))
-    if form not in ("arrow", "parquet"):
-        raise ArchiveError(where="format", expected="arrow or parquet", found=form)
 
 
 def _there_already(disk: Disk) -> ConflictError:

@@ -18,37 +18,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Self, TypedDict
 
-from windrow.archive.errors import ConflictError
 from windrow.archive.files import Disk
 from windrow.archive.manifest import Manifest
+from windrow.archive.migration import Estimate, How, switch_over, two_migrations
 from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
-from windrow.archive.schemes.base import State, check
+from windrow.archive.schemes.base import State
 from windrow.archive.schemes.operations import Step
 from windrow.archive.schemes.registry import scheme_of
 from windrow.archive.steps import settled, stepped
 from windrow.archive.techniques.planned import Copied, Merged, Paper, Piece, Planned
 from windrow.archive.techniques.registry import technique_of
-from windrow.archive.versions import Lease, Versions
-from windrow.archive.wave import DRAINING, Index, Part, Settings, Wave
+from windrow.archive.versions import Lease
+from windrow.archive.wave import DRAINING, Index, Part, Settings, TechniqueName, Wave, check_format
 from windrow.archive.writer import Writer
 
-How = Literal["rebuild", "drain"]
-ATTEMPTS = 1000
-"""Appends that a migration catches up with before it says that it cannot."""
 
+class Changes(TypedDict, total=False):
+    """What can be changed of an archive of days; what is not named stays as it is."""
 
-@dataclass(frozen=True)
-class Estimate:
-    """What a migration will cost: bytes that are written at once, and days until it is through."""
-
-    bytes_written: int
-    days: int
-    searches: int
-    """Runs that a probe looks into right after the switch."""
+    scheme: str
+    n: int
+    technique: TechniqueName
+    window: int
+    format: Format
 
 
 @dataclass(frozen=True)
@@ -59,8 +55,18 @@ class Target:
     format: Format
     how: How = "rebuild"
 
-    def __post_init__(self) -> None:
-        check(scheme_of(self.settings.scheme), self.settings.window, self.settings.n)
+    @classmethod
+    def of(cls, manifest: Manifest, changes: Changes, how: How) -> Self:
+        """What a version becomes with some changes."""
+        old = Wave.of(manifest).settings
+        settings = replace(
+            old,
+            scheme=scheme_of(changes.get("scheme", old.scheme)).name,
+            n=changes.get("n", old.n),
+            technique=changes.get("technique", old.technique),
+            window=changes.get("window", old.window),
+        )
+        return cls(settings, check_format(changes.get("format", manifest.format)), how)
 
 
 def estimate(manifest: Manifest, target: Target) -> Estimate:
@@ -78,32 +84,32 @@ def estimate(manifest: Manifest, target: Target) -> Estimate:
 
 def migrate(disk: Disk, lease: Lease, opened: Callable[[RunRef], Run], target: Target) -> int:
     """Bring the version that the lease holds, and all that come meanwhile, to the new layout."""
-    base, versions = lease.manifest, Versions(disk)
+    base = lease.manifest
     writer = Writer(disk, base.layout, target.format, base.encodings, lease.token, opened)
-    before = Wave.of(base)
-    wave = _switched(before, base.format, target, writer)
-    for _ in range(ATTEMPTS):
-        made = wave.manifest(
-            base.version + 1, lease.token, base.layout, target.format, writer.encodings
-        )
-        try:
-            versions.publish(made)
-        except ConflictError:
-            base = versions.read(versions.numbers()[-1])
-            later = Wave.of(base)
-            if later.settings != before.settings or base.format != lease.manifest.format:
-                raise
-            if wave.now is None or (later.now or 0) > wave.now + target.settings.window:
-                wave = _switched(later, base.format, target, writer)  # nothing that was is left
-            else:
-                wave = _caught_up(wave, later, base, writer)
+    return switch_over(disk, lease, _Moving(disk, lease, target, writer).onto)
+
+
+class _Moving:
+    """A wave on its way to another layout."""
+
+    def __init__(self, disk: Disk, lease: Lease, target: Target, writer: Writer) -> None:
+        self._disk, self._target, self._writer = disk, target, writer
+        self._token, self._form = lease.token, lease.manifest.format
+        self._settings = Wave.of(lease.manifest).settings
+        self._wave: Wave | None = None
+
+    def onto(self, base: Manifest) -> Manifest:
+        """The version after ``base`` in the new layout."""
+        later, wave, window = Wave.of(base), self._wave, self._target.settings.window
+        if later.settings != self._settings or base.format != self._form:
+            raise two_migrations(self._disk)
+        if wave is None or wave.now is None or (later.now or 0) > wave.now + window:
+            # At first; and if nothing that was there is left.
+            self._wave = _switched(later, base.format, self._target, self._writer)
         else:
-            return made.version
-    raise ConflictError(
-        f"{ATTEMPTS} versions were published in the meantime",
-        where=str(disk.root),
-        remedy="migrate while less is being appended",
-    )
+            self._wave = _caught_up(wave, later, base, self._writer)
+        form, encodings = self._target.format, self._writer.encodings
+        return self._wave.manifest(base.version + 1, self._token, base.layout, form, encodings)
 
 
 def _switched(wave: Wave, form: Format, target: Target, writer: Writer) -> Wave:

@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from windrow.archive.calendar import NUMBERS, Calendar
-from windrow.archive.layout import Layout
+from windrow.archive.errors import ArchiveError
+from windrow.archive.layout import MAX_DAYS, Layout
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import Format, RunRef
-from windrow.archive.schemes.base import State, is_constituent
+from windrow.archive.schemes.base import State, check, is_constituent
 from windrow.archive.schemes.operations import (
     Add,
     Build,
@@ -28,6 +29,7 @@ from windrow.archive.schemes.operations import (
     Operation,
     Rename,
 )
+from windrow.archive.schemes.registry import scheme_of
 
 TechniqueName = Literal["in-place", "simple shadow", "packed shadow"]
 TECHNIQUES: tuple[TechniqueName, ...] = get_args(TechniqueName)
@@ -47,10 +49,33 @@ class Settings:
     growth: float = 2.0
     calendar: Calendar = NUMBERS
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be, whether an archive is made or given another layout."""
+        check(scheme_of(self.scheme), self.window, self.n)
+        if self.window > MAX_DAYS:
+            raise ArchiveError(
+                where="window", expected=f"at most {MAX_DAYS} days", found=str(self.window)
+            )
+        if self.technique not in TECHNIQUES:
+            raise ArchiveError(
+                where="technique", expected=", ".join(TECHNIQUES), found=self.technique
+            )
+        if not self.growth > 1:
+            raise ArchiveError(
+                where="growth", expected="a factor greater than 1", found=str(self.growth)
+            )
+
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Settings:
         """As a manifest has it; the first archives had no calendar."""
         return cls(**{**value, "calendar": Calendar(**value.get("calendar", {}))})
+
+
+def check_format(form: str) -> Format:
+    """A run format by its name."""
+    if form not in get_args(Format):
+        raise ArchiveError(where="format", expected=" or ".join(get_args(Format)), found=form)
+    return "arrow" if form == "arrow" else "parquet"
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,7 @@ def migrate(
             "format": None if format is None else format.value,
             "how": "drain" if drain else "rebuild",
         }
+        wanted = {name: value for name, value in wanted.items() if value is not None}
         cost = opened.migration(**wanted)
         if not as_json:
             rest = f", through after {counted(cost.days, 'day')}" if cost.days else ""
