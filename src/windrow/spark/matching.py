@@ -21,14 +21,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
-from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.plan.subscribe import SUBSCRIPTION
 from windrow.spark.parts import Cut, cut_by, part_of
 from windrow.spark.spreading import spread_buckets
+from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.matcher import Subscriptions
-from windrow.subscriptions.spans import Int64s
 
 RANGE = "__range"
 BUILT: OrderedDict[tuple[str, int], Subscriptions] = OrderedDict()
@@ -84,7 +84,7 @@ class _Shape:
     """What a worker needs to build an index, besides its entries."""
 
     token: str
-    attributes: dict[str, Type]
+    attributes: dict[str, Kind]
     ids: pa.DataType
     clock: Clock
     ts: str | None

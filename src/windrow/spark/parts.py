@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.types import ARROW
+from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
-from windrow.core.schema import Type
-from windrow.streams.fit import fitted
-from windrow.subscriptions.spans import FAR, NEAR, Bools, Int64s, Spans, keys_of
+from windrow.subscriptions.bounds import FAR, NEAR
+from windrow.subscriptions.kinds import Kind, is_text
 from windrow.subscriptions.tables import Entries
+from windrow.subscriptions.values import keys_of
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,21 @@ class Cut:
     """Range ``i`` has the keys from ``starts[i - 1]`` on (the first: all before) to the next."""
 
     name: str
-    kind: Type
+    kind: Kind
     place: int
     starts: Int64s
 
     def ranges_of(self, column: pa.Array) -> Int64s:
         """The range of each value; what has no key is in the first."""
-        typed = column if column.type == ARROW[self.kind] else fitted(column, self.kind)
-        keys, valid = keys_of(typed)
-        found: Int64s = np.searchsorted(self.starts, keys, side="right")
-        return found if valid is None else np.where(valid, found, 0)
+        asked = keys_of(column, self.kind, self.name)
+        found: Int64s = np.searchsorted(self.starts, asked.keys, side="right")
+        return found if asked.valid is None else np.where(asked.valid, found, 0)
 
 
-def cut_by(entries: Entries, attributes: Mapping[str, Type], name: str | None, count: int) -> Cut:
+def cut_by(entries: Entries, attributes: Mapping[str, Kind], name: str | None, count: int) -> Cut:
     """``count`` ranges with about as many ends of conditions in each."""
     names = list(attributes)
-    ordered = [n for n in names if attributes[n] is not Type.STRING]
+    ordered = [n for n in names if not is_text(attributes[n])]
     wanted = name if name is not None else (ordered or [""])[0]
     found = next((n for n in ordered if n.lower() == wanted.lower()), None)
     if found is None or count < 1:
@@ -67,16 +66,5 @@ def part_of(entries: Entries, cut: Cut, number: int) -> Entries:
         entries.ids.take(pa.array(kept)),
         entries.since[kept],
         entries.until[kept],
-        tuple(_chosen(s, touched) for s in entries.spans),
+        tuple(s.of(touched) for s in entries.spans),
     )
-
-
-def _chosen(spans: Spans, kept: Bools) -> Spans:
-    """The spans of some entries, which are numbered anew."""
-    numbers = np.cumsum(kept) - 1
-    mine = kept[spans.entry]
-    entry = numbers[spans.entry[mine]]
-    if spans.texts is not None:
-        texts = spans.texts.filter(pa.array(mine))
-        return Spans(spans.constrained[kept], entry, spans.lo, spans.hi, texts)
-    return Spans(spans.constrained[kept], entry, spans.lo[mine], spans.hi[mine])

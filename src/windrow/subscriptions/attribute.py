@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import string_parts, validity
+from windrow.columns.arrays import Bools, Int64s, string_parts, validity
 from windrow.columns.growable import Growable
 from windrow.columns.interner import StringTable
-from windrow.columns.types import ARROW
-from windrow.core.schema import Type
-from windrow.streams.fit import fitted
+from windrow.subscriptions import kernels
+from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.indexes import GriddedIntervals, IntervalIndex, UnitIntervals
-from windrow.subscriptions.spans import FAR, NEAR, Bools, Int64s, Spans, keys_of
+from windrow.subscriptions.kinds import Kind, checked, is_text, words_of
+from windrow.subscriptions.spans import Spans
+from windrow.subscriptions.values import Keys, exactly, keys_of
 
 SAMPLE = 4096
 """So many ends of spans are kept in order, to tell how selective another span is."""
@@ -27,23 +28,27 @@ FIRST_CODES = 1024
 class Attribute:
     """See the module. ``first`` and ``count`` say, per entry, which spans are its own.
 
-    A ``count`` of -1 is no condition. ``reached`` is the entry of each id in the index.
+    A ``count`` of -1 is no condition. ``reached`` is the entry of each id in the index. ``rough``
+    says whether some span is told by its words only.
     """
 
-    def __init__(self, name: str, kind: Type) -> None:
-        self.name, self.kind = name, kind
-        self.texts = StringTable() if kind is Type.STRING else None
+    def __init__(self, name: str, kind: Kind) -> None:
+        self.name, self.kind = name, checked(name, kind)
+        self.texts = StringTable() if is_text(kind) else None
         self.index: IntervalIndex = (
             GriddedIntervals() if self.texts is None else UnitIntervals(0, FIRST_CODES)
         )
         self.first, self.count = Growable(np.int64), Growable(np.int64)
         self.lo, self.hi = Growable(np.int64), Growable(np.int64)
+        self.rough = False
+        width = words_of(kind)
+        self._words = [Growable(np.int64, width) for _ in range(2)] if width else []
         self.reached = Growable(np.int64)
         self._ends: Int64s = np.empty(0, np.int64)
 
     @property
     def nbytes(self) -> int:
-        parts = (self.first, self.count, self.lo, self.hi, self.reached)
+        parts = (self.first, self.count, self.lo, self.hi, self.reached, *self._words)
         return self.index.nbytes + sum(p.view.nbytes for p in parts)
 
     def coded(self, spans: Spans) -> Spans:
@@ -84,6 +89,10 @@ class Attribute:
         self.count.append(np.where(spans.constrained, count, -1))
         self.lo.append(spans.lo)
         self.hi.append(spans.hi)
+        for kept, words in zip(self._words, (spans.low_words, spans.high_words), strict=False):
+            assert words is not None  # an attribute with words gets spans with words
+            kept.append(words)
+        self.rough |= spans.rough
 
     def asked(self, entries: Int64s) -> Spans:
         """What these entries ask, as it was given."""
@@ -94,7 +103,8 @@ class Attribute:
         entry = np.repeat(np.arange(len(entries)), count)
         lo, hi = self.lo.take(places), self.hi.take(places)
         if self.texts is None:
-            return Spans(constrained, entry, lo, hi)
+            words = (w.take(places) for w in self._words)
+            return Spans(constrained, entry, lo, hi, None, *words)
         texts = self.texts.take(lo, np.ones(len(lo), np.bool_))
         return Spans(constrained, entry, lo[:0], hi[:0], texts)
 
@@ -117,18 +127,30 @@ class Attribute:
         """Take entries out of the index, given their first ids."""
         self.index.remove(_runs(ids, self.count.take(entries)))
 
-    def keys(self, column: pa.Array) -> tuple[Int64s, Bools | None]:
-        """The keys of a batch's values, and which of them can match; None if all can."""
-        if column.type != ARROW[self.kind]:
-            column = fitted(column, self.kind)
+    def keys(self, column: pa.Array) -> Keys:
+        """The keys of a batch's values."""
         if self.texts is None:
-            return keys_of(column)
+            return keys_of(column, self.kind, self.name)
+        column = exactly(column, self.kind, self.name)
         codes = self.texts.find(*string_parts(column))
         known, valid = codes >= 0, validity(column)
-        return codes, known if valid is None else known & valid
+        return Keys(codes, known if valid is None else known & valid)
 
-    def search(self, keys: Int64s, valid: Bools | None) -> tuple[Int64s, Int64s]:
+    def check(self, rows: Int64s, entries: Int64s, asked: Keys, kept: Bools) -> None:
+        """Clear ``kept`` where the row's value is not what the entry asks for here."""
+        known = np.ones(len(asked), np.bool_) if asked.valid is None else asked.valid
+        spans = self.first.view, self.count.view, self.lo.view, self.hi.view
+        if self.rough:
+            words = (w.view for w in self._words)
+            kernels.within_words(
+                rows, entries, asked.keys, asked.words, known, *spans, *words, kept
+            )
+        else:
+            kernels.within(rows, entries, asked.keys, known, *spans, kept)
+
+    def search(self, asked: Keys) -> tuple[Int64s, Int64s]:
         """Pairs of a row and an entry that is reached here, in order of rows."""
+        keys, valid = asked.keys, asked.valid
         if not len(self.index):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         if valid is None or valid.all():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from windrow.core.errors import InputError
-from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.plan.catalog import FileSource
 from windrow.streams.files import find_files
+from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.tables import Entries, entries_of
 
@@ -50,7 +51,7 @@ def _attribute(name: str) -> str:
 
 
 def load(
-    source: FileSource, attributes: Mapping[str, Type], clock: Clock = Clock.INTEGER
+    source: FileSource, attributes: Mapping[str, Kind], clock: Clock = Clock.INTEGER
 ) -> Subscriptions:
     """A matcher with the subscriptions of all files of a source; identifiers are texts."""
     found = Subscriptions(attributes, clock=clock)
@@ -60,7 +61,7 @@ def load(
 
 
 def read(
-    path: Path, format_: str, attributes: Mapping[str, Type], clock: Clock = Clock.INTEGER
+    path: Path, format_: str, attributes: Mapping[str, Kind], clock: Clock = Clock.INTEGER
 ) -> Entries:
     """The entries in one file."""
     table, lines = _opened(path, format_)
@@ -151,7 +152,7 @@ def _json(path: Path) -> tuple[dict[str, list[Any]], list[int]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, parse_float=Decimal)  # with all its digits
         except ValueError as error:
             raise InputError(
                 where=f"{path}, line {number}", expected="a JSON object", found=str(error)

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.columns.kernels import flags, flags_out, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import (
+    flags,
+    flags_out,
+    grid,
+    inlined,
+    int64,
+    ints,
+    ints_out,
+    kernel,
+    void,
+)
 
 
 @kernel(void, ints, ints, ints, flags, ints, ints, ints, ints, flags_out)
@@ -41,6 +51,44 @@ def within(
                 above = middle
         at = below - 1
         kept[i] = at >= low and key <= hi[at]
+
+
+@inlined
+def _order(key: int, words: Any, row: int, other: int, others: Any, at: int) -> Any:
+    """Negative, zero or positive as a value is before, at or after an end; words break ties."""
+    order = (key > other) - (key < other)
+    column = 0
+    while order == 0 and column < words.shape[1]:
+        a, b = words[row, column], others[at, column]
+        order = (a > b) - (a < b)
+        column += 1
+    return order
+
+
+@kernel(void, ints, ints, ints, grid, flags, ints, ints, ints, ints, grid, grid, flags_out)
+def within_words(
+    rows: Any, entries: Any, keys: Any, words: Any, valid: Any, first: Any, count: Any,
+    lo: Any, hi: Any, low_words: Any, high_words: Any, kept: Any,
+) -> None:  # fmt: skip
+    """As ``within``, where values with one key are told apart by their words."""
+    for i in range(len(rows)):
+        n = count[entries[i]]
+        if n < 0 or not kept[i]:
+            continue
+        row = rows[i]
+        if not valid[row]:
+            kept[i] = False
+            continue
+        key, low = keys[row], first[entries[i]]
+        below, above = low, low + n
+        while below < above:
+            middle = (below + above) >> 1
+            if _order(key, words, row, lo[middle], low_words, middle) >= 0:
+                below = middle + 1
+            else:
+                above = middle
+        at = below - 1
+        kept[i] = at >= low and _order(key, words, row, hi[at], high_words, at) <= 0
 
 
 @kernel(void, ints, ints, ints, ints, ints, flags_out)

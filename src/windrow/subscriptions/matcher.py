@@ -21,25 +21,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner
 from windrow.core.errors import InputError
-from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.subscriptions import kernels
+from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.predicates import Id
-from windrow.subscriptions.spans import Bools, Int64s
 from windrow.subscriptions.store import EntryStore
 from windrow.subscriptions.tables import Entries, entries_of
+from windrow.subscriptions.values import Keys
 
 CANDIDATE_ROWS = 1 << 14
 """Rows whose candidates are looked at together if some have to be checked."""
-Keys = tuple[Int64s, Bools | None]
-"""Of a column's values, and which of them can match; None if all can."""
 
 
 class Subscriptions:
     """See the module. ``ids`` is the type of identifiers: texts, or 64-bit integers.
 
+    Attributes are of the types that ``windrow.subscriptions.kinds`` names, and every value is
+    compared exactly.
+
+    >>> from windrow.core.schema import Type
     >>> alerts = Subscriptions({"bytes": Type.BIGINT})
     >>> alerts.add([{"id": "big", "bytes": "> 1000"}, {"id": "small", "bytes": "[1, 10)"}])
     2
@@ -50,7 +53,7 @@ class Subscriptions:
 
     def __init__(
         self,
-        attributes: Mapping[str, Type],
+        attributes: Mapping[str, Kind],
         *,
         ids: pa.DataType | None = None,
         clock: Clock = Clock.INTEGER,
@@ -183,7 +186,7 @@ class Subscriptions:
         rows, entries = (_joined(side) for side in zip(*parts, strict=True))
         rows, entries = self._counting(rows, entries, ts)
         owners = self._store.owner.take(entries)
-        if self._repeated:
+        if self._repeated or self._store.rough:
             seen = np.full(len(self._names), -1, np.int64)
             told = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
             count = kernels.once(rows, owners, seen, *told)
@@ -192,12 +195,9 @@ class Subscriptions:
 
     def _candidates(self, asked: Sequence[Keys], start: int, stop: int) -> tuple[Int64s, Int64s]:
         """Pairs of a row from ``start`` to ``stop`` and an entry whose conditions hold."""
-        part = [
-            (keys[start:stop], None if valid is None else valid[start:stop])
-            for keys, valid in asked
-        ]
+        part = [keys.part(start, stop) for keys in asked]
         found = [
-            self._confirmed(number, *column.search(*part[number]), part)
+            self._confirmed(number, *column.search(part[number]), part)
             for number, column in enumerate(self._store.columns)
         ]
         rows, entries = (_joined(side) for side in zip(*found, strict=True))
@@ -213,15 +213,9 @@ class Subscriptions:
         if not len(rows) or not (self._store.several or self._store.inexact):
             return rows, entries
         kept = np.ones(len(rows), np.bool_)
-        for number, (column, (keys, valid)) in enumerate(
-            zip(self._store.columns, asked, strict=True)
-        ):
+        for number, column in enumerate(self._store.columns):
             if number != via or self._store.inexact:
-                known = np.ones(len(keys), np.bool_) if valid is None else valid
-                kernels.within(
-                    rows, entries, keys, known,
-                    column.first.view, column.count.view, column.lo.view, column.hi.view, kept,
-                )  # fmt: skip
+                column.check(rows, entries, asked[number], kept)
         return rows[kept], entries[kept]
 
     def _counting(self, rows: Int64s, entries: Int64s, ts: Int64s | None) -> tuple[Int64s, Int64s]:

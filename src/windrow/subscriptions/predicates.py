@@ -9,13 +9,31 @@ or NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 
-Value = bool | int | float | Decimal | str | date | datetime
+Value = bool | int | float | Decimal | str | date | datetime | time
 Id = int | str
+
+
+EXACT_FLOATS = 2.0**53
+
+
+def shown(value: object) -> str:
+    """A value as text that says which it is.
+
+    A floating point number is the shortest decimal that is read as it, or the whole number that
+    it is if it is too large to have places.
+
+    >>> shown(0.1), shown(2.0**60), shown(Decimal("1.50"))
+    ('0.1', '1152921504606846976', '1.50')
+    """
+    if isinstance(value, float) and EXACT_FLOATS <= abs(value) < math.inf:
+        return str(int(value))
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -34,14 +52,15 @@ class Range:
     def __str__(self) -> str:
         if self.low is None and self.high is None:
             return "*"
+        low, high = shown(self.low), shown(self.high)
         if self.high is None:
-            return f"{'>' if self.low_open else '>='} {self.low}"
+            return f"{'>' if self.low_open else '>='} {low}"
         if self.low is None:
-            return f"{'<' if self.high_open else '<='} {self.high}"
+            return f"{'<' if self.high_open else '<='} {high}"
         if self.low == self.high and not self.low_open and not self.high_open:
-            return f"= {self.low}"
+            return f"= {low}"
         left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
-        return f"{left}{self.low}, {self.high}{right}"
+        return f"{left}{low}, {high}{right}"
 
 
 @dataclass(frozen=True)
@@ -55,10 +74,11 @@ class OneOf:
     values: tuple[Value, ...]
 
     def __str__(self) -> str:
-        shown = (
-            "'" + v.replace("'", "''") + "'" if isinstance(v, str) else str(v) for v in self.values
+        listed = (
+            "'" + v.replace("'", "''") + "'" if isinstance(v, str) else shown(v)
+            for v in self.values
         )
-        return f"in ({', '.join(shown)})"
+        return f"in ({', '.join(listed)})"
 
 
 Condition = Range | OneOf

@@ -1,14 +1,17 @@
 """Conditions on one attribute as spans of integer keys.
 
-Every orderable type maps into 64-bit integers without loss (``windrow.columns.arrays.order_keys``:
-integers, dates and timestamps as they are, floating point numbers by the order of their bits), so
+Every orderable type maps into 64-bit integers in its order: integers, dates and moments as they
+are, floating point numbers by the order of their bits, decimals in units of their last place. So
 an open, closed or missing end is one step more or less on the same scale. A span holds its first
 and its last key:
 
     [a, b]  ->  key(a) .. key(b)            a < x  ->  key(a) + 1 .. FAR
     (a, b)  ->  key(a) + 1 .. key(b) - 1    x = a  ->  key(a) .. key(a)
 
-Texts have no order here: their spans hold values, and the matcher numbers them.
+The keys of decimals with more than 18 digits may be rough (``windrow.subscriptions.wide``), so
+their spans have words beside the keys. While spans are put together the ends of such an attribute
+are rows, a key and its words. Texts have no order here: their spans hold values, and the matcher
+numbers them.
 """
 
 from __future__ import annotations
@@ -16,28 +19,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.arrays import order_keys, validity
-from windrow.core.schema import Type
+from windrow.columns.arrays import Bools, Int64s, order_keys, validity
+from windrow.subscriptions.bounds import FAR, NEAR, Bounds
+from windrow.subscriptions.wide import ROUGH, keys_for, moved
 
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
-NEAR, FAR = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-"""The least and the greatest key; as bounds, none."""
 NOTHING = (1, 0)
 """The ends of a span without keys."""
-
-WIDE = {Type.INT: Type.BIGINT, Type.FLOAT: Type.DOUBLE}
-"""Bounds may lie outside the attribute's own type: ``x < 3000000000`` holds for every INT."""
-
-
-def bound_type(kind: Type) -> Type:
-    """The type in which bounds on an attribute of type ``kind`` are read."""
-    return WIDE.get(kind, kind)
 
 
 @dataclass(frozen=True)
@@ -45,9 +35,9 @@ class Spans:
     """The conditions of ``len(constrained)`` entries on one attribute.
 
     ``entry`` says whose condition a span belongs to, ascending; the spans of one entry are in
-    order and apart, from ``lo`` to ``hi``, both included. A constrained entry without a span is
-    never met. For STRING, ``texts`` holds the values, one per span, and ``lo`` and ``hi`` are
-    empty.
+    order and apart, from ``lo`` to ``hi``, both included, or from ``low_words`` to ``high_words``
+    if there are any. A constrained entry without a span is never met. For texts, ``texts`` holds
+    the values, one per span, and ``lo`` and ``hi`` are empty.
     """
 
     constrained: Bools
@@ -55,56 +45,109 @@ class Spans:
     lo: Int64s
     hi: Int64s
     texts: pa.Array | None = None
+    low_words: Int64s | None = None
+    high_words: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.entry)
 
+    @property
+    def rough(self) -> bool:
+        """Whether keys alone cannot tell which values the spans hold."""
+        if self.low_words is None:
+            return False
+        ends = np.concatenate([self.lo[self.lo != NEAR], self.hi[self.hi != FAR]])
+        return bool((np.abs(ends) >= ROUGH).any())
 
-def keys_of(column: pa.Array) -> tuple[Int64s, Bools | None]:
-    """The keys of a column's values, and which of them can match; None if all can."""
-    keys, valid = order_keys(column), validity(column)
-    if pa.types.is_floating(column.type):
-        # NaN is the one value whose key is FAR.
-        number = keys != FAR
-        if not number.all():
-            valid = number if valid is None else valid & number
-    return keys, valid
+    def of(self, kept: Bools) -> Spans:
+        """The spans of some entries, which are numbered anew."""
+        mine = kept[self.entry]
+        entry = (np.cumsum(kept) - 1)[self.entry[mine]]
+        if self.texts is not None:
+            texts = self.texts.filter(pa.array(mine))
+            return Spans(self.constrained[kept], entry, self.lo, self.hi, texts)
+        return Spans(
+            self.constrained[kept], entry, self.lo[mine], self.hi[mine], None,
+            None if self.low_words is None else self.low_words[mine],
+            None if self.high_words is None else self.high_words[mine],
+        )  # fmt: skip
 
 
 def ranges(low: pa.Array, high: pa.Array, low_open: Bools, high_open: Bools) -> tuple[Int64s, ...]:
     """First and last key between typed bounds, NULL for none; ``NOTHING`` if none is between."""
-    lo, below = _end(low, low_open, NEAR, FAR)
-    hi, above = _end(high, high_open, FAR, NEAR)
-    empty = below | above
+    return between(_at(low), _at(high), low_open, high_open, 0)
+
+
+def _at(values: pa.Array) -> Bounds:
+    valid = validity(values)
+    given = np.ones(len(values), np.bool_) if valid is None else valid
+    bounds = Bounds.over(order_keys(values), given, given)
+    if pa.types.is_floating(values.type):
+        bounds.never = given & (bounds.at == FAR)
+    return bounds
+
+
+def between(
+    low: Bounds, high: Bounds, low_open: Bools, high_open: Bools, words: int
+) -> tuple[Int64s, Int64s]:
+    """The ends of ranges with these bounds, as keys, or as rows of a key and ``words`` words."""
+    up, down = low_open | low.between, high_open & ~high.between
+    if low.at.ndim == 2:
+        lo, hi = _word_ends(low, up, words, NEAR, 1), _word_ends(high, down, words, FAR, -1)
+        empty = np.zeros(len(up), np.bool_)
+    else:
+        empty = low.given & ~low.below & up & (low.at == FAR)
+        empty |= high.given & (high.below | (down & (high.at == NEAR)))
+        lo = np.where(low.given & ~low.below, low.at + (up & ~empty), NEAR)
+        hi = np.where(high.given, high.at - (down & ~empty), FAR)
+    empty |= low.never | high.never
     lo[empty], hi[empty] = NOTHING
     return lo, hi
 
 
-def _end(bound: pa.Array, opened: Bools, absent: int, utmost: int) -> tuple[Int64s, Bools]:
-    """The keys at one end of ranges, and where there can be none: beyond ``utmost``, or NaN."""
-    keys, valid = keys_of(bound)
-    given = validity(bound)
-    missing = np.zeros(len(keys), np.bool_) if given is None else ~given
-    hopeless = opened & (keys == utmost)
-    if valid is not None:
-        hopeless |= ~valid
-    step = 1 if utmost == FAR else -1
-    moved = np.where(opened & ~hopeless, keys + step, keys)
-    return np.where(missing, absent, moved), hopeless & ~missing
+def _word_ends(bounds: Bounds, stepped: Bools, words: int, absent: int, step: int) -> Int64s:
+    """Ends in words, each after its key; of decimals that need none the keys alone."""
+    at = moved(bounds.at, np.where(stepped, step, 0))
+    at[~bounds.given] = absent
+    keys = np.where(bounds.given, keys_for(at), absent)
+    return np.column_stack([keys, at]) if words else keys
 
 
 def in_order(constrained: Bools, entry: Int64s, lo: Int64s, hi: Int64s) -> Spans:
     """Spans by entry and ``lo``; a span that is given twice for an entry counts once."""
-    kept = lo <= hi
-    entry, lo, hi = entry[kept], lo[kept], hi[kept]
-    order = np.lexsort((lo, entry))
-    entry, lo, hi = entry[order], lo[order], hi[order]
+    first, last = (e if e.ndim == 2 else e[:, np.newaxis] for e in (lo, hi))
+    kept = _not_above(first, last)
+    entry, first, last = entry[kept], first[kept], last[kept]
+    order = np.lexsort((*first.T[::-1], entry))
+    entry, first, last = entry[order], first[order], last[order]
     if len(entry) > 1:
-        again = (entry[1:] == entry[:-1]) & (lo[1:] == lo[:-1])
+        again = (entry[1:] == entry[:-1]) & (first[1:] == first[:-1]).all(axis=1)
         if again.any():
             kept = np.concatenate([[True], ~again])
-            entry, lo, hi = entry[kept], lo[kept], hi[kept]
-    return Spans(constrained, entry, lo, hi)
+            entry, first, last = entry[kept], first[kept], last[kept]
+    keys = np.ascontiguousarray(first[:, 0]), np.ascontiguousarray(last[:, 0])
+    if lo.ndim == 1:
+        return Spans(constrained, entry, *keys)
+    words = np.ascontiguousarray(first[:, 1:]), np.ascontiguousarray(last[:, 1:])
+    return Spans(constrained, entry, *keys, None, *words)
+
+
+def _not_above(first: Int64s, last: Int64s) -> Bools:
+    """Where one row of keys is not after the other, compared from the left."""
+    found = np.ones(len(first), np.bool_)
+    for column in range(first.shape[1] - 1, -1, -1):
+        a, b = first[:, column], last[:, column]
+        found = (a < b) | ((a == b) & found)
+    return found
+
+
+def no_spans(kind_words: int, texts: bool) -> Spans:
+    """Of no entries."""
+    none, wide = np.empty(0, np.int64), np.empty((0, kind_words), np.int64)
+    if texts:
+        return Spans(np.empty(0, np.bool_), none, none, none, pa.array([], pa.string()))
+    words = (wide, wide) if kind_words else (None, None)
+    return Spans(np.empty(0, np.bool_), none, none, none, None, *words)
 
 
 def distinct_texts(constrained: Bools, entry: Int64s, texts: pa.Array) -> Spans:

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
-from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.subscriptions import kernels
 from windrow.subscriptions.attribute import Attribute
-from windrow.subscriptions.spans import Int64s, Spans
+from windrow.subscriptions.kinds import Kind
+from windrow.subscriptions.spans import Spans
 
 GONE, NOWHERE = -1, -2
 """In place of an attribute: of an entry that was forgotten, and of one that nothing can meet."""
@@ -27,17 +28,18 @@ class EntryStore:
     """See the module. ``via`` is the attribute through which an entry is reached.
 
     ``several`` says whether any entry has more than one condition, ``inexact`` whether an index
-    cannot tell some condition from its neighbour; ``latest`` and ``earliest`` are the last
-    beginning and the first end.
+    cannot tell some condition from its neighbour, ``rough`` whether it may find an entry twice
+    because it cannot tell two of its conditions from each other; ``latest`` and ``earliest`` are
+    the last beginning and the first end.
     """
 
-    def __init__(self, attributes: Mapping[str, Type]) -> None:
+    def __init__(self, attributes: Mapping[str, Kind]) -> None:
         self.columns = [Attribute(name, kind) for name, kind in attributes.items()]
         self.owner, self.since, self.until, self._via, self._at, self._link, self._head = (
             Growable(np.int64) for _ in range(7)
         )
         self.live = 0
-        self.several = self.inexact = False
+        self.several = self.inexact = self.rough = False
         self.latest, self.earliest = BEGINNING, FOREVER
 
     @property
@@ -68,7 +70,8 @@ class EntryStore:
             column.append(span)
             met = np.bincount(span.entry, minlength=count) > 0
             via[span.constrained & ~met] = NOWHERE
-            self.inexact |= column.inexact(span)
+            self.inexact |= column.inexact(span) or column.rough
+            self.rough |= column.rough
         at = np.full(count, GONE, np.int64)
         for number, column in enumerate(self.columns):
             chosen = np.flatnonzero(via == number)

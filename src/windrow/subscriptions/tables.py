@@ -18,13 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.parse import parse
-from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
-from windrow.subscriptions.predicates import OneOf, Subscription
-from windrow.subscriptions.spans import Bools, Int64s, Spans, bound_type, in_order, ranges
+from windrow.subscriptions.kinds import Kind, arrow_of, is_text, words_of
+from windrow.subscriptions.predicates import OneOf, Subscription, shown
+from windrow.subscriptions.spans import Spans, in_order, no_spans, ranges
 from windrow.subscriptions.text import Misfits, ends, spans_of_texts
 
 BOUNDS = ("[]", "[)", "(]", "()")
@@ -48,7 +49,7 @@ class Entries:
 
 def entries_of(
     data: Any,
-    attributes: Mapping[str, Type],
+    attributes: Mapping[str, Kind],
     *,
     ids: pa.DataType,
     clock: Clock = Clock.INTEGER,
@@ -80,7 +81,7 @@ def entries_of(
     return Entries(named, since, until, tuple(spans))
 
 
-def _columns(data: Any, attributes: Mapping[str, Type], where: str) -> dict[str, pa.Array]:
+def _columns(data: Any, attributes: Mapping[str, Kind], where: str) -> dict[str, pa.Array]:
     """Columns by lower-case name; Python values become the texts that files would have."""
     if isinstance(data, Subscription):
         data = [data]
@@ -99,7 +100,7 @@ def _columns(data: Any, attributes: Mapping[str, Type], where: str) -> dict[str,
 
 
 def _of_rows(
-    data: Sequence[Any], attributes: Mapping[str, Type], where: str
+    data: Sequence[Any], attributes: Mapping[str, Kind], where: str
 ) -> dict[str, list[Any]]:
     """Rows as columns. A row may leave attributes out, but name nothing that is none."""
     rows: list[Mapping[str, Any]] = []
@@ -153,12 +154,14 @@ def _texts(values: Any) -> pa.Array:
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return str(OneOf(tuple(value)))
-    return str(value)
+    return shown(value)
 
 
 def _as_text(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        return pa.array([None if v is None else shown(v) for v in column.to_pylist()], pa.string())
     return column if pa.types.is_string(column.type) else pc.cast(column, pa.string())
 
 
@@ -185,16 +188,14 @@ def _identifiers(
 
 
 def _attribute(
-    columns: Mapping[str, pa.Array], name: str, kind: Type, where: str, misfits: Misfits
+    columns: Mapping[str, pa.Array], name: str, kind: Kind, where: str, misfits: Misfits
 ) -> Spans:
     lower = name.lower()
     low, high = columns.get(f"{lower}_min"), columns.get(f"{lower}_max")
     text = columns.get(lower)
     if text is None and low is None and high is None:
         if not columns:
-            none = np.empty(0, np.int64)
-            texts = pa.array([], pa.string()) if kind is Type.STRING else None
-            return Spans(np.empty(0, np.bool_), none, none, none, texts)
+            return no_spans(words_of(kind), is_text(kind))
         near = get_close_matches(lower, list(columns), 1)
         raise InputError(
             where=where,
@@ -212,7 +213,7 @@ def _attribute(
     found: Misfits = {}
     if text is not None:
         spans, found = spans_of_texts(_as_text(text), kind)
-    elif kind is Type.STRING:
+    elif is_text(kind):
         raise InputError(
             where=where,
             expected=f"texts to be equal to, in a column {name}",
@@ -226,16 +227,16 @@ def _attribute(
     return spans
 
 
-def _bounded(columns: Mapping[str, pa.Array], name: str, kind: Type, misfits: Misfits) -> Spans:
+def _bounded(columns: Mapping[str, pa.Array], name: str, kind: Kind, misfits: Misfits) -> Spans:
     """Conditions from ``x_min``, ``x_max`` and ``x_bounds``."""
-    target = ARROW[bound_type(kind)]
+    target = _plain_bounds(kind)
     low, high = columns.get(f"{name}_min"), columns.get(f"{name}_max")
     length = len(columns["id"])
     absent = pa.nulls(length, target)
     low, high = (absent if side is None else side for side in (low, high))
     low_open, high_open = _opened(columns.get(f"{name}_bounds"), length, misfits)
     entries = np.arange(length, dtype=np.int64)
-    if low.type == target and high.type == target:
+    if low.type == high.type == target != pa.string():
         lo, hi = ranges(low, high, low_open, high_open)
     else:
         texts = _as_text(low), _as_text(high)
@@ -243,6 +244,16 @@ def _bounded(columns: Mapping[str, pa.Array], name: str, kind: Type, misfits: Mi
         low, high = (pc.if_else(pc.equal(t, ""), pa.scalar(None, pa.string()), t) for t in texts)
     constrained: Bools = pc.or_(pc.is_valid(low), pc.is_valid(high)).to_numpy(zero_copy_only=False)
     return in_order(constrained, entries[constrained], lo[constrained], hi[constrained])
+
+
+def _plain_bounds(kind: Kind) -> pa.DataType:
+    """The type of columns whose values are bounds as they stand; of others it is their text."""
+    found, kinds = arrow_of(kind), pa.types
+    if kinds.is_timestamp(found) or kinds.is_date(found) or kinds.is_boolean(found):
+        return found
+    if kinds.is_integer(found) and not kinds.is_uint64(found):
+        return pa.int64()
+    return pa.float64() if kinds.is_floating(found) else pa.string()
 
 
 def _opened(given: pa.Array | None, length: int, misfits: Misfits) -> tuple[Bools, Bools]:

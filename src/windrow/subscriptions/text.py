@@ -5,8 +5,8 @@
     in (1, 2, 5)   in ('a', 'b')      any of these
     *                                 any value but NULL and NaN (not of a text)
 
-Texts are compared for equality only, and one may be put into single quotes. A bound that an
-integer cannot have is moved to the next one that it can: ``> 2.5`` is ``>= 3``.
+Texts are compared for equality only, and one may be put into single quotes. How the values of a
+bound are read says ``windrow.subscriptions.bounds``.
 """
 
 from __future__ import annotations
@@ -15,38 +15,26 @@ import csv
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.parse import parse
-from windrow.core.schema import Type
-from windrow.subscriptions.spans import (
-    FAR,
-    NEAR,
-    NOTHING,
-    Bools,
-    Int64s,
-    Spans,
-    bound_type,
-    distinct_texts,
-    in_order,
-    ranges,
-)
+from windrow.columns.arrays import Bools, Int64s
+from windrow.subscriptions.bounds import read_bounds
+from windrow.subscriptions.kinds import Kind, is_text, said, words_of
+from windrow.subscriptions.spans import Spans, between, distinct_texts, in_order
 
 SPAN = r"^\s*(?P<left>[\[(])(?P<low>[^,\[\]()]*),(?P<high>[^,\[\]()]*)(?P<right>[\])])\s*$"
 COMPARED = r"^\s*(?P<operator><=|>=|<|>|==?)(?P<value>[^<>=].*)$"
 LISTED = r"(?i)^\s*in\s*\((?P<values>.*)\)\s*$"
 EQUAL_TEXT = r"^\s*=(?P<value>.*)$"
-INT64_LIMIT = 2.0**63
 
 Misfits = dict[int, str]
 """What could not be read, by entry: where it stands, and why."""
 
 
-def spans_of_texts(texts: pa.Array, kind: Type) -> tuple[Spans, Misfits]:
+def spans_of_texts(texts: pa.Array, kind: Kind) -> tuple[Spans, Misfits]:
     """The conditions that the texts say; NULL (and, for numbers, a blank) says nothing."""
-    if kind is Type.STRING:
+    if is_text(kind):
         return _of_strings(texts)
     constrained = _flags(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(texts)), 0))
     misfits: Misfits = {}
@@ -59,15 +47,11 @@ def spans_of_texts(texts: pa.Array, kind: Type) -> tuple[Spans, Misfits]:
             chosen = matches.filter(pa.array(found))
             parts.append(read(rest[found], chosen, kind, misfits))
         rest = rest[~found]
-    if len(rest):
-        parts.append(
-            _plain(rest, pc.utf8_trim_whitespace(texts.take(pa.array(rest))), kind, misfits)
-        )
-    columns = [np.concatenate(c) for c in zip(*parts, strict=True)] if parts else [_NONE] * 3
+    if len(rest) or not parts:
+        plain = pc.utf8_trim_whitespace(texts.take(pa.array(rest)))
+        parts.append(_plain(rest, plain, kind, misfits))
+    columns = [np.concatenate(c) for c in zip(*parts, strict=True)]
     return in_order(constrained, *columns), misfits
-
-
-_NONE: Int64s = np.empty(0, np.int64)
 
 
 def _flags(values: pa.Array) -> Bools:
@@ -76,7 +60,7 @@ def _flags(values: pa.Array) -> Bools:
 
 
 def _from_to(
-    entries: Int64s, found: pa.StructArray, kind: Type, misfits: Misfits
+    entries: Int64s, found: pa.StructArray, kind: Kind, misfits: Misfits
 ) -> tuple[Int64s, Int64s, Int64s]:
     low, high = found.field("low"), found.field("high")
     low_open = _flags(pc.equal(found.field("left"), "("))
@@ -85,7 +69,7 @@ def _from_to(
 
 
 def _compared(
-    entries: Int64s, found: pa.StructArray, kind: Type, misfits: Misfits
+    entries: Int64s, found: pa.StructArray, kind: Kind, misfits: Misfits
 ) -> tuple[Int64s, Int64s, Int64s]:
     operator, value = found.field("operator"), found.field("value")
     nothing = pa.scalar(None, pa.string())
@@ -97,14 +81,14 @@ def _compared(
 
 
 def _listed(
-    entries: Int64s, found: pa.StructArray, kind: Type, misfits: Misfits
+    entries: Int64s, found: pa.StructArray, kind: Kind, misfits: Misfits
 ) -> tuple[Int64s, Int64s, Int64s]:
     owners, values = _members(entries, found)
     return _plain(owners, values, kind, misfits)
 
 
 def _plain(
-    entries: Int64s, values: pa.Array, kind: Type, misfits: Misfits
+    entries: Int64s, values: pa.Array, kind: Kind, misfits: Misfits
 ) -> tuple[Int64s, Int64s, Int64s]:
     any_value = _flags(pc.equal(values, "*"))
     values = pc.if_else(pa.array(any_value), pa.scalar(None, pa.string()), values)
@@ -118,37 +102,17 @@ def ends(
     high: pa.Array,
     low_open: Bools,
     high_open: Bools,
-    kind: Type,
+    kind: Kind,
     misfits: Misfits,
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Spans from the texts of their ends, NULL or blank for none."""
     low, high = _value_texts(low), _value_texts(high)
-    lows, highs = (parse(side, bound_type(kind)) for side in (low, high))
-    lo, hi = ranges(lows, highs, low_open, high_open)
-    for texts, values, lower in ((low, lows, True), (high, highs, False)):
-        failed = np.flatnonzero(_flags(pc.and_(pc.is_null(values), pc.is_valid(texts))))
-        if len(failed) and kind.integral:
-            failed = _moved(texts, failed, lower, lo, hi)
-        for at in failed:
-            said = texts[int(at)].as_py()
-            misfits.setdefault(int(entries[at]), f"expected {kind.value}, found {said!r}")
-    return entries, lo, hi
-
-
-def _moved(texts: pa.Array, failed: Int64s, lower: bool, lo: Int64s, hi: Int64s) -> Int64s:
-    """Fractions as ends of integer spans; returns which texts are no numbers at all."""
-    numbers = parse(texts.take(pa.array(failed)), Type.DOUBLE)
-    readable = _flags(pc.is_valid(numbers))
-    values: npt.NDArray[np.float64] = numbers.filter(pa.array(readable)).to_numpy()
-    at = failed[readable]
-    whole = np.ceil(values) if lower else np.floor(values)
-    inside = np.abs(whole) < INT64_LIMIT
-    ends = lo if lower else hi
-    ends[at] = NEAR if lower else FAR
-    ends[at[inside]] = whole[inside].astype(np.int64)
-    hopeless = at[~inside & ~((whole < 0) if lower else (whole > 0))]  # beyond, or NaN
-    lo[hopeless], hi[hopeless] = NOTHING
-    return failed[~readable]
+    lows, highs = (read_bounds(side, kind) for side in (low, high))
+    for texts, bounds in ((low, lows), (high, highs)):
+        for at in np.flatnonzero(bounds.failed):
+            found = texts[int(at)].as_py()
+            misfits.setdefault(int(entries[at]), f"expected {said(kind)}, found {found!r}")
+    return entries, *between(lows, highs, low_open, high_open, words_of(kind))
 
 
 def _value_texts(texts: pa.Array) -> pa.Array:
