@@ -13,7 +13,7 @@ from windrow.archive.files import Written
 from windrow.archive.layout import Layout
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import RunRef
-from windrow.archive.schemes.operations import Add, Build, Copy, Delete, Drop, Rename
+from windrow.archive.schemes.operations import Add, Build, Copy, Delete, Drop, Pack, Rename
 from windrow.archive.techniques.growth import overgrown
 from windrow.archive.techniques.in_place import InPlace
 from windrow.archive.techniques.packed_shadow import PackedShadow
@@ -117,7 +117,8 @@ def test_what_is_mostly_dead_is_merged():
 
 
 @pytest.mark.parametrize(
-    ("technique", "written"), [("in-place", 100), ("simple shadow", 400), ("packed shadow", 500)]
+    ("technique", "written"),
+    [("in-place", 100), ("simple shadow", 400), ("packed shadow", 500), ("packed at rest", 100)],
 )
 def test_entries_written_for_a_day_are_those_of_the_technique(technique, written, tmp_path):
     """DEL with one constituent of four days: the day; and a copy of three; or a rewrite of four."""
@@ -140,6 +141,87 @@ def test_entries_written_for_a_day_are_those_of_the_technique(technique, written
     with archive._versions.pinned() as lease:
         kept = {r.name: r.rows for r in lease.manifest.runs}
     assert sum(kept.get(name, 100) for name in new) == written  # not kept: the day by itself
+
+
+def filled(tmp_path, days: int, technique=None, scheme="WATA", n=3) -> Archive:
+    archive = Archive.create(
+        UnsyncedDisk(tmp_path), SCHEMA, "key", window=7, scheme=scheme, n=n, technique=technique,
+        growth=9.0,
+    )  # fmt: skip
+    for day in range(1, days + 1):
+        archive.append(day, table([(str(i), day) for i in range(10)]), now=day)
+    return archive
+
+
+def test_wata_packs_a_constituent_when_its_last_day_is_in_and_rewrites_none_before(tmp_path):
+    """W = 7, n = 3: three days to a constituent, one run for each until then."""
+    archive = filled(tmp_path, 7)
+    assert archive.stat().settings.technique == "packed at rest"
+    seen = []
+    for day in range(8, 14):
+        archive.append(day, table([(str(i), day) for i in range(10)]), now=day)
+        (index,) = (i for i in archive.stat().indexes if day in i.days)
+        seen.append((len(index.days), index.runs))
+        assert all(i.packed for i in archive.stat().indexes if i.name != index.name)
+        assert archive.verify() == []
+    assert seen == [(2, 2), (3, 1), (1, 1), (2, 2), (3, 1), (1, 1)]
+
+
+def test_the_plan_shows_when_constituents_are_packed_and_that_is_when_they_are(tmp_path):
+    archive = filled(tmp_path, 9)
+    planned = {day: step.after for day, step in archive.plan(7)}
+    for day, after in planned.items():
+        before = {i.name: i.packed for i in archive.stat().indexes}
+        archive.append(day, table([("k", day)] * 10), now=day)
+        (index,) = (i for i in archive.stat().indexes if day in i.days)
+        packed = len(index.days) > 1 and index.packed
+        assert after == ((Pack(index.name),) if packed else ()), (day, before)
+    assert sum(map(len, planned.values())) == 2
+
+
+def test_data_can_be_queried_before_its_constituent_is_packed(tmp_path):
+    archive = filled(tmp_path, 8)
+    archive.append(9, table([("k", 9)]), now=9)
+    added, packed = archive._versions.numbers()[-2:]
+    with archive._versions.pinned() as lease:
+        assert lease.manifest.version == packed
+    counts = [len(archive._versions.read(v).runs) for v in (added, packed)]
+    assert counts[0] - counts[1] == 2  # three runs have become one
+    seen = Wave.of(archive._versions.read(added)).constituents()
+    assert sum(9 in index.days and len(index.parts) == 3 for index in seen.values()) == 1
+
+
+def test_a_packing_that_did_not_come_to_be_is_made_up_for_by_the_next_day(tmp_path):
+    archive = filled(tmp_path, 8)
+    disk = archive.disk
+    archive.append(9, table([("k", 9)]), now=9)
+    newest = archive._versions.numbers()[-1]
+    disk.delete(f"versions/{newest:020d}.json")  # as if the writer had died before it
+    archive = Archive.open(disk)
+    assert not all(i.packed for i in archive.stat().indexes)
+    archive.append(10, table([("k", 10)]), now=10)
+    assert all(i.packed for i in archive.stat().indexes)
+    with archive.reader() as reader:
+        assert len(reader.probe("k")) == 2
+
+
+def test_an_index_that_has_outgrown_its_room_is_packed_after_its_day_can_be_queried(tmp_path):
+    archive = Archive.create(
+        UnsyncedDisk(tmp_path), SCHEMA, "key", window=21, scheme="WATA", n=3, growth=2.0
+    )
+    runs = []
+    for day in range(1, 22):
+        archive.append(day, table([("k", day)] * 10), now=day)
+        runs.append(next(i.runs for i in archive.stat().indexes if day in i.days))
+    assert runs[:13] == [1, 2, 1, 2, 3, 4, 1, 2, 3, 1, 1, 2, 1]  # of ten days the tenth packs all
+
+
+def test_under_del_all_but_the_constituent_of_the_day_are_packed(tmp_path):
+    archive = filled(tmp_path, 12, "packed at rest", "DEL", 2)
+    for day in range(13, 20):
+        archive.append(day, table([("k", day)] * 10), now=day)
+        touched = {o.target for o in archive.plan(1)[0][1].transition}
+        assert all(i.packed for i in archive.stat().indexes if i.name not in touched)
 
 
 def test_a_wave_survives_json(tmp_path):

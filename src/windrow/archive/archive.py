@@ -47,10 +47,18 @@ from windrow.archive.schemes.operations import Step
 from windrow.archive.schemes.registry import scheme_of
 from windrow.archive.session import Session
 from windrow.archive.statistics import Statistics, statistics
+from windrow.archive.steps import coming
 from windrow.archive.vacuum import Vacuumed, vacuum
 from windrow.archive.verify import Problem, verify
 from windrow.archive.versions import Versions
-from windrow.archive.wave import KIND, Settings, TechniqueName, Wave, check_format
+from windrow.archive.wave import (
+    KIND,
+    Settings,
+    TechniqueName,
+    Wave,
+    check_format,
+    usual_technique,
+)
 
 
 class Archive:
@@ -74,12 +82,15 @@ class Archive:
         window: int,
         scheme: str,
         n: int,
-        technique: TechniqueName = "packed shadow",
+        technique: TechniqueName | None = None,
         growth: float = 2.0,
         format: Format = "arrow",  # noqa: A002 (the word for it)
         calendar: Calendar = NUMBERS,
     ) -> Archive:
         """Make an empty archive of the last ``window`` days in a new or empty directory.
+
+        Without a ``technique`` a constituent of WATA is packed once it is complete, and those of
+        the other schemes whenever they change.
 
         ``growth`` is the factor g by which an index that is not packed outgrows its first run
         before its runs are merged. ``format`` is that of runs: Arrow for probes in microseconds,
@@ -87,7 +98,8 @@ class Archive:
         time a day is.
         """
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key))
-        settings = Settings(window, scheme_of(scheme).name, n, technique, float(growth), calendar)
+        chosen = usual_technique(scheme) if technique is None else technique
+        settings = Settings(window, scheme_of(scheme).name, n, chosen, float(growth), calendar)
         check_format(format)
         disk = path if isinstance(path, Disk) else Disk(Path(path))
         manifest = Wave(settings).manifest(1, uuid.uuid4().hex, layout, format, {})
@@ -171,17 +183,7 @@ class Archive:
     def plan(self, days: int = 1) -> list[tuple[int, Step]]:
         """The operations of the coming days, without doing them."""
         with self._versions.pinned() as lease:
-            wave = Wave.of(lease.manifest)
-        scheme, state, steps = scheme_of(wave.settings.scheme), wave.state, []
-        for _ in range(days):
-            if state is None:
-                first = min(wave.ahead, default=1)
-                window = wave.settings.window
-                state, step = scheme.start(window, wave.settings.n, first - window + 1)
-            else:
-                state, step = scheme.advance(state, state.day + 1)
-            steps.append((state.day, step))
-        return steps
+            return coming(Wave.of(lease.manifest), days)
 
     def migrate(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> int:
         """Give the archive another layout while it is read and appended to; see ``migrate.py``.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.archive.schemes.base import is_constituent
-from windrow.archive.schemes.operations import Operation
+from windrow.archive.schemes.base import State, is_constituent
+from windrow.archive.schemes.operations import Add, Delete, Operation, Pack, Step
 from windrow.archive.schemes.registry import scheme_of
+from windrow.archive.techniques.growth import overgrown
 from windrow.archive.techniques.planned import Paper, Planned
 from windrow.archive.techniques.registry import technique_of
 from windrow.archive.wave import Wave
@@ -55,13 +56,15 @@ def stepped(wave: Wave, day: int, writer: Writer) -> Wave:
 def settled(wave: Wave, writer: Writer) -> Wave:
     """What was pending, done; and what the next day asks for that needs nothing of its data.
 
-    Operations on constituents are left to the step itself, which shows them whole.
+    Operations on constituents are left to the step itself, which shows them whole; but those that
+    the technique packs at rest are packed.
     """
     operations, prepared = wave.pending, wave.prepared
-    if wave.state is not None and not prepared:
-        _, step = scheme_of(wave.settings.scheme).advance(wave.state, wave.state.day + 1)
-        if step.before and not any(is_constituent(o.target) for o in step.before):
+    if wave.state is not None:
+        step = _after(wave, wave.state)[1]
+        if not prepared and step.before and not any(is_constituent(o.target) for o in step.before):
             operations, prepared = operations + step.before, True
+        operations += _packing(wave, step)
     if not operations:
         return wave
     return replace(
@@ -70,3 +73,49 @@ def settled(wave: Wave, writer: Writer) -> Wave:
         pending=(),
         prepared=prepared,
     )
+
+
+def coming(wave: Wave, days: int) -> list[tuple[int, Step]]:
+    """The steps of the coming days, and what is packed as it comes to rest; nothing is done.
+
+    When indexes outgrow their room depends on how much data comes, and is not foretold.
+    """
+    steps, state = [], wave.state
+    packs = technique_of(wave.settings).packs_at_rest
+    following = _after(wave, state)
+    for _ in range(days):
+        state, step = following
+        following = _after(wave, state)
+        changed = {o.target for o in step.operations if isinstance(o, Add | Delete)}
+        resting = changed - _touched(following[1]) if packs else set()
+        packed = tuple(Pack(name) for name in sorted(resting) if len(state.indexes[name]) > 1)
+        steps.append((state.day, replace(step, after=step.after + packed)))
+    return steps
+
+
+def _after(wave: Wave, state: State | None) -> tuple[State, Step]:
+    settings, scheme = wave.settings, scheme_of(wave.settings.scheme)
+    if state is None:
+        first = min(wave.ahead, default=1)
+        return scheme.start(settings.window, settings.n, first - settings.window + 1)
+    return scheme.advance(state, state.day + 1)
+
+
+def _packing(wave: Wave, following: Step) -> tuple[Pack, ...]:
+    """What is to be packed now, if anything is at rest."""
+    if not technique_of(wave.settings).packs_at_rest:
+        return ()
+    touched, growth = _touched(following), wave.settings.growth
+    return tuple(
+        Pack(name)
+        for name, index in wave.constituents().items()
+        if not index.packed and (name not in touched or overgrown(index.parts, growth))
+    )
+
+
+def _touched(step: Step) -> set[str]:
+    return {
+        name
+        for operation in step.operations
+        for name in (operation.target, getattr(operation, "source", operation.target))
+    }

@@ -31,7 +31,7 @@ from windrow.archive.schemes.operations import (
 )
 from windrow.archive.schemes.registry import scheme_of
 
-TechniqueName = Literal["in-place", "simple shadow", "packed shadow"]
+TechniqueName = Literal["in-place", "simple shadow", "packed shadow", "packed at rest"]
 TECHNIQUES: tuple[TechniqueName, ...] = get_args(TechniqueName)
 KIND = "wave"
 DRAINING = "old "
@@ -76,6 +76,15 @@ def check_format(form: str) -> Format:
     if form not in get_args(Format):
         raise ArchiveError(where="format", expected=" or ".join(get_args(Format)), found=form)
     return "arrow" if form == "arrow" else "parquet"
+
+
+def usual_technique(scheme: str) -> TechniqueName:
+    """The technique that is taken if none is named.
+
+    Under WATA a constituent is filled day by day and then left alone until it is thrown away, so
+    it is packed once; elsewhere indexes change to their end, and stay packed all the time.
+    """
+    return "packed at rest" if scheme_of(scheme).name == "WATA" else "packed shadow"
 
 
 @dataclass(frozen=True)

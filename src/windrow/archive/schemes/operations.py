@@ -89,7 +89,20 @@ class Drop:
         return f"Drop {self.target}"
 
 
-Operation = Build | Add | Delete | Copy | Rename | Drop
+@dataclass(frozen=True)
+class Pack:
+    """``target`` is rewritten as a packed index of the same days.
+
+    Not one of the paper's operations, and no scheme's: an update technique asks for it.
+    """
+
+    target: str
+
+    def __str__(self) -> str:
+        return f"Pack {self.target}"
+
+
+Operation = Build | Add | Delete | Copy | Rename | Drop | Pack
 
 
 @dataclass(frozen=True)
@@ -131,6 +144,8 @@ def applied(indexes: Mapping[str, Days], operation: Operation) -> dict[str, Days
     elif isinstance(operation, Rename):
         after[operation.target] = _held(indexes, operation.source, operation)
         del after[operation.source]
+    elif isinstance(operation, Pack):
+        _held(indexes, operation.target, operation)
     else:
         _held(indexes, operation.target, operation)
         del after[operation.target]

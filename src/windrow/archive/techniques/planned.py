@@ -10,8 +10,8 @@ written once. Data of a day is taken from wherever it stood when the step began.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Protocol
 
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.schemes.base import is_constituent
@@ -22,6 +22,7 @@ from windrow.archive.schemes.operations import (
     Days,
     Delete,
     Operation,
+    Pack,
     Rename,
 )
 from windrow.archive.wave import Index, Part
@@ -66,7 +67,13 @@ class Planned:
 
 
 class Technique(Protocol):
-    """How an index that was changed is written (Shivakumar, Garcia-Molina 1997, 2.1)."""
+    """How an index that was changed is written (Shivakumar, Garcia-Molina 1997, 2.1).
+
+    ``packs_at_rest`` says whether constituents are packed once the day is in: those that the next
+    day leaves alone, and those that have outgrown their room.
+    """
+
+    packs_at_rest: ClassVar[bool]
 
     def settled(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
         """Its pieces as they shall be; ``shared`` names the runs that queries could see before."""
@@ -104,6 +111,9 @@ class Paper:
             planned[operation.target] = planned[operation.source]
         elif isinstance(operation, Rename):
             planned[operation.target] = planned.pop(operation.source)
+        elif isinstance(operation, Pack):
+            old = planned[operation.target]
+            planned[operation.target] = replace(old, pieces=merged(old.pieces))
         else:
             del planned[operation.target]
 

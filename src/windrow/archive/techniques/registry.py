@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windrow.archive.techniques.in_place import InPlace
+from windrow.archive.techniques.packed_at_rest import PackedAtRest
 from windrow.archive.techniques.packed_shadow import PackedShadow
 from windrow.archive.techniques.planned import Technique
 from windrow.archive.techniques.simple_shadow import SimpleShadow
@@ -14,4 +15,6 @@ def technique_of(settings: Settings) -> Technique:
         return InPlace(settings.growth)
     if settings.technique == "simple shadow":
         return SimpleShadow(settings.growth)
+    if settings.technique == "packed at rest":
+        return PackedAtRest(settings.growth)
     return PackedShadow()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from windrow.archive.techniques.growth import overgrown
 from windrow.archive.techniques.planned import Copied, Piece, Planned, merged
@@ -20,6 +21,7 @@ class SimpleShadow:
     """
 
     growth: float
+    packs_at_rest: ClassVar[bool] = False
 
     def settled(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
         pieces = planned.pieces

@@ -40,6 +40,7 @@ class Technique(StrEnum):
     IN_PLACE = "in-place"
     SIMPLE_SHADOW = "simple shadow"
     PACKED_SHADOW = "packed shadow"
+    PACKED_AT_REST = "packed at rest"
 
 
 class RunFormat(StrEnum):
@@ -78,8 +79,9 @@ def create(
     scheme: Annotated[Scheme, typer.Option(help="How days move through indexes.")] = Scheme.WATA,
     n: Annotated[int, typer.Option("-n", help="How many indexes share the window.")] = 4,
     technique: Annotated[
-        Technique, typer.Option(help="How an index is updated.")
-    ] = Technique.PACKED_SHADOW,
+        Technique | None,
+        typer.Option(help="How an index is updated; without it as suits the scheme."),
+    ] = None,
     growth: Annotated[
         float, typer.Option(help="When runs that are not packed are merged: CONTIGUOUS's g.")
     ] = 2.0,
@@ -120,7 +122,7 @@ def create(
             window=window,
             scheme=scheme.value,
             n=n,
-            technique=technique.value,
+            technique=None if technique is None else technique.value,
             growth=growth,
             format=format.value,
             calendar=Calendar.of(calendar.value),
