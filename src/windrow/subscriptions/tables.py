@@ -18,17 +18,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.arrays import Bools, Int64s
+from windrow.columns.arrays import Int64s
 from windrow.columns.parse import parse
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
-from windrow.subscriptions.kinds import Kind, arrow_of, is_text, words_of
+from windrow.subscriptions.kinds import Kind, is_text, words_of
+from windrow.subscriptions.minima import as_text, bounded
 from windrow.subscriptions.predicates import OneOf, Subscription, shown
-from windrow.subscriptions.spans import Spans, in_order, no_spans, ranges
-from windrow.subscriptions.text import Misfits, ends, spans_of_texts
+from windrow.subscriptions.spans import Spans, no_spans
+from windrow.subscriptions.text import Misfits, spans_of_texts
 
-BOUNDS = ("[]", "[)", "(]", "()")
 KINDS = "a table, a frame, a dict of columns, or a list of dicts or Subscriptions"
 Places = Callable[[int], str]
 """How a row is called in messages, by its position."""
@@ -157,14 +157,6 @@ def _text(value: Any) -> str:
     return shown(value)
 
 
-def _as_text(column: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        return pa.array([None if v is None else shown(v) for v in column.to_pylist()], pa.string())
-    return column if pa.types.is_string(column.type) else pc.cast(column, pa.string())
-
-
 def _identifiers(
     columns: Mapping[str, pa.Array], kind: pa.DataType, where: str, misfits: Misfits
 ) -> pa.Array:
@@ -179,9 +171,9 @@ def _identifiers(
     if given.type == kind:
         named = given
     elif pa.types.is_string(kind):
-        named = _as_text(given)
+        named = as_text(given)
     else:
-        named = parse(_as_text(given), Type.BIGINT)
+        named = parse(as_text(given), Type.BIGINT)
     for at in np.flatnonzero(named.is_null().to_numpy(zero_copy_only=False)):
         misfits.setdefault(int(at), "expected an id, found none")
     return named
@@ -212,7 +204,7 @@ def _attribute(
         )
     found: Misfits = {}
     if text is not None:
-        spans, found = spans_of_texts(_as_text(text), kind)
+        spans, found = spans_of_texts(as_text(text), kind)
     elif is_text(kind):
         raise InputError(
             where=where,
@@ -221,53 +213,10 @@ def _attribute(
             remedy="texts have no ranges here",
         )
     else:
-        spans = _bounded(columns, lower, kind, found)
+        spans = bounded(columns, lower, kind, found)
     for at, reason in found.items():
         misfits.setdefault(at, f"{reason} in {name}")
     return spans
-
-
-def _bounded(columns: Mapping[str, pa.Array], name: str, kind: Kind, misfits: Misfits) -> Spans:
-    """Conditions from ``x_min``, ``x_max`` and ``x_bounds``."""
-    target = _plain_bounds(kind)
-    low, high = columns.get(f"{name}_min"), columns.get(f"{name}_max")
-    length = len(columns["id"])
-    absent = pa.nulls(length, target)
-    low, high = (absent if side is None else side for side in (low, high))
-    low_open, high_open = _opened(columns.get(f"{name}_bounds"), length, misfits)
-    entries = np.arange(length, dtype=np.int64)
-    if low.type == high.type == target != pa.string():
-        lo, hi = ranges(low, high, low_open, high_open)
-    else:
-        texts = _as_text(low), _as_text(high)
-        _, lo, hi = ends(entries, *texts, low_open, high_open, kind, misfits)
-        low, high = (pc.if_else(pc.equal(t, ""), pa.scalar(None, pa.string()), t) for t in texts)
-    constrained: Bools = pc.or_(pc.is_valid(low), pc.is_valid(high)).to_numpy(zero_copy_only=False)
-    return in_order(constrained, entries[constrained], lo[constrained], hi[constrained])
-
-
-def _plain_bounds(kind: Kind) -> pa.DataType:
-    """The type of columns whose values are bounds as they stand; of others it is their text."""
-    found, kinds = arrow_of(kind), pa.types
-    if kinds.is_timestamp(found) or kinds.is_date(found) or kinds.is_boolean(found):
-        return found
-    if kinds.is_integer(found) and not kinds.is_uint64(found):
-        return pa.int64()
-    return pa.float64() if kinds.is_floating(found) else pa.string()
-
-
-def _opened(given: pa.Array | None, length: int, misfits: Misfits) -> tuple[Bools, Bools]:
-    if given is None:
-        return np.zeros(length, np.bool_), np.zeros(length, np.bool_)
-    said = pc.fill_null(pc.utf8_trim_whitespace(_as_text(given)), "[]")
-    said = pc.if_else(pc.equal(said, ""), "[]", said)
-    known = pc.is_in(said, pa.array(BOUNDS)).to_numpy(zero_copy_only=False)
-    for at in np.flatnonzero(~known):
-        expected = f"one of {' '.join(BOUNDS)}"
-        misfits.setdefault(int(at), f"expected {expected}, found {said[int(at)].as_py()!r}")
-    low_open: Bools = pc.starts_with(said, "(").to_numpy(zero_copy_only=False)
-    high_open: Bools = pc.ends_with(said, ")").to_numpy(zero_copy_only=False)
-    return low_open, high_open
 
 
 def _instants(
@@ -277,7 +226,7 @@ def _instants(
     given = columns.get(name)
     if given is None:
         return np.full(count, default, np.int64)
-    texts = _as_text(given)
+    texts = as_text(given)
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     ticks = parse(texts, kind).cast(pa.int64())
     failed = pc.and_(pc.is_null(ticks), pc.is_valid(texts)).to_numpy(zero_copy_only=False)
