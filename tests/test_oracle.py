@@ -196,6 +196,19 @@ def test_an_internal_window_never_takes_a_result_back() -> None:
     assert letters(internal) == letters(over(NO_WINDOW))
 
 
+def test_beside_an_external_window_an_aggregate_counts_what_the_join_holds() -> None:
+    # X holds a at 1-3, b and c at 3-5, c at 6-8; Y holds each letter for one tick. The letters
+    # of 3 meet what X holds then, a too, and leave with it.
+    sources = (Source("L", "X", Range(3)), Source("L", "Y", Now(), internal=True))
+    block = Select((Item("n", COUNT_ALL),), sources, grouped=True)
+    assert {t: bag.popitem()[0][0] for t, bag in bags(Program((LETTERS,), block)).items()} == {
+        1: 1, 2: 1,  # a with a
+        3: 7,  # a with a, b and c; b and c with b and c
+        4: 4, 5: 4,
+        6: 1, 7: 1, 8: 1,
+    }  # fmt: skip
+
+
 def test_top_has_nulls_last_and_breaks_ties_by_all_columns() -> None:
     stream = Stream("L", (("v", "STRING"), ("n", "INT")),
                     ((1, ("b", 2)), (1, ("a", 2)), (1, ("c", None)), (1, ("d", 1))))  # fmt: skip

@@ -66,6 +66,8 @@ QUERIES = {
     "FROM s [ROWS 12] GROUP BY k",
     "group_weak": "SELECT s.k, SUM(x), MAX(b) FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] "
     "WHERE s.k = r.k GROUP BY s.k",
+    "group_lasting": "SELECT s.k, COUNT(*), SUM(b), MAX(b) FROM s [RANGE 9 SECONDS], "
+    "r [RANGE 2 SECONDS INTERNAL] WHERE s.k = r.k GROUP BY s.k",
     "group_all": "SELECT COUNT(*), SUM(x), MAX(a) FROM s [RANGE 3 SECONDS]",
     "quantiles": "SELECT k, MEDIAN(a), QUANTILE(x, 0.9), VAR(a), STDDEV(x) "
     "FROM s [RANGE 6 SECONDS] GROUP BY k",
@@ -98,6 +100,8 @@ QUERIES = {
     "group_of_groups": "SELECT c, COUNT(*) FROM counts GROUP BY c",
     "top": "SELECT TOP 3 k, c FROM counts ORDER BY c DESC",
     "top_strings": "SELECT n, a FROM s [RANGE 5 SECONDS] ORDER BY n DESC, a LIMIT 2",
+    "top_lasting": "SELECT TOP 3 s.k, a, b FROM s [ROWS 5], r [RANGE 2 SECONDS INTERNAL] "
+    "WHERE s.k = r.k ORDER BY b DESC",
     "wstream_rows": "SELECT WSTREAM(s.k, a, b)[ROWS 6] FROM s [RANGE 6 SECONDS], "
     "r [RANGE 4 SECONDS] WHERE s.k = r.k",
     "wstream_range": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] "

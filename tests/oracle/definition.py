@@ -153,8 +153,8 @@ def made_sql(select: Select) -> str:
         return block_sql(by_tuple(select), [f"min({t}) AS ts"], tuples)
     members = f"list(({', '.join(tuples)}) ORDER BY {', '.join(tuples)})"
     shown = select.having.sql if select.having is not None else "TRUE"
-    before = [f"{t} AS t", f"{members} AS members", f"{shown} AS shown"]
-    block = block_sql(replace(select, having=None), before, [t])
+    before = [f"{members} AS members", f"{shown} AS shown"]
+    block = at_instants_sql(replace(select, having=None), before)
     keys = ", ".join(item.name for item, _ in zip(select.items, select.keys, strict=False))
     over = f"({f'PARTITION BY {keys} ' if keys else ''}ORDER BY t)"
     same = f"lag(t) OVER {over} = t - 1 AND lag(members) OVER {over} = members"
@@ -192,13 +192,19 @@ def select_sql(select: Select) -> str:
     """One block at every instant."""
     if select.internal:
         return internal_sql(select)
-    if select.mixed:
-        return mixed_sql(select)
-    block = block_sql(select, [f"{clock(select)}.t AS t"], [f"{clock(select)}.t"])
+    block = at_instants_sql(select)
     if select.top is None:
         return block
     order = f"PARTITION BY t ORDER BY {select.top.sql(select.columns)}"
     return f"SELECT * FROM ({block}) QUALIFY row_number() OVER ({order}) <= {select.top.count}"
+
+
+def at_instants_sql(select: Select, before: Collection[str] = ()) -> str:
+    """The block without its TOP as ``(t, ...)``, some columns put before its own."""
+    if select.mixed:
+        return over_lasting_sql(select, before)
+    t = f"{clock(select)}.t"
+    return block_sql(select, [f"{t} AS t", *before], [t])
 
 
 def internal_sql(select: Select) -> str:
@@ -207,31 +213,54 @@ def internal_sql(select: Select) -> str:
     return f"SELECT i.t, {names} FROM instants AS i JOIN ({made_sql(select)}) AS m ON m.ts <= i.t"
 
 
-def mixed_sql(select: Select) -> str:
-    """What was produced so far, while its external tuples are in their windows."""
+def over_lasting_sql(select: Select, before: Collection[str]) -> str:
+    """The block over combinations that were complete once, while they last."""
+    came = came_sql(select)
+    tables, conditions = [f"({lasting_combinations_sql(select)}) AS lasting"], []
+    for source in select.sources:
+        tables.append(f"{source.name} AS {source.alias}")
+        conditions.append(f"{source.alias}.seq = lasting.of_{source.alias}")
+        conditions += [f"{source.alias}.t = {came}"] if source.nrr else []
+    return written(select, ["lasting.t AS t", *before], ["lasting.t"], tables, conditions)
+
+
+def lasting_combinations_sql(select: Select) -> str:
+    """``(t, of_X, of_Y...)``: which tuples are combined at ``t``.
+
+    A combination begins when all its tuples are in their windows, and lasts while its external
+    ones are in theirs.
+    """
     t = f"{clock(select)}.t"
     tuples = {s.alias: f"{s.alias}.seq" for s in select.sources}
-    before = [f"min({t}) AS born", *(f"{seq} AS of_{alias}" for alias, seq in tuples.items())]
-    made = block_sql(by_tuple(select), before, list(tuples.values()))
+    numbers = [f"{seq} AS of_{alias}" for alias, seq in tuples.items()]
+    plain = replace(select, items=(), grouped=True, keys=(), having=None)
+    made = block_sql(plain, [f"min({t}) AS born", *numbers], list(tuples.values()))
     first, *others = select.external
     joins = [f"JOIN ({source_sql(first)}) AS e ON e.seq = m.of_{first.alias} AND e.t >= m.born"]
     for place, other in enumerate(others):
         same = f"e{place}.seq = m.of_{other.alias} AND e{place}.t = e.t"
         joins.append(f"JOIN ({source_sql(other)}) AS e{place} ON {same}")
-    names = ", ".join(f"m.{name}" for name, _ in select.columns)
-    return f"SELECT e.t, {names} FROM ({made}) AS m {' '.join(joins)}"
+    return f"SELECT e.t, m.* FROM ({made}) AS m {' '.join(joins)}"
 
 
 def block_sql(select: Select, before: list[str], groups: list[str]) -> str:
     """The block with columns put before its own, and grouped by more than its own keys."""
-    parts = [
-        "SELECT DISTINCT" if select.distinct else "SELECT",
-        ", ".join([*before, *(f"{i.expr.sql} AS {i.name}" for i in select.items)]),
-        "FROM " + ", ".join(f"({source_sql(s)}) AS {s.alias}" for s in select.sources),
-    ]
     conditions = same_instant(select)
     conditions += [select.where.sql] if select.where else []
     conditions += [negation_sql(negation, clock(select)) for negation in select.negations]
+    tables = [f"({source_sql(s)}) AS {s.alias}" for s in select.sources]
+    return written(select, before, groups, tables, conditions)
+
+
+def written(
+    select: Select, before: list[str], groups: list[str], tables: list[str], conditions: list[str]
+) -> str:
+    """The statement: the block's items and grouping over tables joined by conditions."""
+    parts = [
+        "SELECT DISTINCT" if select.distinct else "SELECT",
+        ", ".join([*before, *(f"{i.expr.sql} AS {i.name}" for i in select.items)]),
+        "FROM " + ", ".join(tables),
+    ]
     if conditions:
         parts.append("WHERE " + " AND ".join(conditions))
     if select.grouped:
@@ -246,11 +275,14 @@ def clock(select: Select) -> str:
     return next(source.alias for source in select.sources if not source.nrr)
 
 
+def came_sql(select: Select) -> str:
+    """When a combination came: with the last of its tuples."""
+    return f"greatest({', '.join(f'{s.alias}.ts' for s in select.sources if not s.nrr)})"
+
+
 def same_instant(select: Select) -> list[str]:
     """All sources as they are at the same instant, an NRR as it was when the tuple came."""
-    first = clock(select)
-    streams = [source.alias for source in select.sources if not source.nrr]
-    came = f"greatest({', '.join(f'{alias}.ts' for alias in streams)})"
+    first, came = clock(select), came_sql(select)
     others = [source for source in select.sources if source.alias != first]
     return [f"{s.alias}.t = {came if s.nrr else f'{first}.t'}" for s in others]
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from tests.oracle.blocks import Body, Item, Negation, Output, Select, Source, Top, difference, union
-from tests.oracle.expressions import COUNT_ALL, Expr, column
+from tests.oracle.expressions import COUNT_ALL, Expr, aggregate, column
 from tests.oracle.queries import Program, Relation, View
 from tests.oracle.samples import (
     CHAIN,
@@ -99,6 +99,12 @@ def internally(block: Select, *places: int) -> Select:
     return replace(block, sources=sources)
 
 
+def over_pairs(block: Select, keys: tuple[Expr, ...], *functions: str) -> Select:
+    """The block with its tuples counted, and the values of Y aggregated."""
+    values = (COUNT_ALL, *(aggregate(function, Y["a"]) for function in functions))
+    return replace(block, items=items(*keys, *values), grouped=True, keys=keys)
+
+
 def quantiles(*names: str) -> tuple[Expr, ...]:
     functions = ("MEDIAN", "QUANTILE 0.25", "QUANTILE 0.9", "VAR", "STDDEV")
     return tuple(agg(function, name) for name in names for function in functions)
@@ -110,6 +116,9 @@ FOUR = Select(
     same("X.k = Y.k AND Y.k = Z.k AND Z.k = W.k"),
 )
 STAR = "X.k = Y.k AND Y.k = Z.k"
+MIXED_TOTALS = over_pairs(
+    internally(joined(EQUAL, Range(8), Range(3)), 1), (X["k"],), "SUM", "AVG", "MAX"
+)
 FIRST = View("First", Select(tuple(Item(n, X[n]) for n in "ka"), (source("X"),), same("X.a > -3")),
              stream=True)  # fmt: skip
 SECOND = View(
@@ -251,6 +260,27 @@ MORE_SAMPLES: dict[str, Program] = {
             ),
             1,
         )
+    ),
+    "group of internal and external": ask(MIXED_TOTALS),
+    "group of internal and external having": ask(
+        replace(MIXED_TOTALS, having=same("COUNT(*) > 1 AND MAX(Y.a) < 12"))
+    ),
+    "least and greatest of internal and external rows": ask(
+        over_pairs(
+            internally(joined(EQUAL, Range(3), Rows(7)), 0), (), "MIN", "MAX", "MEDIAN",
+            "COUNT DISTINCT",
+        )
+    ),
+    "top of internal and external": ask(
+        top(internally(joined(EQUAL, Range(9), Range(3)), 1), 3, ("c2", True))
+    ),
+    "top of a group of internal and external": ask(top(MIXED_TOTALS, 2, ("c1", True))),
+    "wstream of a group of internal and external": ask(MIXED_TOTALS, lasting=Rows(4)),
+    "rstream-restore of a group of internal and external": ask(
+        MIXED_TOTALS, output=Output.RSTREAM_RESTORE, every=4
+    ),
+    "group of one internal between two external": ask(
+        over_pairs(internally(joined(STAR, Range(4), Range(2, 2), Range(6)), 1), (X["k"],), "SUM")
     ),
     "internal range": ask(internal(plain(Range(3)))),
     "internal rows": ask(internal(plain(Rows(2)))),

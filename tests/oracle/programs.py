@@ -136,13 +136,12 @@ def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Selec
             block,
             sources=tuple(replace(s, internal=p in inside) for p, s in enumerate(froms)),
         )
-        return replace(block, items=items(draw(st.lists(scalars(columns), min_size=1, max_size=3))))
     elif not any(s.nrr for s in froms) and draw(st.integers(0, 4)) == 0:
         block = replace(block, negations=(draw(negations(columns, names)),))
     shape = draw(
         st.sampled_from(["plain", "plain", "distinct", "top", "grouped", "grouped", "total"])
     )
-    if shape == "distinct" and block.internal:
+    if shape == "distinct" and (block.internal or block.mixed):
         shape = "plain"  # the language refuses the other
     if shape in ("plain", "distinct", "top"):
         exprs = draw(st.lists(scalars(columns), min_size=1, max_size=3))

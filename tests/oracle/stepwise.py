@@ -15,9 +15,12 @@ import pyarrow as pa
 from tests.oracle.bags import Bag, History, row
 from tests.oracle.blocks import Body, Columns, Negation, Output, Select, Source
 from tests.oracle.definition import ARROW, branches_of
+from tests.oracle.expressions import Expr
 from tests.oracle.queries import Program, View, in_arrival_order
 from tests.oracle.windows import Arrival, Row
 
+Combining = tuple[tuple[Source, ...], Expr | None]
+"""What decides which tuples are combined."""
 IDENTITY: Columns = (("ts", "BIGINT"), ("seq", "BIGINT"))
 """What each tuple of a stream carries behind its own columns."""
 
@@ -42,7 +45,7 @@ class Stepwise:
         self.before: dict[object, list[Row]] = {}
         self.made: dict[Select, dict[int, list[Row]]] = {}
         self.fresh: dict[Select, tuple[int, list[Row]]] = {}
-        self.combined: dict[Select, dict[Row, Row]] = {}
+        self.combinations: dict[Combining, dict[Row, Row]] = {}
         self.came: dict[View | Program, list[Arrival]] = {}
 
     def bags(self) -> History:
@@ -129,27 +132,47 @@ class Stepwise:
 
     def select(self, select: Select, t: int) -> list[Row]:
         """A block; of an internal one, all that was ever produced."""
-        if select.mixed:
-            return self.lasting_with_external(select, t)
         if not select.internal:
             return self.answer(select, t, plain_sql(select))
         made = self.made.setdefault(select, {})
         made[t] = self.produced(select, t)
         return [values for fresh in made.values() for values in fresh]
 
-    def lasting_with_external(self, select: Select, t: int) -> list[Row]:
-        """Combinations that have been complete, while their external tuples are there."""
-        tuples = [f"{source.alias}.seq" for source in select.sources]
-        found = self.answer(select, t, plain_sql(select, *tuples))
-        kept = self.combined.setdefault(select, {})
-        kept.update({values[: len(tuples)]: values[len(tuples) :] for values in found})
+    def combine(self, select: Select, t: int) -> None:
+        """Make the table ``combined``: a row of rows for each combination that lasts.
+
+        Those that are complete now are added to those that were, and of all the ones are kept
+        whose external tuples are there.
+        """
+        aliases = [source.alias for source in select.sources]
+        numbers = [f"{alias}.seq" for alias in aliases]
+        plain = replace(select, items=(), grouped=False, keys=(), having=None, top=None)
+        rows = [self.packed(source) for source in select.sources]
+        found = self.db.execute(held_sql(plain, *numbers, *rows)).fetchall()
+        kept = self.combinations.setdefault((select.sources, select.where), {})
+        kept.update({values[: len(rows)]: values[len(rows) :] for values in found})
         places = [select.sources.index(source) for source in select.external]
         held = {place: self.held_tuples(select.sources[place], t) for place in places}
-        return [
+        lasting = [
             values
             for identity, values in kept.items()
             if all(identity[place] in held[place] for place in places)
         ]
+        arrays = [
+            pa.array([values[place] for values in lasting], self.row_type(source))
+            for place, source in enumerate(select.sources)
+        ]
+        self.db.register("combined", pa.Table.from_arrays(arrays, aliases))
+
+    def packed(self, source: Source) -> str:
+        """SQL for a whole tuple as one value."""
+        names = [name for name, _ in (*self.columns[source.name], *IDENTITY)]
+        return f"struct_pack({', '.join(f'{name} := {source.alias}.{name}' for name in names)})"
+
+    def row_type(self, source: Source) -> pa.DataType:
+        """The type of such a value."""
+        columns = (*self.columns[source.name], *IDENTITY)
+        return pa.struct([(name, ARROW[type_]) for name, type_ in columns])
 
     def held_tuples(self, source: Source, t: int) -> set[int]:
         """The numbers of the tuples in a window."""
@@ -160,6 +183,8 @@ class Stepwise:
     def answer(self, select: Select, t: int, sql: str) -> list[Row]:
         for source in (*select.sources, *(negation.source for negation in select.negations)):
             self.hold(source, t)
+        if select.mixed:
+            self.combine(select, t)
         return self.db.execute(sql).fetchall()
 
     def hold(self, source: Source, t: int) -> None:
@@ -195,17 +220,31 @@ def produced_sql(select: Select) -> str:
 
 
 def plain_sql(select: Select, *before: str) -> str:
-    """The block as SQL over the tables ``held_<alias>``, some columns put before its own."""
-    parts = [
-        "SELECT DISTINCT" if select.distinct else "SELECT",
-        ", ".join([*before, *(f"{item.expr.sql} AS {item.name}" for item in select.items)]),
-        "FROM " + ", ".join(f"held_{s.alias} AS {s.alias}" for s in select.sources),
-    ]
+    """The block as SQL over the tables that were made for it, columns put before its own."""
+    if not select.mixed:
+        return held_sql(select, *before)
+    # ``X.k`` is a column of the table X above, and a field of the column X here.
+    return asked_of(select, "combined", [], *before)
+
+
+def held_sql(select: Select, *before: str) -> str:
+    """The block over the tables ``held_<alias>``."""
     conditions = [select.where.sql] if select.where is not None else []
     conditions += [negated_sql(negation) for negation in select.negations]
     streams = [s.alias for s in select.sources if not s.nrr]
     came = f"greatest({', '.join(f'{alias}.ts' for alias in streams)})"
     conditions += [f"{s.alias}.ts = {came}" for s in select.sources if s.nrr]
+    tables = ", ".join(f"held_{s.alias} AS {s.alias}" for s in select.sources)
+    return asked_of(select, tables, conditions, *before)
+
+
+def asked_of(select: Select, tables: str, conditions: list[str], *before: str) -> str:
+    """The block's clauses around its FROM and WHERE."""
+    parts = [
+        "SELECT DISTINCT" if select.distinct else "SELECT",
+        ", ".join([*before, *(f"{item.expr.sql} AS {item.name}" for item in select.items)]),
+        f"FROM {tables}",
+    ]
     if conditions:
         parts.append("WHERE " + " AND ".join(conditions))
     if select.keys:

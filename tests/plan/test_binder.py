@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.plan.scripts import bound, catalog, optimised
+from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.plan.catalog import (
@@ -25,6 +26,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    LastingJoin,
     Negation,
     NegationForm,
     Node,
@@ -412,6 +414,30 @@ def test_internal_windows_make_their_block_append_only() -> None:
         "SELECT SUM(v) FROM (SELECT SUM(a) AS v FROM s [RANGE 6 SLIDE 6 INTERNAL]) [ROWS 10]"
     )
     assert shape(nested)[:3] == ["GroupBy", "Window", "AppendOnly"]
+
+
+@pytest.mark.parametrize(
+    ("items", "after"),
+    [
+        ("COUNT(*), SUM(a)", ""),
+        ("s.k, MAX(c)", "GROUP BY s.k"),
+        ("s.k, COUNT(*)", "GROUP BY s.k HAVING COUNT(*) > 2"),
+        ("s.k, c", "ORDER BY c DESC LIMIT 3"),
+    ],
+)
+def test_beside_internal_windows_what_is_asked_is_asked_of_the_join(items: str, after: str) -> None:
+    """Whether the join is written in a sub-query or not (Golab 2006, Definition 3.1)."""
+    tables = "s [RANGE 5] AS s, t [RANGE 2 INTERNAL] AS t WHERE s.k = t.k"
+    plan = bound(f"SELECT {items} FROM {tables} {after}")
+    join = next(n for n in walk(plan) if isinstance(n, LastingJoin))
+    nested = bound(
+        f"SELECT {items} FROM (SELECT s.k AS k, a, c FROM {tables}) AS s {after}",
+    )
+    assert join in walk(nested)
+    assert plan.pattern is UpdatePattern.STRICT
+    assert not any(isinstance(n, AppendOnly) for n in walk(plan))
+    above = [kind for kind in shape(plan) if kind in ("GroupBy", "TopK", "LastingJoin")]
+    assert above == [kind for kind in shape(nested) if kind in ("GroupBy", "TopK", "LastingJoin")]
 
 
 def test_relations_need_no_window_and_no_clock() -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from windrow.core.errors import BindError
 from windrow.plan.binder.context import clock_of
 from windrow.plan.binder.tables import BoundTable, left_deep
 from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns, shifted
@@ -50,18 +49,6 @@ def join_mixed(
     )
     back = {new: old for old, new in enumerate(places)}
     return projected(plan, columns, None), tuple(_moved(c, back) for c in rest)
-
-
-def refuse_mixed(construct: str, tables: Sequence[BoundTable]) -> None:
-    """Results that are not combinations of tuples have no external tuples to last with."""
-    raise BindError(
-        f"{construct} over a mix of INTERNAL and other windows has no meaning: its results are "
-        "replaced as any window moves, so none can obey one window and ignore another "
-        "(Golab 2006, 3.3.2)",
-        span=next(t.span for t in tables if t.internal),
-        expected="all windows of this SELECT internal, or none", found="both",
-        remedy="join the windows in a sub-query, and aggregate or rank what it gives",
-    )  # fmt: skip
 
 
 def _rank(table: BoundTable) -> int:

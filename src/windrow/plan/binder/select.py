@@ -1,7 +1,9 @@
 """One SELECT block: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT, ORDER BY, TOP.
 
 The plan is built in that order, from the leaves up; INTERNAL windows close it with AppendOnly or,
-if there are others, make its join a LastingJoin.
+if there are others, make its join a LastingJoin. What stands above that join, aggregates and TOP
+too, is asked of its answer: a result of the join counts until the join withdraws it (Golab 2006,
+Definition 3.1).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from windrow.cql.tree import Select
 from windrow.plan.binder.clauses import bind_clauses
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.expressions import ExpressionBinder
-from windrow.plan.binder.mixing import join_mixed, refuse_mixed
+from windrow.plan.binder.mixing import join_mixed
 from windrow.plan.binder.negation import bind_negation, negated_query, split
 from windrow.plan.binder.ordering import distinct_first, first
 from windrow.plan.binder.scope import Scope
@@ -46,8 +48,6 @@ def bind_select(select: Select, context: Context) -> Node:
     if clauses.having is not None:
         plan = Selection(plan, clauses.having, span=select.span)
     limited = select.limit is not None or bool(select.order_by)
-    if mixed(tables) and (clauses.grouping is not None or limited):
-        refuse_mixed("an aggregate" if clauses.grouping is not None else "TOP", tables)
     if select.distinct:
         refuse_internal(tables, "DISTINCT", select.span)
         plan = DuplicateElimination(projected(plan, clauses.items, select.span), span=select.span)

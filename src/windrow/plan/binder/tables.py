@@ -187,5 +187,5 @@ def refuse_internal(tables: Sequence[BoundTable], construct: str, span: Span) ->
             f"{construct} cannot work over INTERNAL windows: results that are never withdrawn "
             "would repeat, or go on after they stopped being true (Golab 2006, 3.3.2)",
             span=span,
-            remedy="take INTERNAL away",
+            remedy="take INTERNAL away, or put its windows into a sub-query whose results stay",
         )
