@@ -143,7 +143,7 @@ def test_queries_of_different_shapes_are_different_groups():
     queries = "".join(f"{text.format(i)};" for i in range(3) for text in texts)
     groups = shared_selections(compile_script(STREAM + queries).queries)
     assert sorted(len(g.queries) for g in groups) == [3, 3, 3, 3]
-    assert {len(g.attributes) for g in groups} == {1, 2}
+    assert {len(g.routed.attributes) for g in groups} == {1, 2}
 
 
 def test_two_queries_are_not_worth_an_index():
@@ -154,4 +154,4 @@ def test_two_queries_are_not_worth_an_index():
 def test_explain_says_that_a_selection_is_shared():
     queries = "".join(f"CREATE QUERY q{i} AS SELECT k FROM s WHERE n > {i};" for i in range(3))
     text = windrow.connect().explain(STREAM + queries + "EXPLAIN q1;")
-    assert text.count("embedded, it shares its selection with 2 other queries, indexed on s.n") == 4
+    assert text.count("it shares its selection with 2 other queries, indexed on s.n") == 4

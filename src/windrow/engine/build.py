@@ -12,6 +12,7 @@ from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
+from windrow.engine.routing import Routing
 from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.distinct import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
@@ -69,6 +70,7 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
+from windrow.plan.routed import Routed
 from windrow.plan.strategy import Strategy
 from windrow.plan.subscribe import Subscribe
 from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, WindowSpec
@@ -262,6 +264,7 @@ BUILDERS: dict[type[Node], Build] = {
     OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
     Stamped: _stamped,
     ToStream: _to_stream,
+    Routed: lambda node, schema, _: Routing(node, schema),
     Subscribe: lambda node, schema, _: Matching(
         load(node.source, node.attributes, node.clock), node.columns, schema
     ),

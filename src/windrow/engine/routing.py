@@ -16,44 +16,42 @@ from windrow.columns.arrays import order_keys, validity
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate
 from windrow.columns.functions.operands import as_array, typed
-from windrow.columns.types import ARROW, arrow_schema
+from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER
-from windrow.engine.pipeline import Pipeline
-from windrow.plan.nodes import StreamScan, walk
+from windrow.operators.stateless import Stateless
 from windrow.plan.ranges import Among, Asked
-from windrow.plan.shared_selection import MEMBER, Attribute, SharedSelection
+from windrow.plan.routed import Attribute, Routed
 from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.spans import Spans, distinct_texts, in_order, ranges
 from windrow.subscriptions.tables import Entries
 
 
-class Router:
-    """Tuples of the group's stream, each once per query that selects it, after its number."""
+class Routing(Stateless):
+    """The operator of Routed. The queries are those of the plan: it has no state of its own."""
 
-    def __init__(self, group: SharedSelection) -> None:
-        self._attributes = group.attributes
-        self._input = Pipeline(group.input)
-        scan = next(n for n in walk(group.input) if isinstance(n, StreamScan))
-        self._stream, self.schema = scan.name, arrow_schema(scan.columns)
-        member = pa.field(MEMBER, pa.int64())
-        self._leaf = pa.schema([member, *arrow_schema(group.input.schema)])
+    def __init__(self, node: Routed, schema: pa.Schema) -> None:
+        self._attributes, self._schema = node.attributes, schema
         kinds = {
             str(i): Type.STRING if a.type is Type.STRING else Type.BIGINT
-            for i, a in enumerate(group.attributes)
+            for i, a in enumerate(node.attributes)
         }
         self._predicates = Subscriptions(kinds, ids=pa.int64())
-        self._predicates.add(_entries(group))
+        self._predicates.add(_entries(node))
 
-    def route(self, delta: Delta, now: int) -> Delta:
-        tuples = self._input.process({self._stream: delta}, now)
-        if not len(tuples):
-            return Delta.empty(self._leaf)
-        columns = [_keys(attribute, tuples.rows) for attribute in self._attributes]
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        return self.routed(delta)
+
+    def routed(self, delta: Delta) -> Delta:
+        """The tuples, each once per query that selects it, after its number."""
+        if not len(delta):
+            return Delta.empty(self._schema)
+        columns = [_keys(attribute, delta.rows) for attribute in self._attributes]
         rows, owners = self._predicates.hits(columns)
-        chosen = tuples.take(rows)
+        chosen = delta.take(rows)
         member = self._predicates.names(owners)
-        return chosen.with_rows(batch_of([member, *chosen.rows.columns], self._leaf, len(rows)))
+        return chosen.with_rows(batch_of([member, *chosen.rows.columns], self._schema, len(rows)))
 
 
 def _keys(attribute: Attribute, rows: pa.RecordBatch) -> pa.Array:
@@ -66,10 +64,10 @@ def _keys(attribute: Attribute, rows: pa.RecordBatch) -> pa.Array:
     return pa.array(order_keys(value), mask=None if valid is None else ~valid)
 
 
-def _entries(group: SharedSelection) -> Entries:
-    count = len(group.queries)
-    columns = zip(*group.asked, strict=True)
-    spans = [_spans(a.type, asked) for a, asked in zip(group.attributes, columns, strict=True)]
+def _entries(node: Routed) -> Entries:
+    count = len(node.asked)
+    columns = zip(*node.asked, strict=True)
+    spans = [_spans(a.type, asked) for a, asked in zip(node.attributes, columns, strict=True)]
     since, until = np.full(count, BEGINNING), np.full(count, FOREVER)
     return Entries(pa.array(np.arange(count)), since, until, tuple(spans))
 

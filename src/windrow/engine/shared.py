@@ -21,9 +21,9 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.results import answer_of, changes_batch, changes_schema
-from windrow.engine.routing import Router
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.shared_selection import MEMBER, SharedSelection
+from windrow.plan.nodes import StreamScan, walk
+from windrow.plan.shared_selection import SharedSelection
 from windrow.plan.strategy import Strategy
 
 Int64s = npt.NDArray[np.int64]
@@ -70,15 +70,15 @@ class SharedQueries:
         self.rows_in = 0
         self.counts = np.zeros(len(group.queries), np.int64)
         self.log: list[ByMember] = []
-        self._router = Router(group)
+        scan = next(node for node in walk(group.plan) if isinstance(node, StreamScan))
+        self._schema = arrow_schema(scan.columns)
         self._pipeline = Pipeline(group.plan, changes=True, strategy=strategy)
         self._waiting: list[Delta] = []
         self._live: tuple[int, ByMember] | None = None
 
     @property
     def name(self) -> str:
-        first, *others = self.group.queries
-        return f"{first.name} and {len(others):,} more"
+        return self.group.title
 
     @property
     def clock(self) -> Clock:
@@ -116,9 +116,9 @@ class SharedQueries:
         """Bring all answers to ``now``; the changes by query, or None if there are none."""
         if now <= self._pipeline.now:
             return None
-        ready = concat([part.split(now)[0] for part in self._waiting], self._router.schema)
+        ready = concat([part.split(now)[0] for part in self._waiting], self._schema)
         self._waiting = [rest for part in self._waiting if len(rest := part.split(now)[1])]
-        delta = self._pipeline.process({MEMBER: self._router.route(ready, now)}, now)
+        delta = self._pipeline.process({self.group.stream: ready}, now)
         if not len(delta):
             return None
         first = self.group.queries[0]

@@ -52,9 +52,10 @@ def explain(
 
 
 def _sharing(group: SharedSelection) -> str:
-    asked = ", ".join(render(a.expression, group.input.schema) for a in group.attributes)
+    routed = group.routed
+    asked = ", ".join(render(a.expression, routed.input.schema) for a in routed.attributes)
     others = f"{len(group.names) - 1:,} other queries"
-    return f"embedded, it shares its selection with {others}, indexed on {asked}"
+    return f"it shares its selection with {others}, indexed on {asked}"
 
 
 def _considered(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:

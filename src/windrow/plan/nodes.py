@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import ClassVar
 
 from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
@@ -115,6 +116,9 @@ class Window(Node):
 class Unary(Node):
     """What the unary operators that keep lifetimes have in common (rule 1)."""
 
+    keeps_order: ClassVar[bool] = False
+    """Whether tuples of one instant leave in the order in which they came."""
+
     input: Node
 
     @property
@@ -138,12 +142,16 @@ class Unary(Node):
 class Selection(Unary):
     """The tuples for which ``predicate`` is true (neither false nor NULL)."""
 
+    keeps_order: ClassVar[bool] = True
+
     predicate: Expression
 
 
 @dataclass(frozen=True)
 class Projection(Unary):
     """One output column per expression."""
+
+    keeps_order: ClassVar[bool] = True
 
     columns: tuple[Named, ...]
 
@@ -249,6 +257,8 @@ class Stamped(Unary):
     A LastingJoin has to tell equal tuples apart by their history. Of equal rows of a relation
     the one that came first leaves first, so the answer does not depend on how they are kept.
     """
+
+    keeps_order: ClassVar[bool] = True
 
     @cached_property
     def schema(self) -> Schema:
@@ -490,7 +500,7 @@ def is_nrr(node: Node) -> bool:
 
 def arrives_in_order(node: Node) -> bool:
     """Whether tuples of one instant stand in the order in which a base stream brought them."""
-    while isinstance(node, Selection | Projection | Stamped):
+    while isinstance(node, Unary) and node.keeps_order:
         node = node.input
     if isinstance(node, Union):
         return all(arrives_in_order(branch) for branch in node.branches)

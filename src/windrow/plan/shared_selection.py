@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from windrow.core.patterns import UpdatePattern
-from windrow.core.schema import Field, Schema, Type
+from windrow.core.schema import Type
+from windrow.core.time import Clock
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.expressions import Column, Expression, Named, conjunction, conjuncts, shifted
 from windrow.plan.nodes import (
@@ -30,86 +30,77 @@ from windrow.plan.nodes import (
     OutputWindow,
     Projection,
     Selection,
-    StageInput,
     StreamScan,
     ToStream,
     Window,
-    arrives_in_order,
+    walk,
 )
 from windrow.plan.ranges import Asked, both, condition_of
+from windrow.plan.routed import MEMBER, Attribute, Routed
+from windrow.plan.rules.inputs import over
 from windrow.plan.windows import RowsWindow
 
-MEMBER = "__member"
 FEWEST = 3
 """Below so many queries a filter each costs less than the index (measured: even at three)."""
 
 
 @dataclass(frozen=True)
-class Attribute:
-    """What the predicates speak of: an expression over the selection's input, and the type in
-    which its values are compared."""
-
-    expression: Expression
-    type: Type
-
-
-@dataclass(frozen=True)
 class SharedSelection:
-    """One plan for several queries; ``asked[i][j]`` is what query i asks of attribute j.
+    """One plan for several queries, which are told apart by its first column.
 
-    ``input`` gives the tuples that the predicates are over; the leaf of ``plan`` is called MEMBER
-    and takes those tuples, once per query that wants them, after the number of the query.
+    Its leaf is a Routed: the tuples of ``stream``, once per query that wants them, after the
+    query's number, which is its place in ``queries``.
     """
 
     stream: str
-    input: Node
-    attributes: tuple[Attribute, ...]
     plan: Node
     queries: tuple[QueryDeclaration, ...]
-    asked: tuple[tuple[Asked, ...], ...]
 
     @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(query.name for query in self.queries)
 
+    @cached_property
+    def routed(self) -> Routed:
+        return next(node for node in walk(self.plan) if isinstance(node, Routed))
 
-@dataclass(frozen=True)
-class _Member:
-    """A query taken apart: the same for all members of a group, but for what is asked."""
-
-    input: Node
-    attributes: tuple[Attribute, ...]
-    plan: Node
-    asked: tuple[Asked, ...]
+    @property
+    def title(self) -> str:
+        """What the queries are called together."""
+        first, *others = self.queries
+        return f"{first.name} and {len(others):,} more"
 
 
-def shared_selections(queries: Sequence[QueryDeclaration]) -> tuple[SharedSelection, ...]:
-    """The groups among the queries, each of FEWEST members or more."""
-    groups: dict[object, list[tuple[QueryDeclaration, _Member]]] = {}
+def shared_selections(
+    queries: Sequence[QueryDeclaration], fewest: int = FEWEST
+) -> tuple[SharedSelection, ...]:
+    """The groups among the queries, each of ``fewest`` members or more."""
+    groups: dict[tuple[Clock, Node], list[tuple[QueryDeclaration, tuple[Asked, ...]]]] = {}
     for query in queries:
         member = _member(query.plan)
         if member is not None:
-            shape = (query.clock, member.input, member.attributes, member.plan)
-            groups.setdefault(shape, []).append((query, member))
-    return tuple(_group(found) for found in groups.values() if len(found) >= FEWEST)
+            plan, asked = member
+            groups.setdefault((query.clock, plan), []).append((query, asked))
+    return tuple(_group(plan, found) for (_, plan), found in groups.items() if len(found) >= fewest)
 
 
-def _group(found: Sequence[tuple[QueryDeclaration, _Member]]) -> SharedSelection:
-    _, first = found[0]
-    return SharedSelection(
-        _stream(first.input), first.input, first.attributes, first.plan,
-        tuple(query for query, _ in found), tuple(member.asked for _, member in found),
-    )  # fmt: skip
+def asking(plan: Node, asked: tuple[tuple[Asked, ...], ...]) -> Node:
+    """The plan of a group for queries that ask this."""
+    if isinstance(plan, Routed):
+        return replace(plan, asked=asked)
+    return over(plan, lambda child: asking(child, asked))
 
 
-def _stream(node: Node) -> str:
-    while isinstance(node, Projection):
-        node = node.input
-    assert isinstance(node, StreamScan)
-    return node.name
+def _group(
+    plan: Node, found: Sequence[tuple[QueryDeclaration, tuple[Asked, ...]]]
+) -> SharedSelection:
+    stream = next(node.name for node in walk(plan) if isinstance(node, StreamScan))
+    asked = tuple(wanted for _, wanted in found)
+    return SharedSelection(stream, asking(plan, asked), tuple(query for query, _ in found))
 
 
-def _member(plan: Node) -> _Member | None:
+def _member(plan: Node) -> tuple[Node, tuple[Asked, ...]] | None:
+    """A query taken apart: what members of a group have in common, and what this one asks."""
     selection = _selection(plan)
     if selection is None:
         return None
@@ -127,16 +118,12 @@ def _member(plan: Node) -> _Member | None:
     if not asked:
         return None
     order = sorted(asked, key=repr)
-    columns = Schema((Field(MEMBER, Type.BIGINT), *selection.input.schema))
-    ordered = arrives_in_order(selection.input)
-    leaf: Node = StageInput(MEMBER, columns, UpdatePattern.MONOTONIC, None, ordered)
+    leaf: Node = Routed(selection.input, tuple(order), ())
     residual = conjunction(tuple(shifted(part, 1) for part in rest))
     if residual is not None:
         leaf = Selection(leaf, residual)
     widened = _widened(plan, selection, leaf)
-    if widened is None:
-        return None
-    return _Member(selection.input, tuple(order), widened, tuple(asked[a] for a in order))
+    return None if widened is None else (widened, tuple(asked[a] for a in order))
 
 
 def _selection(plan: Node) -> Selection | None:

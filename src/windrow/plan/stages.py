@@ -50,6 +50,7 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
+from windrow.plan.routed import Routed
 from windrow.plan.strategy import Strategy, applied
 from windrow.plan.subscribe import Subscribe
 from windrow.plan.windows import RowsWindow, WindowSpec
@@ -146,7 +147,7 @@ class _Cutter:
         match node:
             case StreamScan() | RelationScan():
                 return _Fragment(_Open(node.name, node), _Where.FREE)
-            case Selection() | Projection() | Subscribe():
+            case Selection() | Projection() | Subscribe() | Routed():
                 return self._stateless(node)
             case Window(spec=RowsWindow(partition_by=by)):
                 parts = tuple(_column(node.schema, i) for i in by)
@@ -189,15 +190,15 @@ class _Cutter:
         """``node`` in the stage of its input, whose columns it keeps as they are."""
         return _Fragment(_with_inputs(node, [below.plan]), below.placed)
 
-    def _stateless(self, node: Selection | Projection | Subscribe) -> _Fragment:
+    def _stateless(self, node: Selection | Projection | Subscribe | Routed) -> _Fragment:
         below = self._fragment(node.input)
         if isinstance(below.plan, _Open):
             return replace(below, plan=replace(below.plan, pre=replace(node, input=below.plan.pre)))
         if isinstance(node, Selection):
             return self._over(node, below)
-        if isinstance(node, Subscribe):
+        if isinstance(node, Subscribe | Routed):
             places = tuple(_column(node.input.schema, i) for i in range(len(node.input.schema)))
-            first = Literal(None, Type.STRING)  # the subscription, which no key can be
+            first = Literal(None, Type.STRING)  # whose tuple it is, which no key can be
             return _Fragment(
                 replace(node, input=below.plan), _shown(below.placed, (first, *places))
             )

@@ -1,0 +1,51 @@
+"""The leaf of a plan for many queries: a stream's tuples, each once per query that selects it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Field, Schema, Type
+from windrow.plan.expressions import Expression
+from windrow.plan.nodes import Unary
+from windrow.plan.ranges import Asked
+from windrow.plan.windows import WindowSpec
+
+MEMBER = "__member"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """What the predicates speak of: an expression over the selection's input, and the type in
+    which its values are compared."""
+
+    expression: Expression
+    type: Type
+
+
+@dataclass(frozen=True)
+class Routed(Unary):
+    """Tuples of a MONOTONIC input after the number of a query that selects them.
+
+    ``asked[i][j]`` is what query i asks of attribute j. It is left out of the text of the node:
+    a run goes on from its checkpoint when queries have left the script (``spark.groups``).
+    """
+
+    keeps_order: ClassVar[bool] = True
+
+    attributes: tuple[Attribute, ...]
+    asked: tuple[tuple[Asked, ...], ...] = field(repr=False)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema((Field(MEMBER, Type.BIGINT), *self.input.schema))
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return UpdatePattern.MONOTONIC
+
+    @property
+    def lifetime(self) -> WindowSpec | None:
+        return None
