@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,3 +77,73 @@ def test_rows_that_cannot_be_read_are_counted():
     Path("rows.csv").write_text(f"bytes,src\n{many}many,b\n")
     shown = match("alerts.csv", "rows.csv", "--into", "out")
     assert "1 row could not be read" in shown.stdout
+
+
+PRICES = ["0.10", "20.20", "12345678901234567.89", "12345678901234567.90", None]
+
+
+def test_columns_of_parquet_keep_their_types_and_are_compared_exactly():
+    table = pa.table(
+        {
+            "price": pa.array([None if p is None else Decimal(p) for p in PRICES],
+                              pa.decimal128(38, 18)),
+            "n": pa.array([1, 2**63, 2**64 - 1, 4, 5], pa.uint64()),
+            "at": pa.array([1, 2, 3, 4, 5], pa.timestamp("ns", "UTC")),
+            "symbol": pa.array(["a", "b", "a", "b", "a"]).dictionary_encode(),
+            "tags": [["x"], [], None, ["y"], ["z"]],
+        }
+    )  # fmt: skip
+    pq.write_table(table, "rows.parquet")
+    Path("alerts.csv").write_text(
+        "id,price,n,at\ntenth,0.1,,\nlong,= 12345678901234567.89,,\n"
+        f"huge,,> {2**63},\nlate,,,>= 1970-01-01 00:00:00.000000004\n"
+    )
+    shown = match("alerts.csv", "rows.parquet", "--into", "out")
+    assert "matches: 5 in out" in shown.stdout
+    kept = pq.read_table(next(Path("out").glob("*.parquet")))
+    found = sorted(zip(kept["subscription"].to_pylist(), kept["n"].to_pylist(), strict=True))
+    assert found == [
+        ("huge", 2**64 - 1), ("late", 4), ("late", 5), ("long", 2**64 - 1), ("tenth", 1),
+    ]  # fmt: skip
+    assert kept.schema.field("price").type == pa.decimal128(38, 18)
+    assert kept.schema.field("at").type == pa.timestamp("ns", "UTC")
+    printed = match("alerts.csv", "rows.parquet")
+    assert printed.exit_code == 0
+    assert "0.100000000000000000" in printed.stdout
+    Path("alerts.csv").write_text("id,price\ncheap,cheap\n")
+    refused = match("alerts.csv", "rows.parquet")
+    assert "expected decimal128(38, 18), found 'cheap' in price" in refused.stderr
+
+
+def test_the_type_of_a_column_of_csv_can_be_said():
+    Path("rows.csv").write_text("price\n12345678901234567.89\n12345678901234567.90\nn/a\n\n")
+    Path("alerts.csv").write_text("id,price\nfirst,<= 12345678901234567.895\n")
+    alike = match("alerts.csv", "rows.csv", "--type", "price=double", "--into", "out")
+    assert "matches: 2 in out" in alike.stdout
+    exact = match("alerts.csv", "rows.csv", "--type", "price=decimal(20,2)", "--into", "out")
+    assert "matches: 1 in out" in exact.stdout
+    assert "1 row could not be read" in exact.stdout
+    kept = pq.read_table(next(Path("out").glob("*.parquet")))
+    assert kept["price"].to_pylist() == [Decimal("12345678901234567.89")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("rows.csv", "--type", "bytes"), "expected column=type"),
+        (("rows.csv", "--type", "bytes=money"), "expected a type such as decimal(20,4)"),
+        (("rows.csv", "--type", "byte=bigint"), "expected a column byte, since --type names one"),
+        (("rows.json", "--type", "bytes=decimal(9,2)"), "whose numbers are floating point"),
+        (("rows.parquet", "--type", "bytes=decimal(9,2)"), "decimal128(9, 2); found double"),
+        (("rows.csv", "--type", "src=binary"), "attribute src: expected a truth value, a number"),
+        (("rows.parquet", "other.parquet"), "expected a column src, as in the first file"),
+    ],
+)  # fmt: skip
+def test_types_that_cannot_be_had_are_said_in_words(arguments, said):
+    Path("rows.json").write_text('{"src": "a", "bytes": 1.5}\n')
+    pq.write_table(pa.table({"src": ["a"], "bytes": [1.5]}), "rows.parquet")
+    pq.write_table(pa.table({"bytes": [1.5]}), "other.parquet")
+    shown = match("alerts.csv", *arguments)
+    assert shown.exit_code == 2
+    assert said in " ".join(shown.stderr.split())
+    assert "Traceback" not in shown.stderr

@@ -148,6 +148,15 @@ def match(
         str | None,
         typer.Option(help="Columns that the subscriptions are about.", show_default=False),
     ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="COLUMN=TYPE",
+            help="The type of a column that a csv file does not tell, as price=decimal(20,4).",
+            show_default=False,
+        ),
+    ] = None,
     into: Annotated[
         Path | None, typer.Option(help="Keep the matches here.", show_default=False)
     ] = None,
@@ -170,7 +179,7 @@ def match(
         from windrow.cli.matching import match_files  # noqa: PLC0415 - compiled kernels load here
 
         names = [name.strip() for name in on.split(",")] if on else []
-        match_files(subscriptions, data, names, into, format_)
+        match_files(subscriptions, data, names, types or [], into, format_)
 
 
 @app.command()

@@ -10,18 +10,17 @@ import pyarrow as pa
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from windrow.cli.answers import answer_table, counted, near
+from windrow.cli.rows import Rows, rows_like, told_types
 from windrow.cli.words import err, out
 from windrow.columns.delta import batch_of
-from windrow.columns.types import arrow_schema
+from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
-from windrow.core.schema import Field, Schema, Type
 from windrow.engine.sinks import FileSink
-from windrow.plan.catalog import FileSource, StreamDeclaration
+from windrow.plan.catalog import FileSource
 from windrow.plan.subscribe import SUBSCRIPTION
 from windrow.streams.files import find_files
-from windrow.streams.inferred import inferred
-from windrow.streams.readers import read_file
 from windrow.subscriptions.files import attributes_in, format_of, load
+from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.matcher import Subscriptions
 
 SHOWN = 10
@@ -29,21 +28,26 @@ SHOWN = 10
 
 
 def match_files(
-    subscriptions: Path, data: Sequence[str], on: Sequence[str], into: Path | None, format_: str
+    subscriptions: Path,
+    data: Sequence[str],
+    on: Sequence[str],
+    types: Sequence[str],
+    into: Path | None,
+    format_: str,
 ) -> None:
     """Match all rows of the data, and say what was found."""
     files = [path for name in data for path in find_files(FileSource(name, ""))]
     if not files:
         raise InputError(where=", ".join(data), expected="files of rows", found="none")
     kind = format_of(subscriptions)
-    declaration = inferred(files[0])
-    places = _places(list(on) or attributes_in(subscriptions, kind), declaration, files[0])
-    fields = [declaration.schema[i] for i in places]
+    rows = rows_like(files[0], told_types(types))
+    places = _places(list(on) or attributes_in(subscriptions, kind), rows.schema, files[0])
+    fields = [rows.schema.field(i) for i in places]
     began = time.monotonic()
-    wanted = load(FileSource(str(subscriptions), kind), {f.name: f.type for f in fields})
+    wanted = load(FileSource(str(subscriptions), kind), {f.name: _kind(f.type) for f in fields})
     indexed = time.monotonic() - began
     sink = FileSink(into, format_) if into is not None else None
-    work = _Work(wanted, places, declaration, sink)
+    work = _Work(wanted, places, rows, sink)
     began = time.monotonic()
     with _progress() as progress:
         work.over(files, progress)
@@ -57,20 +61,20 @@ class _Work:
         self,
         wanted: Subscriptions,
         places: Sequence[int],
-        declaration: StreamDeclaration,
+        source: Rows,
         sink: FileSink | None,
     ) -> None:
-        self.wanted, self.places, self.declaration, self.sink = wanted, places, declaration, sink
-        self.form = arrow_schema(Schema((Field(SUBSCRIPTION, Type.STRING), *declaration.schema)))
+        self.wanted, self.places, self.source, self.sink = wanted, places, source, sink
+        self.form = pa.schema([pa.field(SUBSCRIPTION, pa.string()), *source.schema])
         self.rows = self.matches = self.unreadable = 0
         self.first = self.form.empty_table()
 
     def over(self, files: Sequence[Path], progress: Progress) -> None:
         task = progress.add_task("matching", total=sum(p.stat().st_size for p in files))
         for path in files:
-            for parsed in read_file(path, self.declaration):
-                self.unreadable += len(parsed.rejected)
-                self._take(parsed.rows)
+            for rows, unreadable in self.source.of(path):
+                self.unreadable += unreadable
+                self._take(rows)
                 said = f"{self.rows:,} rows, {self.matches:,} matches"
                 progress.update(task, description=said)
             progress.advance(task, path.stat().st_size)
@@ -93,17 +97,34 @@ class _Work:
                 self.sink.write(found, self.rows, None)
 
 
-def _places(names: Sequence[str], declaration: StreamDeclaration, path: Path) -> list[int]:
-    known = [f.name.lower() for f in declaration.schema]
+def _kind(found: pa.DataType) -> Kind:
+    """The type by its name in CQL, if it has one: messages are in those words."""
+    return next((t for t, arrow in ARROW.items() if arrow == found), found)
+
+
+def _places(names: Sequence[str], schema: pa.Schema, path: Path) -> list[int]:
+    known = [name.lower() for name in schema.names]
     missing = [name for name in names if name.lower() not in known]
     if missing or not names:
         raise InputError(
             where=str(path),
             expected=f"a column {missing[0]}" if missing else "attributes to match on",
-            found=", ".join(f.name for f in declaration.schema),
+            found=", ".join(schema.names),
             remedy="say which columns the subscriptions are about with --on",
         )
     return [known.index(name.lower()) for name in names]
+
+
+def _printable(table: pa.Table) -> pa.Table:
+    """Columns that Python cannot sort or hold, as texts: lists and the like, and nanoseconds."""
+    for place, field in enumerate(table.schema):
+        kind, column = field.type, table.column(place)
+        if pa.types.is_nested(kind):
+            texts = [None if v is None else str(v) for v in column.to_pylist()]
+            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+        elif (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "ns":
+            table = table.set_column(place, field.name, column.cast(pa.string()))
+    return table
 
 
 def _progress() -> Progress:
@@ -115,7 +136,7 @@ def _progress() -> Progress:
 def _report(work: _Work, seconds: float, indexed: float, into: Path | None) -> None:
     console = out()
     if work.first.num_rows:
-        console.print(answer_table(work.first))
+        console.print(answer_table(_printable(work.first)))
         if work.matches > SHOWN:
             console.print(f"... and {work.matches - SHOWN:,} more; keep them all with --into")
     conditions, names = counted(len(work.wanted), "row"), ", ".join(work.wanted.attributes)
