@@ -35,6 +35,7 @@ import pyarrow as pa
 from windrow.archive.calendar import NUMBERS, Calendar
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.files import Disk
+from windrow.archive.formats import check_format
 from windrow.archive.layout import Layout
 from windrow.archive.manifest import Manifest
 from windrow.archive.migrate import Changes, Target, estimate, migrate
@@ -51,14 +52,7 @@ from windrow.archive.steps import coming
 from windrow.archive.vacuum import Vacuumed, vacuum
 from windrow.archive.verify import Problem, verify
 from windrow.archive.versions import Versions
-from windrow.archive.wave import (
-    KIND,
-    Settings,
-    TechniqueName,
-    Wave,
-    check_format,
-    usual_technique,
-)
+from windrow.archive.wave import KIND, Settings, TechniqueName, Wave, usual_technique
 
 
 class Archive:

@@ -71,13 +71,6 @@ class Settings:
         return cls(**{**value, "calendar": Calendar(**value.get("calendar", {}))})
 
 
-def check_format(form: str) -> Format:
-    """A run format by its name."""
-    if form not in get_args(Format):
-        raise ArchiveError(where="format", expected=" or ".join(get_args(Format)), found=form)
-    return "arrow" if form == "arrow" else "parquet"
-
-
 def usual_technique(scheme: str) -> TechniqueName:
     """The technique that is taken if none is named.
 

@@ -1,4 +1,7 @@
-"""Every grid on disk against a plain list: the same answers after every step."""
+"""Every grid on disk against a plain list: the same answers after every step.
+
+A step may give the index another grid, by rebuilding or draining.
+"""
 
 from __future__ import annotations
 
@@ -89,6 +92,14 @@ class IndexMachine(RuleBasedStateMachine):
     def reopen(self):
         self.index = LifetimeIndex.open(UnsyncedDisk(self.path))
 
+    @rule(
+        grid=GRIDS,
+        how=st.sampled_from(["rebuild", "drain"]),
+        kind=st.sampled_from(["arrow", "parquet"]),
+    )
+    def migrate(self, grid, how, kind):
+        self.index.migrate(grid=grid, how=how, format=kind)
+
     @rule()
     def vacuum(self):
         self.index.vacuum()
@@ -136,12 +147,12 @@ class IndexMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_is_wrong_with_the_files(self):
         assert self.index.verify() == []
-        state = self.index.contents().state
-        if state is not None:
+        for part in self.index.contents().partitions:
+            state = part.state
             runs = [run for runs in state.subindices for run in runs]
             assert all(run.live(state.over) for run in runs)
             assert state.stored() <= 2 * sum(state.sizes())
-            if self.index.grid.technique is Technique.REBUILD:
+            if part.grid.technique is Technique.REBUILD:
                 assert all(len(runs) <= 1 for runs in state.subindices)
 
     def teardown(self):

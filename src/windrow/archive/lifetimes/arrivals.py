@@ -14,6 +14,7 @@ import pyarrow as pa
 from windrow.archive.layout import EXPIRY
 from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.columns.arrays import Int64s
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,9 @@ class Arrivals:
     counts: dict[int, int]
     entries: dict[int, pa.Table]
     dead: int
+
+
+NOTHING = Arrivals({}, {}, 0)
 
 
 def sort_out(grid: Grid, periods: Periods, now: int, entries: pa.Table) -> Arrivals:
@@ -40,12 +44,23 @@ def sort_out(grid: Grid, periods: Periods, now: int, entries: pa.Table) -> Arriv
     dead = len(expiries) - int(live.sum())
     if dead:
         entries, expiries = entries.filter(pa.array(live)), expiries[live]
-    ends = -((periods.origin - expiries) // periods.interval)
+    ends = expiry_periods(periods, expiries)
     found, position, counts = np.unique(ends, return_inverse=True, return_counts=True)
     numbers = [grid.subindex(periods.of(now), period, periods) for period in found.tolist()]
     place = np.array(numbers, np.int64)[position]
-    parts = {
-        number: entries if len(set(numbers)) == 1 else entries.filter(pa.array(place == number))
-        for number in sorted(set(numbers))
+    counted = dict(zip(found.tolist(), counts.tolist(), strict=True))
+    return Arrivals(counted, by_subindex(entries, place), dead)
+
+
+def expiry_periods(periods: Periods, expiries: Int64s) -> Int64s:
+    """The period in which each expiry lies."""
+    return -((periods.origin - expiries) // periods.interval)
+
+
+def by_subindex(entries: pa.Table, place: Int64s) -> dict[int, pa.Table]:
+    """Entries by the number of their sub-index; not copied if there is but one."""
+    numbers = np.unique(place).tolist()
+    return {
+        number: entries if len(numbers) == 1 else entries.filter(pa.array(place == number))
+        for number in numbers
     }
-    return Arrivals(dict(zip(found.tolist(), counts.tolist(), strict=True)), parts, dead)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from windrow.archive.layout import Layout
+from windrow.archive.layout import MAX_DAYS, Layout
 from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition import Partition
+from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import Format, RunRef
@@ -21,7 +22,8 @@ class Contents:
     """The contents of an index. ``now`` is the instant of the last update, None before any.
 
     ``state`` knows runs by number, ``runs`` has them all. ``batches`` has the last batch that
-    each named source has inserted.
+    each named source has inserted. ``draining`` are partitionings that the index had before:
+    their records answer queries, and expire where they are.
     """
 
     periods: Periods
@@ -30,6 +32,30 @@ class Contents:
     state: IndexState | None = None
     runs: Mapping[int, RunRef] = field(default_factory=dict)
     batches: Mapping[str, int] = field(default_factory=dict)
+    draining: tuple[Partition, ...] = ()
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """All that hold records, the present one first; none before the first update."""
+        if self.state is None:
+            return ()
+        return Partition(self.grid, self.periods, self.state), *self.draining
+
+    @property
+    def next_run(self) -> int:
+        """The first number that no run has had."""
+        return max((part.state.next_run for part in self.partitions), default=1)
+
+    def require_room(self) -> None:
+        """Refuse a grid that the periods cannot fill, and more periods than a run can tell."""
+        self.grid.require_room(self.periods)
+        if self.periods.count >= MAX_DAYS:
+            raise LifetimeError(
+                where="interval",
+                expected=f"fewer than {MAX_DAYS} updates in the longest lifetime",
+                found=str(self.periods.count),
+                remedy="update less often",
+            )
 
     def manifest(
         self,
@@ -46,6 +72,7 @@ class Contents:
             "state": None if self.state is None else self.state.to_json(),
             "numbers": {run.name: number for number, run in self.runs.items()},
             "batches": dict(self.batches),
+            "draining": [part.to_json() for part in self.draining],
         }
         runs = tuple(self.runs.values())
         return Manifest(version, token, KIND, layout, form, encodings, runs, body)
@@ -60,6 +87,7 @@ class Contents:
             None if body["state"] is None else IndexState.from_json(body["state"]),
             {int(body["numbers"][run.name]): run for run in manifest.runs},
             body["batches"],
+            tuple(map(Partition.from_json, body.get("draining", ()))),  # the first had none
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -68,19 +96,9 @@ class Contents:
             if self.runs:
                 yield "state", "runs, although nothing was ever inserted"
             return
-        if self.state.run_numbers() != set(self.runs):
+        numbers = [n for part in self.partitions for n in sorted(part.state.run_numbers())]
+        if sorted(numbers) != sorted(self.runs):
             yield "state", "other runs than the manifest has"
             return
-        for number, runs in enumerate(self.state.subindices):
-            for run in runs:
-                ref = self.runs[run.number]
-                if run.total != ref.rows:
-                    yield ref.name, f"{ref.rows} entries where the state has {run.total}"
-                ends = [period for period, _ in run.expiries]
-                bounds = ref.expiries and tuple(map(self.periods.of, ref.expiries))
-                if bounds != (ends[0], ends[-1]):
-                    yield ref.name, f"expiries in periods {bounds}, not {(ends[0], ends[-1])}"
-                rows = [self.grid.row(inserted, self.periods) for inserted, _ in ref.days]
-                columns = [self.grid.column(end, self.periods) for end in ends]
-                if any(number not in found for found in (*rows, *columns)):
-                    yield ref.name, f"entries that do not belong into I{number + 1}"
+        for part in self.partitions:
+            yield from part.problems(self.runs)

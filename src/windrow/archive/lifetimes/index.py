@@ -16,32 +16,35 @@ the version before or the version after, and a reader keeps the version that it 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.files import Disk
-from windrow.archive.layout import MAX_DAYS, Layout
-from windrow.archive.lifetimes.arrivals import Arrivals, sort_out
+from windrow.archive.formats import check_format
+from windrow.archive.layout import Layout
+from windrow.archive.lifetimes.arrivals import NOTHING, sort_out
 from windrow.archive.lifetimes.carry import Carrier
 from windrow.archive.lifetimes.contents import KIND, Contents
 from windrow.archive.lifetimes.grid import Grid
+from windrow.archive.lifetimes.migrate import Changes, estimate, migrate, target_of
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.reader import LifetimeReader
-from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.statistics import Coming, Statistics, coming, statistics
-from windrow.archive.lifetimes.update import Step, plan_update
+from windrow.archive.lifetimes.taking import take
+from windrow.archive.lifetimes.update import Step
 from windrow.archive.manifest import Manifest
+from windrow.archive.migration import Estimate, How
 from windrow.archive.reading import Schemas
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.vacuum import Vacuumed, vacuum
 from windrow.archive.verify import Problem, verify
-from windrow.archive.versions import Lease, Versions
-
-_NOTHING = Arrivals({}, {}, 0)
+from windrow.archive.versions import Versions
 
 
 @dataclass(frozen=True)
@@ -58,15 +61,15 @@ class LifetimeIndex:
     """An index that is there: ``create`` makes one, ``open`` finds one. Holds nothing open.
 
     Any number of processes may read; writers race, and all but one are told (``ConflictError``).
+    ``grid`` and ``periods`` are those of the last version that this object has seen.
     """
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
         self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
-        contents = Contents.of(manifest)
-        self.grid, self.periods = contents.grid, contents.periods
-        self._form = manifest.format
         self._runs: dict[str, Run] = {}
         self._schemas: Schemas = {}
+        contents = Contents.of(manifest)
+        self.grid, self.periods = contents.grid, contents.periods
 
     @classmethod
     def create(
@@ -88,18 +91,11 @@ class LifetimeIndex:
         in the ticks of the expiries; ``timestamps`` says that these are microseconds since 1970.
         Without a ``grid`` it is NoRebuild 4 x 4.
         """
-        periods, grid = Periods(longest, interval, origin, timestamps), grid or Grid(4, 4)
-        grid.require_room(periods)
-        if periods.count >= MAX_DAYS:
-            raise LifetimeError(
-                where="interval",
-                expected=f"fewer than {MAX_DAYS} updates in the longest lifetime",
-                found=str(periods.count),
-                remedy="update less often",
-            )
+        contents = Contents(Periods(longest, interval, origin, timestamps), grid or Grid(4, 4))
+        contents.require_room()
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key), lifetimes=True)
         disk = path if isinstance(path, Disk) else Disk(Path(path))
-        manifest = Contents(periods, grid).manifest(1, "created", layout, format, {})
+        manifest = contents.manifest(1, "created", layout, check_format(format), {})
         if Versions(disk).numbers():
             raise _there_already(disk)
         try:
@@ -152,12 +148,11 @@ class LifetimeIndex:
                 expected=f"an expiry for each of {len(data)} records",
                 found=str(len(expiries)),
             )
-        entries = self.layout.entries(data, period, expiries)
-        return self._update(now, sort_out(self.grid, self.periods, now, entries), batch)
+        return self._update(now, self.layout.entries(data, period, expiries), batch)
 
     def advance(self, now: int) -> Update:
         """Forget what has expired by ``now``."""
-        return self._update(now, _NOTHING, None)
+        return self._update(now, None, None)
 
     def reader(self, now: int | None = None) -> LifetimeReader:
         """Pin the newest version, as seen at ``now`` (its last update, if not given) or later."""
@@ -183,8 +178,22 @@ class LifetimeIndex:
 
     def plan(self, updates: int = 1) -> list[Coming]:
         """What the next updates touch, without doing them."""
-        now = self.contents().now
-        return [] if now is None else coming(self.grid, self.periods, now, updates)
+        return coming(self.contents(), updates)
+
+    def migrate(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> int:
+        """Give the index another partitioning while it is read and inserted into; see
+        ``lifetimes/migrate.py``. Returns the version.
+        """
+        with self._versions.pinned() as lease:
+            cells = target_of(lease.manifest, changes)
+            version = migrate(self.disk, lease, self._opened, cells, how)
+            self.grid, self.periods = cells.grid, cells.periods
+            return version
+
+    def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
+        """What ``migrate`` would cost."""
+        with self._versions.pinned() as lease:
+            return estimate(lease.manifest, target_of(lease.manifest, changes), how)
 
     def vacuum(self) -> Vacuumed:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
@@ -196,11 +205,12 @@ class LifetimeIndex:
             found = verify(self.disk, lease.manifest)
             return found + [Problem(*p) for p in Contents.of(lease.manifest).problems()]
 
-    def _update(self, now: int, arrivals: Arrivals, batch: tuple[str, int] | None) -> Update:
+    def _update(self, now: int, entries: pa.Table | None, batch: tuple[str, int] | None) -> Update:
         with self._versions.pinned() as lease:
-            before = Contents.of(lease.manifest)
+            base, before = lease.manifest, Contents.of(lease.manifest)
+            self.grid, self.periods = before.grid, before.periods
             if batch is not None and before.batches.get(batch[0], -1) >= batch[1]:
-                return Update(lease.manifest.version, Step((), (), (), (), 0), 0, 0)
+                return Update(base.version, Step((), (), (), (), 0), 0, 0)
             if before.now is not None and now < before.now:
                 raise LifetimeError(
                     where=f"update at {now}",
@@ -208,28 +218,19 @@ class LifetimeIndex:
                     found=str(now),
                     remedy="pass the time of this update",
                 )
-            start = before.state or IndexState.empty(self.grid.size, self.periods.over(now))
-            state, step = plan_update(self.grid, self.periods, start, now, arrivals.counts)
-            written, encodings = self._carrier(lease).carry_out(
-                step,
-                lambda number: self._opened(before.runs[number]),
-                arrivals.entries,
-                lease.manifest.encodings,
-                self.periods.last(state.over) + 1,
-            )
-            kept = state.run_numbers()
-            runs = {n: ref for n, ref in {**before.runs, **written}.items() if n in kept}
+            arrivals = NOTHING
+            if entries is not None:
+                arrivals = sort_out(before.grid, before.periods, now, entries)
+            named = partial("{}-{}".format, lease.token)
+            carrier = Carrier(self.disk, self.layout, base.format, named)
+            taken = take(before, now, arrivals, carrier, self._opened, base.encodings)
             batches = {**before.batches, **({} if batch is None else {batch[0]: batch[1]})}
-            after = Contents(self.periods, self.grid, now, state, runs, batches)
-            version = lease.manifest.version + 1
+            after = replace(taken.contents, batches=batches)
+            version = base.version + 1
             self._versions.publish(
-                after.manifest(version, lease.token, self.layout, self._form, encodings)
+                after.manifest(version, lease.token, self.layout, base.format, taken.encodings)
             )
-            size = sum(ref.bytes for ref in written.values())
-            return Update(version, step, size, arrivals.dead)
-
-    def _carrier(self, lease: Lease) -> Carrier:
-        return Carrier(self.disk, self.layout, self._form, lambda n: f"{lease.token}-{n}")
+            return Update(version, taken.step, taken.bytes_written, arrivals.dead)
 
     def _opened(self, ref: RunRef) -> Run:
         run = self._runs.get(ref.name)

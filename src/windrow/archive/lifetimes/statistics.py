@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.periods import Periods
-from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import Format
 
@@ -17,7 +16,8 @@ from windrow.archive.runs.ref import Format
 class SubindexStatistics:
     """One sub-index. ``entries`` outlive the last period that is over; ``dead`` do not.
 
-    ``inserted`` and ``expires`` are its periods among those that matter at the last update.
+    ``inserted`` and ``expires`` are its periods among those that matter at the last update;
+    that of an earlier grid, whose name begins with ``old``, is inserted into no more.
     """
 
     name: str
@@ -87,29 +87,12 @@ class Statistics:
 
 def statistics(manifest: Manifest) -> Statistics:
     contents = Contents.of(manifest)
-    grid, periods, now = contents.grid, contents.periods, contents.now
-    subindices: tuple[SubindexStatistics, ...] = ()
-    if now is not None and contents.state is not None:
-        current = periods.of(now)
-        past = range(current - periods.count + 1, current + 1)
-        future = range(periods.over(now) + 1, current + periods.count + 1)
-        rows = {period: grid.row(period, periods) for period in past}
-        columns = {period: grid.column(period, periods) for period in future}
-        subindices = tuple(
-            _subindex(
-                number,
-                contents,
-                contents.state,
-                (tuple(p for p, at in rows.items() if number in at)),
-                (tuple(p for p, at in columns.items() if number in at)),
-            )
-            for number in range(grid.size)
-        )
+    subindices = _subindices(contents)
     return Statistics(
         manifest.version,
-        now,
-        grid,
-        periods,
+        contents.now,
+        contents.grid,
+        contents.periods,
         manifest.format,
         manifest.encodings,
         subindices,
@@ -118,38 +101,58 @@ def statistics(manifest: Manifest) -> Statistics:
     )
 
 
-def _subindex(
-    number: int,
-    contents: Contents,
-    state: IndexState,
-    inserted: tuple[int, ...],
-    expires: tuple[int, ...],
-) -> SubindexStatistics:
-    runs = state.subindices[number]
-    entries = sum(run.live(state.over) for run in runs)
-    return SubindexStatistics(
-        f"I{number + 1}",
-        inserted,
-        expires,
-        len(runs),
-        entries,
-        sum(run.total for run in runs) - entries,
-        sum(contents.runs[run.number].bytes for run in runs),
-    )
+def _subindices(contents: Contents) -> tuple[SubindexStatistics, ...]:
+    """All of the present grid, and those of earlier ones that still hold something."""
+    if contents.now is None:
+        return ()
+    found: list[SubindexStatistics] = []
+    for number, part in enumerate(contents.partitions):
+        grid, periods = part.grid, part.periods
+        current = periods.of(contents.now)
+        past = range(current - periods.count + 1, current + 1)
+        future = range(periods.over(contents.now) + 1, current + periods.count + 1)
+        rows = {period: grid.row(period, periods) for period in past}
+        columns = {period: grid.column(period, periods) for period in future}
+        for place, runs in enumerate(part.state.subindices):
+            if number and not runs:
+                continue
+            entries = sum(run.live(part.state.over) for run in runs)
+            found.append(
+                SubindexStatistics(
+                    subindex_name(number, place),
+                    tuple(p for p, at in rows.items() if place in at),
+                    tuple(p for p, at in columns.items() if place in at),
+                    len(runs),
+                    entries,
+                    sum(run.total for run in runs) - entries,
+                    sum(contents.runs[run.number].bytes for run in runs),
+                )
+            )
+    return tuple(found)
 
 
-def coming(grid: Grid, periods: Periods, now: int, updates: int) -> list[Coming]:
+def subindex_name(partition: int, place: int) -> str:
+    """I1 of the present grid, old I1 of the one before, old I1 (2) of the one before that."""
+    age = "" if partition < 2 else f" ({partition})"
+    return f"{'old ' if partition else ''}I{place + 1}{age}"
+
+
+def coming(contents: Contents, updates: int) -> list[Coming]:
     """What the next updates touch, one at the end of each period."""
-    first = periods.over(now) + 1
+    if contents.now is None:
+        return []
+    grid, periods = contents.grid, contents.periods
+    first = periods.over(contents.now) + 1
     return [
         Coming(
             periods.last(period),
-            _names(grid.row(period, periods)),
-            _names(grid.column(period, periods)),
+            tuple(subindex_name(0, place) for place in grid.row(period, periods)),
+            tuple(
+                subindex_name(number, place)
+                for number, part in enumerate(contents.partitions)
+                for place in part.grid.column(period, part.periods)
+                if number == 0 or part.expires_in(place, period)
+            ),
         )
         for period in range(first, first + updates)
     ]
-
-
-def _names(numbers: Iterable[int]) -> tuple[str, ...]:
-    return tuple(f"I{number + 1}" for number in numbers)
