@@ -155,5 +155,3 @@ def test_a_script_of_the_command_line_fills_its_archive(tmp_path, monkeypatch):
     assert "week: 40 rows in, 36 kept in week; 4 rows of a day that is not over" in ran.output
     shown = CliRunner().invoke(app, ["archive", "stat", "week"])
     assert "2026-03-09" in shown.output
-    refused = CliRunner().invoke(app, ["run", str(script), "--runner", "spark", "--once"])
-    assert "--runner embedded" in refused.output

@@ -19,6 +19,7 @@ from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
 from windrow.engine.subscribed import SubscribedQuery
 from windrow.plan.catalog import (
+    ArchiveDeclaration,
     Catalog,
     QueryDeclaration,
     RelationDeclaration,
@@ -77,13 +78,12 @@ class Connection:
             self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
         try:
             added = self._start(compiled.queries)
-            kept = [ArchivedQuery(declared, self.strategy) for declared in archives]
+            kept = self._keep(archives)
         except WindrowError:  # a file that a statement names cannot be read, say
             self.catalog, self._monitors = before
             raise
         self.queries.update({query.name: query for query in added})
         self.archives.update({query.name: query for query in kept})
-        self._running += kept
         return added
 
     def _start(self, declarations: Sequence[QueryDeclaration]) -> list[EmbeddedQuery | SharedQuery]:
@@ -106,13 +106,25 @@ class Connection:
         self.subscriptions.update(subscribed)
         return [handles[declaration.name] for declaration in declarations]
 
+    def _keep(self, archives: Sequence[ArchiveDeclaration]) -> list[ArchivedQuery]:
+        """The archives, being filled from now on."""
+        kept = [ArchivedQuery(declared, self.strategy) for declared in archives]
+        for query in kept:
+            self._show_relations(query)
+        self._running += kept
+        return kept
+
     def _add(self, declaration: QueryDeclaration) -> EmbeddedQuery:
         query = EmbeddedQuery(declaration, self.strategy)
+        self._show_relations(query)
+        return query
+
+    def _show_relations(self, query: EmbeddedQuery) -> None:
+        """What the relations of a new query hold by now is news to it."""
         for name in query.streams:
-            monitor = self._input_of(declaration, name)
+            monitor = self._input_of(query.declaration, name)
             if isinstance(monitor, RelationMonitor):
                 query.offer(name, monitor.present())
-        return query
 
     def _input_of(self, query: QueryDeclaration, name: str) -> InputMonitor:
         """The monitor of a stream or relation that the query reads."""

@@ -13,88 +13,24 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
-from windrow.columns.interner import Interner
-from windrow.columns.netting import surplus
 from windrow.core.errors import InputError
-from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.engine.connection import Connection
 from windrow.engine.files import publish
-from windrow.engine.results import answer_of, read_changes
-from windrow.plan.catalog import QueryDeclaration, SubscriptionsDeclaration
+from windrow.plan.catalog import ArchiveDeclaration, QueryDeclaration, SubscriptionsDeclaration
 from windrow.plan.strategy import Strategy
-from windrow.spark.failures import translated
+from windrow.spark.archive.filling import ArchiveQuery
+from windrow.spark.handles import ArchiveHandle, QueryHandle
 from windrow.spark.inbox import Inbox, deliveries
-from windrow.spark.query import Delivery, Feed, SparkQuery, refuse_archives
+from windrow.spark.query import Delivery, SparkQuery
 from windrow.spark.relations import read_updates
 from windrow.spark.session import configure
 from windrow.spark.subscribed import OnSpark
 from windrow.spark.times import StreamTime
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.relations import RelationMonitor
-
-
-class QueryHandle:
-    """A query of a connection: its changes, and its answer."""
-
-    def __init__(self, query: SparkQuery, connection: SparkConnection) -> None:
-        self._query, self._connection = query, connection
-        self._feed_inboxes = connection.deliveries(query)
-        self._streaming: StreamingQuery | None = None
-
-    @property
-    def name(self) -> str:
-        return self.declaration.name
-
-    @property
-    def declaration(self) -> QueryDeclaration:
-        return self._query.declaration
-
-    def start(self) -> StreamingQuery:
-        """Spark's own handle of the running query."""
-        if self._streaming is None:
-            self._query.prepare()
-            feed = Feed(
-                live=True,
-                quarantine=self._connection.quarantine,
-                inboxes=self._feed_inboxes,
-                frames=self._connection.frames,
-            )
-            self._streaming = self._query.start(feed)
-        return self._streaming
-
-    def changes(self) -> pa.Table:
-        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
-        try:
-            self.start().processAllAvailable()
-        except PySparkException as failure:
-            raise translated(self.name, failure) from failure
-        query = self._query
-        return _net(read_changes(query.results, query.format, query.schema))
-
-    def answer(self) -> pa.Table:
-        """The relation at the last closed instant; of a stream, everything that came out."""
-        changes = self.changes()
-        if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
-            return changes.drop_columns(["instant", "change"])
-        return answer_of(changes)
-
-    def stop(self) -> None:
-        """Stop running; a query that writes files first works off what has been delivered."""
-        if self.declaration.into is not None:
-            self.start().processAllAvailable()
-        if self._streaming is not None:
-            self._streaming.stop()
-            self._streaming = None
-
-    def __repr__(self) -> str:
-        return f"<query {self.name} on Spark>"
 
 
 class SparkConnection(Connection):
@@ -119,12 +55,26 @@ class SparkConnection(Connection):
         self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
         self._inboxes: dict[str, Inbox] = {}
         self.queries: dict[str, QueryHandle] = {}  # type: ignore[assignment]
+        self.archives: dict[str, ArchiveHandle] = {}  # type: ignore[assignment]
 
     def _start(  # type: ignore[override]
         self, declarations: Sequence[QueryDeclaration]
     ) -> list[QueryHandle]:
-        refuse_archives(self.catalog)
         return [self._add(declaration) for declaration in declarations]
+
+    def _keep(  # type: ignore[override]
+        self, archives: Sequence[ArchiveDeclaration]
+    ) -> list[ArchiveHandle]:
+        return [
+            ArchiveHandle(
+                ArchiveQuery(
+                    self._session, archive, self.catalog, self._directory / archive.name,
+                    self.strategy,
+                ),
+                self,
+            )
+            for archive in archives
+        ]  # fmt: skip
 
     def _add(self, declaration: QueryDeclaration) -> QueryHandle:  # type: ignore[override]
         directory = self._directory / declaration.name
@@ -200,7 +150,7 @@ class SparkConnection(Connection):
 
     def close(self) -> None:
         """Stop all queries; without a checkpoint, forget everything."""
-        for handle in self.queries.values():
+        for handle in (*self.queries.values(), *self.archives.values()):
             handle.stop()
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
@@ -220,22 +170,11 @@ class SparkConnection(Connection):
                 inbox.push(rows, monitor.top)
             if _advanced(monitor) > inbox.advanced:
                 inbox.advance(_advanced(monitor))
-        for handle in self.queries.values():
-            if handle.declaration.into is not None:
+        for handle in (*self.queries.values(), *self.archives.values()):
+            if handle.writes:
                 handle.start()
 
 
 def _advanced(monitor: InputMonitor) -> int:
     closed: int = monitor.state()["closed"]
     return closed
-
-
-def _net(changes: pa.Table) -> pa.Table:
-    """Without the pairs that cancel inside an instant because they were made in two buckets."""
-    if not changes.num_rows:
-        return changes
-    changes = changes.combine_chunks()
-    columns = [c.chunk(0) for c in changes.drop_columns(["change"]).columns]
-    codes = Interner([c.type for c in columns]).codes(columns, changes.num_rows)
-    sign = np.where(changes["change"].to_numpy(zero_copy_only=False) == "+", 1, -1).astype(np.int8)
-    return changes.filter(pa.array(surplus(codes, sign)))

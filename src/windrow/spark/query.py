@@ -68,7 +68,13 @@ class Feed:
 
 
 class SparkQuery:
-    """A declared query and its directory; ``start`` starts it, or goes on where it stopped."""
+    """A declared query and its directory; ``start`` starts it, or goes on where it stopped.
+
+    Its results are changes in files. Those of an ``archived`` one are rows that say themselves when
+    they end, and ``waiting`` is how many of them are not in the archive yet.
+    """
+
+    archived = False
 
     def __init__(
         self,
@@ -106,6 +112,10 @@ class SparkQuery:
         return self.destination or self.home.results
 
     @property
+    def waiting(self) -> int | None:
+        return None
+
+    @property
     def _sink(self) -> SinkSpec:
         return SinkSpec(str(self.results), self.format, self.home.run)
 
@@ -125,11 +135,17 @@ class SparkQuery:
         for stage in self._stages:
             processor = StageProcessor(self._task(stage, feed))
             frame = frame.groupBy("bucket").transformWithState(processor, PACKED, "Append", "None")
-        writer = frame.writeStream.format(FORMAT).option("spec", encoded(self._sink))
+        writer = self._written(frame)
         writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
         if feed.once:
             return writer.trigger(availableNow=True)
         return writer if feed.live else writer.trigger(processingTime=WATCHING)
+
+    def _written(self, frame: DataFrame) -> DataStreamWriter:
+        return frame.writeStream.format(FORMAT).option("spec", encoded(self._sink))
+
+    def settle(self) -> None:
+        """Wait for what goes on here after Spark has stopped the query: nothing."""
 
     def _packed(self, stream: StreamDeclaration, feed: Feed) -> DataFrame:
         routes = Routes.of(stream.name, self._stages, self.home.buckets)
@@ -173,6 +189,7 @@ class SparkQuery:
             judging=frozenset(edges.values()),
             quarantine=str(feed.quarantine.absolute()) if feed.quarantine else None,
             strategy=self._strategy,
+            archived=self.archived,
         )
 
 
@@ -193,14 +210,3 @@ def inputs_of(
                 )
             found[node.name] = declared
     return found
-
-
-def refuse_archives(catalog: Catalog) -> None:
-    """A script's archives are filled by the embedded runner; Spark has a sink of its own."""
-    for archive in catalog.archives:
-        raise InputError(
-            where=f"archive {archive.name}",
-            expected="the embedded runner",
-            found="Spark",
-            remedy="run with --runner embedded, or write the stream with windrow.spark.archive",
-        )

@@ -15,7 +15,8 @@ from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.strategy import Strategy
-from windrow.spark.query import Feed, SparkQuery, inputs_of, refuse_archives
+from windrow.spark.archive.filling import ArchiveQuery
+from windrow.spark.query import Feed, SparkQuery, inputs_of
 from windrow.spark.running import Running
 from windrow.spark.session import spark_session
 
@@ -41,18 +42,20 @@ def run(
     With a ``checkpoint`` a later run goes on where this one stopped; each query has its own
     directory below it.
     """
-    refuse_archives(catalog)
-    for query in catalog.queries:
+    for query in (*catalog.queries, *(archive.query for archive in catalog.archives)):
         _need_sources(query, catalog)
     catalog = on_clocks_of_files(catalog)
     running_already = SparkContext._active_spark_context is not None  # noqa: SLF001
     directory = checkpoint or Path(tempfile.mkdtemp(prefix="windrow-checkpoint-"))
     session = spark_session(master, verbose=verbose)
     try:
-        queries = [
-            Running(SparkQuery(session, q, catalog, directory / q.name, strategy), on_progress)
-            for q in catalog.queries
-        ]
+        declared = [
+            *(SparkQuery(session, q, catalog, directory / q.name, strategy)
+              for q in catalog.queries),
+            *(ArchiveQuery(session, a, catalog, directory / a.name, strategy)
+              for a in catalog.archives),
+        ]  # fmt: skip
+        queries = [Running(query, on_progress) for query in declared]
         feed = Feed(once=once, files=files_per_trigger, quarantine=quarantine)
         _watch(queries, feed, stop or threading.Event())
         return Report(tuple(q.report() for q in queries))

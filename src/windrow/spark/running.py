@@ -97,6 +97,7 @@ class Running:
         if self._streaming is not None and self._streaming.isActive:
             self._cut_off = True
             self._streaming.stop()
+        self._query.settle()
 
     def report(self) -> QueryReport:
         progress = self._progress()
@@ -110,10 +111,13 @@ class Running:
             clock=progress.clock,
             destination=self._query.destination,
             answer=self._answer(),
+            waiting=self._query.waiting,
         )
 
     def _answer(self) -> pa.Table:
-        """The relation at the end; of a stream, its last rows."""
+        """The relation at the end; of a stream, its last rows; of an archive, nothing."""
+        if self._query.archived:
+            return pa.table({})
         if self._query.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
             return answer_of(self._read(self._commits))
         speaking = [c for c in self._commits if c.rows_out][-1:]

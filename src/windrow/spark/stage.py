@@ -24,7 +24,7 @@ from windrow.engine.results import changes_batch
 from windrow.operators.base import Saved
 from windrow.plan.stages import Stage
 from windrow.plan.strategy import Strategy
-from windrow.spark.blobs import pack, unpack
+from windrow.spark.blobs import pack, pack_delta, unpack
 from windrow.spark.cache import WorkerCache
 from windrow.spark.host import Answer, BucketHost
 from windrow.spark.packing import RESULT, Blob, blobs, scatter, tell
@@ -40,7 +40,8 @@ CACHE: WorkerCache[BucketHost] = WorkerCache()
 class StageTask:
     """All that a worker needs to know of a stage. ``run`` tells runs apart in the worker's cache.
 
-    A late row goes along every edge of its stream; it is counted on the one in ``judging``.
+    A late row goes along every edge of its stream; it is counted on the one in ``judging``. The
+    ``final`` stage gives changes; of what is ``archived`` it gives rows with their expiries.
     """
 
     run: str
@@ -52,6 +53,7 @@ class StageTask:
     judging: frozenset[str] = frozenset()
     quarantine: str | None = None
     strategy: Strategy = Strategy.UPA
+    archived: bool = False
 
 
 class StageProcessor(StatefulProcessor):
@@ -90,7 +92,8 @@ class StageProcessor(StatefulProcessor):
             cached = CACHE.take((task.run, task.stage.number, bucket), stored[0])
             if cached is not None:
                 return cached
-        host = BucketHost(task.stage, task.slacks, final=task.final, strategy=task.strategy)
+        changes = task.final and not task.archived
+        host = BucketHost(task.stage, task.slacks, final=changes, strategy=task.strategy)
         if stored is not None:
             segments = {n[0]: unpack(b[0])[1]["segment"] for n, b in self.segments.iterator()}
             host.load(segments, json.loads(stored[1]))
@@ -134,8 +137,11 @@ class StageProcessor(StatefulProcessor):
     def _blobs(self, bucket: int, host: BucketHost, answer: Answer) -> Iterator[Blob]:
         task, number = self.task, self.task.stage.number
         if task.final:
-            changes = changes_batch(answer.delta, task.stage.plan.schema, task.clock)
             header = {"now": host.now, "counts": answer.counts}
+            if task.archived:
+                yield RESULT, bucket, pack(header, {"delta": pack_delta(answer.delta)})
+                return
+            changes = changes_batch(answer.delta, task.stage.plan.schema, task.clock)
             yield RESULT, bucket, pack(header, {"changes": changes})
             return
         parcels = scatter(answer.delta, task.routes)

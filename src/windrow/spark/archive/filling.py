@@ -1,0 +1,229 @@
+"""CREATE ARCHIVE on Spark: a streaming query whose results go to disk, a day when it is over.
+
+    stages ──► tasks: rows into files ──► the driver: which files count ──► days that are over
+               that wait (``waiting``)     one small file, replaced           into the archive
+
+The driver's own process does the last two, in a ``foreachBatch`` function, by the same ``Store``
+as an embedded run: so the archive is the same, and a script may be run here and there in turns.
+
+Exactly once
+    Rows count once they are named, and then the micro-batch is named too: repeated, it adds
+    nothing. A day is put in when all its rows count, and the archive knows its last day: put again,
+    it is passed over. Files are removed after the archive has their rows. Spark goes on to the next
+    micro-batch when all of that is done, and repeats this one otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from windrow.archive.errors import ConflictError
+from windrow.columns.delta import Delta, concat
+from windrow.columns.types import arrow_schema
+from windrow.core.errors import StateError
+from windrow.engine.commits import Commit
+from windrow.engine.files import publish
+from windrow.engine.stores import last_day_over, store_of, strategy_for
+from windrow.plan.catalog import ArchiveDeclaration, Catalog
+from windrow.plan.strategy import Strategy
+from windrow.spark.archive.sink import ATTEMPTS
+from windrow.spark.archive.waiting import Piece, Waiting, by_day, few, load, save, tidy, write
+from windrow.spark.blobs import unpack, unpack_delta
+from windrow.spark.packing import Counts
+from windrow.spark.query import SparkQuery
+
+REPORT = "piece string, now bigint, counts string"
+"""What a task tells the driver."""
+
+
+class ArchiveQuery(SparkQuery):
+    """An archive of a script and the query that fills it."""
+
+    archived = True
+
+    def __init__(
+        self,
+        session: SparkSession,
+        declared: ArchiveDeclaration,
+        catalog: Catalog,
+        directory: Path,
+        strategy: Strategy = Strategy.UPA,
+    ) -> None:
+        strategy = strategy_for(declared, strategy)
+        super().__init__(session, declared.query, catalog, directory, strategy)
+        self.destination = Path(declared.path).absolute()
+        self._filling = Filling(declared, self.home.results, self.home.run)
+
+    @property
+    def results(self) -> Path:
+        """The directory of what waits, and of the commits; the results are in the archive."""
+        return self.home.results
+
+    @property
+    def waiting(self) -> int:
+        """Rows of days that are not over."""
+        return self._filling.rows_waiting()
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._filling.prepare()
+
+    def settle(self) -> None:
+        self._filling.settle()
+
+    def _written(self, frame: DataFrame) -> DataStreamWriter:
+        return frame.writeStream.foreachBatch(self._filling)
+
+
+class Filling:
+    """What is done at the driver with each micro-batch."""
+
+    def __init__(self, declared: ArchiveDeclaration, directory: Path, run: str) -> None:
+        self._declared, self._directory, self._run = declared, directory, run
+        self._schema = arrow_schema(declared.plan.schema)
+        self._store = store_of(declared)
+        self._working = threading.Lock()
+
+    def prepare(self) -> None:
+        """Remove what earlier attempts left; refuse an archive that lacks days it was given."""
+        waiting, done = load(self._directory), self._store.done
+        tidy(self._directory, waiting)
+        if waiting.done is not None and (done is None or done < waiting.done):
+            raise StateError(
+                f"the archive {self._declared.name} lacks days that this checkpoint has put in",
+                where=self._declared.path,
+                expected=f"days up to number {waiting.done}",
+                found="none" if done is None else f"days up to number {done}",
+                remedy="restore the archive, or fill it from the beginning with a new --checkpoint",
+            )
+
+    def rows_waiting(self) -> int:
+        """Rows of days that the archive does not have yet."""
+        return sum(len(part) for _, part in self._days(load(self._directory)))
+
+    def settle(self) -> None:
+        """Wait for a micro-batch that Spark no longer waits for, having been stopped."""
+        with self._working:
+            return
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        with self._working:
+            self._take(frame, number)
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        task = WaitingTask(str(self._directory), self._declared.day, self._first, self._schema)
+        reports = [Report.of(row) for row in frame.mapInArrow(task, REPORT).collect()]
+        waiting = load(self._directory)
+        if number > waiting.batch:
+            new = tuple(report.piece for report in reports if report.piece is not None)
+            waiting = replace(waiting, batch=number, pieces=(*waiting.pieces, *new))
+            waiting = few(self._directory, waiting, self._schema)
+        save(self._directory, waiting)
+        now = max((report.now for report in reports if report.now is not None), default=None)
+        over = None if now is None else last_day_over(now, self._declared.day)
+        days: dict[int, list[Delta]] = {}
+        if over is not None:
+            for day, part in self._days(waiting, over):
+                days.setdefault(day, []).append(part)
+        kept = sum(len(part) for parts in days.values() for part in parts)
+        self._note(number, now, reports, kept)
+        if over is not None and (self._store.done is None or over > self._store.done):
+            self._put(over, days)
+        self._forget(waiting)
+
+    def _note(self, number: int, now: int | None, reports: Sequence[Report], kept: int) -> None:
+        """Let the runner know, before the days go in: a repetition would find none to count."""
+        counts = {
+            name: sum(report.counts.get(name, 0) for report in reports)
+            for name in ("rows_in", "late", "rejected")
+        }
+        commit = Commit(number, self._run, (), now, rows_out=kept, **counts)
+        path = commit.path(self._directory)
+        if not path.exists():
+            publish(path, commit.to_json())
+
+    def _put(self, over: int, days: dict[int, list[Delta]]) -> None:
+        for attempt in range(ATTEMPTS):
+            try:
+                self._store.put(over, days)
+            except ConflictError:  # somebody else has written; what is in is passed over
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def _forget(self, waiting: Waiting) -> None:
+        """Let go of the rows that the archive has."""
+        done = self._store.done
+        if done is None:
+            return
+        left = tuple(p for p in waiting.pieces if p.last // self._declared.day > done)
+        if (left, done) != (waiting.pieces, waiting.done):
+            save(self._directory, replace(waiting, done=done, pieces=left))
+
+    def _days(self, waiting: Waiting, last: int | None = None) -> Iterator[tuple[int, Delta]]:
+        """The rows of days that the archive does not have, none after ``last``."""
+        days = (self._first, last)
+        return by_day(self._directory, waiting.pieces, self._schema, self._declared.day, days)
+
+    @property
+    def _first(self) -> int | None:
+        """The first day that the archive does not have."""
+        return None if self._store.done is None else self._store.done + 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a task has written, and what the blobs that it got say of the micro-batch."""
+
+    piece: Piece | None
+    now: int | None
+    counts: Counts
+
+    @classmethod
+    def of(cls, row: Row) -> Report:
+        piece = None if row.piece is None else Piece(**json.loads(row.piece))
+        return cls(piece, row.now, json.loads(row.counts))
+
+    def batch(self) -> pa.RecordBatch:
+        piece = None if self.piece is None else json.dumps(asdict(self.piece))
+        columns = {"piece": [piece], "now": [self.now], "counts": [json.dumps(self.counts)]}
+        kinds = {"piece": pa.string(), "now": pa.int64(), "counts": pa.string()}
+        return pa.RecordBatch.from_pydict(columns, pa.schema(list(kinds.items())))
+
+
+@dataclass(frozen=True)
+class WaitingTask:
+    """Runs in a task: all rows that it gets, of days from ``first`` on, become one file."""
+
+    directory: str
+    day: int
+    first: int | None
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts: list[Delta] = []
+        counts: Counts = {}
+        now: int | None = None
+        for packed in batches:
+            for value in packed.column("blob"):
+                header, found = unpack(value.as_buffer())
+                now = header["now"] if now is None else max(now, header["now"])
+                for name, count in header["counts"].items():
+                    counts[name] = counts.get(name, 0) + count
+                parts.append(unpack_delta(found["delta"], self.schema))
+        delta = concat(parts, self.schema)
+        if self.first is not None:
+            start = int(np.searchsorted(delta.ts, self.first * self.day))
+            delta = delta.slice(start, len(delta))
+        piece = write(Path(self.directory), delta) if len(delta) else None
+        yield Report(piece, now, counts).batch()
