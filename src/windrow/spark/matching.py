@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from windrow.columns.arrays import Int64s
@@ -29,6 +30,7 @@ from windrow.spark.parts import Cut, cut_by, part_of
 from windrow.spark.spreading import spread_buckets
 from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.values import exactly
 
 RANGE = "__range"
 BUILT: OrderedDict[tuple[str, int], Subscriptions] = OrderedDict()
@@ -51,6 +53,7 @@ def match(
     one with an order, if it is not given).
     """
     _need_columns(frame, [*subscriptions.attributes, *([ts] if ts else [])])
+    _need_types(frame, subscriptions.attributes)
     kind = StringType() if pa.types.is_string(subscriptions.ids) else LongType()
     schema = StructType([StructField(SUBSCRIPTION, kind), *frame.schema.fields])
     context, token = frame.sparkSession.sparkContext, uuid.uuid4().hex
@@ -77,6 +80,14 @@ def _need_columns(frame: DataFrame, names: list[str]) -> None:
                 found=", ".join(frame.columns),
                 remedy="rename columns with DataFrame.withColumnRenamed",
             )
+
+
+def _need_types(frame: DataFrame, attributes: Mapping[str, Kind]) -> None:
+    """Say now what a task would say of any row: that a column is of another type."""
+    fields = [frame.schema.fields[_place(frame.columns, name)] for name in attributes]
+    found = to_arrow_schema(StructType(fields), timezone="UTC")
+    for column, (name, kind) in zip(found, attributes.items(), strict=True):
+        exactly(pa.array([], column.type), kind, name)
 
 
 @dataclass(frozen=True)
@@ -157,5 +168,8 @@ class _Match:
 
 
 def _column(rows: pa.RecordBatch, name: str) -> pa.Array:
-    lower = [n.lower() for n in rows.schema.names]
-    return rows.column(lower.index(name.lower()))
+    return rows.column(_place(rows.schema.names, name))
+
+
+def _place(names: Sequence[str], name: str) -> int:
+    return [n.lower() for n in names].index(name.lower())
