@@ -56,7 +56,8 @@ def merge(
         yield first
         yield from pieces
 
-    return write_run(disk, layout, schema, rest(), name, kind), after
+    rows = sum(n for run, only in inputs for day, n in run.ref.days if _wanted(day, only))
+    return write_run(disk, layout, schema, rest(), name, kind, rows), after
 
 
 def _wanted(day: int, only: Only) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -10,23 +12,64 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from windrow.archive.layout import DAY, EXPIRY, Layout
-from windrow.archive.runs.entries import Only, converted, positions
+from windrow.archive.runs.encoding import encoded
+from windrow.archive.runs.entries import ALL, Only, converted, positions
 
 _MANY = 16  # row groups from which on several threads pay
+_REMEMBERED = 64
+
+
+@dataclass(frozen=True)
+class _View:
+    """Some columns of a file: which leaves are read, where in them a schema's columns are, and
+    which of these are codes; ``alike`` says that all else has the types that are asked for.
+    """
+
+    schema: pa.Schema
+    leaves: list[int]
+    order: list[int]
+    coded: list[int]
+    alike: bool
+
+    def plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of the schema, codes as values unless the schema wants codes."""
+        read = batch.columns
+        columns = [read[place] for place in self.order]
+        for place in self.coded:
+            columns[place] = columns[place].dictionary_decode()
+        if self.alike:
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        table = pa.Table.from_arrays(columns, self.schema.names)
+        return encoded(table, self.schema).combine_chunks().to_batches()[0]
 
 
 class ParquetEntries:
-    """Row groups are small, so that a bucket costs the decoding of one or two."""
+    """Row groups are small, so that a bucket costs the decoding of one or two.
+
+    The footer is read once. What repeats is decoded to codes for a bucket, and only the bucket's
+    rows to values.
+    """
 
     def __init__(self, buffer: pa.Buffer, layout: Layout) -> None:
-        self._file = pq.ParquetFile(pa.BufferReader(buffer))
+        self._buffer = buffer
+        self._file = pq.ParquetFile(pa.BufferReader(buffer), pre_buffer=False)
         data = self._file.metadata
         groups = [data.row_group(i).num_rows for i in range(data.num_row_groups)]
         self.starts = np.cumsum([0, *groups]).tolist()
         self._schema = layout.given({})
+        self._views: dict[tuple[int, bool], _View] = {}
 
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
-        return self.rows(start, stop, schema, only)
+        if start >= stop:
+            return []
+        view = self._view(schema, stamped=only is not ALL)
+        first, last = self._groups(start, stop)
+        table = self._coded.reader.read_row_groups(
+            list(range(first, last)), column_indices=view.leaves, use_threads=False
+        ).slice(start - self.starts[first], stop - start)
+        if only is not ALL:
+            table = _within(table, only)
+        return [view.plain(batch) for batch in table.to_batches() if batch.num_rows]
 
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if start >= stop:
@@ -56,21 +99,81 @@ class ParquetEntries:
 
     @staticmethod
     def _chosen(table: pa.Table, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
-        if only.days is not None:
-            days = pa.array(only.days, pa.int32())
-            table = table.filter(pc.is_in(table.column(DAY), value_set=days))
-        if only.after is not None:
-            table = table.filter(pc.greater_equal(table.column(EXPIRY), only.after))
-        return converted(table.select(schema.names).to_batches(), schema)
+        return converted(_counting(table, only).select(schema.names).to_batches(), schema)
 
     def plain(self, start: int, stop: int) -> pa.Table:
         return self._read(start, stop, self._schema.names)
 
+    def _groups(self, start: int, stop: int) -> tuple[int, int]:
+        return bisect_right(self.starts, start) - 1, bisect_left(self.starts, stop)
+
     def _read(self, start: int, stop: int, columns: list[str]) -> pa.Table:
         if start >= stop:
             return self._schema.empty_table().select(columns)
-        first = bisect_right(self.starts, start) - 1
-        last = bisect_left(self.starts, stop)
-        groups = list(range(first, last))
-        table = self._file.read_row_groups(groups, columns, use_threads=len(groups) > _MANY)
+        first, last = self._groups(start, stop)
+        table = self._file.read_row_groups(
+            list(range(first, last)), columns, use_threads=last - first > _MANY
+        )
         return table.select(columns).slice(start - self.starts[first], stop - start)
+
+    @cached_property
+    def _roots(self) -> list[str]:
+        """The column to which each leaf belongs."""
+        group = self._file.metadata.row_group(0)
+        return [group.column(i).path_in_schema.partition(".")[0] for i in range(group.num_columns)]
+
+    @cached_property
+    def _coded(self) -> pq.ParquetFile:
+        """The file again, with its footer: strings that were written with dictionaries as codes."""
+        data = self._file.metadata
+        group = data.row_group(0)
+        coded = [
+            group.column(i).path_in_schema
+            for i in range(group.num_columns)
+            if group.column(i).physical_type == "BYTE_ARRAY"
+            and group.column(i).has_dictionary_page
+            and group.column(i).path_in_schema in self._schema.names
+        ]
+        return pq.ParquetFile(
+            pa.BufferReader(self._buffer), metadata=data, read_dictionary=coded, pre_buffer=False
+        )
+
+    def _view(self, schema: pa.Schema, *, stamped: bool) -> _View:
+        """What is read for a schema (and stamps); found again by the schema's identity."""
+        view = self._views.get((id(schema), stamped))
+        if view is None:
+            if len(self._views) >= _REMEMBERED:  # readers come and go, and each brings schemas
+                self._views.clear()
+            wanted = {*schema.names, *((DAY, EXPIRY) if stamped else ())}
+            stored = self._coded.schema_arrow
+            names = [name for name in stored.names if name in wanted]
+            kinds = [stored.field(name).type for name in schema.names]
+            coded = [i for i, kind in enumerate(kinds) if pa.types.is_dictionary(kind)]
+            alike = all(
+                (kind.value_type if i in coded else kind).equals(field.type)
+                for i, (kind, field) in enumerate(zip(kinds, schema, strict=True))
+            )
+            leaves = [i for i, root in enumerate(self._roots) if root in wanted]
+            order = [names.index(name) for name in schema.names]
+            view = self._views[id(schema), stamped] = _View(schema, leaves, order, coded, alike)
+        return view
+
+
+def _counting(table: pa.Table, only: Only) -> pa.Table:
+    """The rows that count."""
+    if only.days is not None:
+        days = pa.array(only.days, pa.int32())
+        table = table.filter(pc.is_in(table.column(DAY), value_set=days))
+    if only.after is not None:
+        table = table.filter(pc.greater_equal(table.column(EXPIRY), only.after))
+    return table
+
+
+def _within(bucket: pa.Table, only: Only) -> pa.Table:
+    """The same of a bucket, whose rows are in the order of their days if they have no expiry."""
+    days = only.days
+    if days is None or only.after is not None or days[-1] - days[0] >= len(days):
+        return _counting(bucket, only)
+    stamps = bucket.column(DAY).to_numpy()
+    low, high = stamps.searchsorted(days[0]), stamps.searchsorted(days[-1], "right")
+    return bucket.slice(low, high - low)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from windrow.archive.files import Disk, Sink, Written
 from windrow.archive.layout import DAY, EXPIRY, Layout
+from windrow.archive.runs.columns import chosen, group_rows
 from windrow.archive.runs.directory import write_directory
 from windrow.archive.runs.encoding import encode, encoded
 from windrow.archive.runs.parallel import taken
@@ -25,7 +27,6 @@ from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.runs.sorting import arrange, rank
 from windrow.columns.arrays import Int64s
 
-ROW_GROUP = 4_096
 _NONE = Written(0, 0)
 
 
@@ -86,7 +87,8 @@ def write_day(
     ranked = rank(keys)
     order, starts = arrange(ranked.ranks, len(ranked), _stamps(entries, layout))
     piece = Piece(taken(entries, order), ranked.distinct, starts)
-    return write_run(disk, layout, piece.entries.schema, [piece], name, kind), after
+    run = write_run(disk, layout, piece.entries.schema, [piece], name, kind, len(entries))
+    return run, after
 
 
 def write_run(
@@ -96,8 +98,12 @@ def write_run(
     pieces: Iterable[Piece],
     name: str,
     kind: Format,
+    rows: int,
 ) -> RunRef:
-    """Pieces in ascending order of their keys as a run; ``schema`` is theirs."""
+    """Pieces in ascending order of their keys as a run; ``schema`` is theirs.
+
+    ``rows`` is about how many entries there are, which decides how they are cut into row groups.
+    """
     tally = _Tally()
     ref = RunRef(name, kind, (), None, _NONE, _NONE)
 
@@ -105,7 +111,7 @@ def write_run(
         if kind == "arrow":
             _write_arrow(sink, schema, _counted(pieces, tally))
         else:
-            _write_parquet(sink, layout.given({}), _counted(pieces, tally))
+            _write_parquet(sink, layout, _counted(pieces, tally), group_rows(rows))
 
     entries = disk.write(ref.entries_file, fill)
     disk.sync(ref.entries_file)
@@ -131,10 +137,13 @@ def _write_arrow(sink: Sink, schema: pa.Schema, tables: Iterable[pa.Table]) -> N
             writer.write_table(table.combine_chunks())
 
 
-def _write_parquet(sink: Sink, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(encoded(table, schema), row_group_size=ROW_GROUP)
+def _write_parquet(sink: Sink, layout: Layout, tables: Iterable[pa.Table], group: int) -> None:
+    schema = layout.given({})
+    plain = (encoded(table, schema) for table in tables)
+    first = next(plain)
+    with pq.ParquetWriter(sink, schema, **chosen(first).options(layout.key)) as writer:
+        for table in chain([first], plain):
+            writer.write_table(table, row_group_size=group)
 
 
 def _stamps(entries: pa.Table, layout: Layout) -> Any:
