@@ -155,3 +155,21 @@ def test_a_script_of_the_command_line_fills_its_archive(tmp_path, monkeypatch):
     assert "week: 40 rows in, 36 kept in week; 4 rows of a day that is not over" in ran.output
     shown = CliRunner().invoke(app, ["archive", "stat", "week"])
     assert "2026-03-09" in shown.output
+
+
+def test_an_archive_made_later_knows_what_a_relation_held_by_then(tmp_path):
+    with windrow.connect() as db:
+        db.execute(
+            f"{STREAM} CREATE NRR owners (k STRING, o STRING);"
+            "CREATE VIEW owned AS SELECT s.k, v, o FROM s, owners WHERE s.k = owners.k;"
+            "CREATE QUERY earlier AS SELECT * FROM owned;"
+        )
+        db.push("owners", {"k": ["k1"], "o": ["x"]})
+        db.push("s", rows(0, 10))
+        db.advance(to=9)
+        db.execute(
+            f"CREATE ARCHIVE m ON owned KEY o WINDOW 20 SECONDS USING DEL(1) INTO '{tmp_path}/m';"
+        )
+        db.push("s", rows(10, 20))
+        db.advance(to=19)
+    assert values(Archive.open(tmp_path / "m"), "x") == [10, 13, 16, 19]

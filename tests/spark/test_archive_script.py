@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+import windrow
 from tests.spark.scripts import run_embedded, run_on_spark, write_streams
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.core.errors import WindrowError
 from windrow.engine.commits import commits
 from windrow.plan.program import compile_script
 
@@ -69,3 +77,65 @@ def test_a_script_archives_on_spark_what_it_archives_embedded_also_if_stopped_in
     run_embedded(found)  # from the beginning: everything is there
     for name in KINDS:
         assert contents(found, name) == contents(expected, name)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_loses_no_row_and_repeats_none(spark, tmp_path):
+    write_streams(tmp_path, files=6, rows=100)
+    expected, found = (compiled(tmp_path, out) for out in ("expected", "found"))
+    run_embedded(expected)
+    program = (
+        "import sys; from pathlib import Path; from tests.spark import test_archive_script as t;"
+        "where = Path(sys.argv[1]);"
+        "t.run_on_spark(t.compiled(where, 'found'), where / 'checkpoint')"
+    )
+    for versions in (3, 5):  # killed as soon as the archive has so many
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path)],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            seen = tmp_path / "found" / "s" / "versions"
+            while process.poll() is None:
+                if seen.exists() and len(list(seen.iterdir())) >= versions:
+                    break
+                time.sleep(0.01)
+            assert process.poll() is None, "it ended before it could be killed"
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    run_on_spark(found, tmp_path / "checkpoint")
+    for name in KINDS:
+        assert contents(found, name) == contents(expected, name) != {}
+
+
+@pytest.mark.slow
+def test_a_row_that_outlives_the_window_is_told_of(spark, tmp_path):
+    write_streams(tmp_path, files=1, rows=300)
+    catalog = compile_script(
+        f"CREATE STREAM a (ts BIGINT, k INT, v BIGINT) FROM '{tmp_path}/a' FORMAT parquet "
+        "TIMESTAMP BY ts SLACK 4; CREATE VIEW held AS SELECT * FROM a [RANGE 500];"
+        f"CREATE ARCHIVE m ON held KEY k WINDOW 5 MINUTES USING GRID(2, 2) INTO '{tmp_path}/m';"
+    ).catalog
+    with pytest.raises(WindrowError, match="shorten the lifetime"):
+        run_on_spark(catalog, tmp_path / "checkpoint")
+
+
+def test_what_is_pushed_is_archived_when_its_day_is_over(spark, tmp_path):
+    rows = {"ts": list(range(150)), "k": [t % 3 for t in range(150)]}
+    text = (
+        "CREATE STREAM s (ts BIGINT, k INT);"
+        f"CREATE ARCHIVE m ON s KEY k WINDOW 3 MINUTES USING DEL(1) INTO '{tmp_path}/m';"
+    )
+    with windrow.connect(spark=spark) as db:
+        db.execute(text)
+        db.push("s", rows)
+        assert db.archives["m"].waiting == 29  # the last instant is still open
+        with Archive.open(db.archives["m"].path).reader() as reader:
+            assert sorted(reader.probe(1).column("ts").to_pylist()) == list(range(1, 120, 3))
+        db.advance(to=179)
+    with Archive.open(tmp_path / "m").reader() as reader:
+        assert len(reader.scan()) == 150
