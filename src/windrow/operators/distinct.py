@@ -24,7 +24,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.state.schedules import Calendar
+from windrow.operators.state.calendar import Calendar
 from windrow.operators.state.upserts import UpsertLog
 from windrow.windows.values.rows import Crowding
 

@@ -84,7 +84,7 @@ class DistinctDirect:
         self.side.codes.append(came)
         self.side.link(np.arange(first, buffer.next), len(self.values))
         self.standing = grown(self.standing, len(self.values), BEGINNING)
-        due, _ = self.output.expire(now)
+        due, _ = self.output.lapse(now)
         values = self.output.rows.column(0, due).to_numpy()
         settle = np.full(len(came) + len(values), FOREVER)
         codes = np.concatenate([came, came, values])

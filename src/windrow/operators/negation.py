@@ -102,7 +102,7 @@ class Unmatched:
         first = self.right.insert(positive)
         self.right_codes.append(self._right_codes(positive.rows))
         gone = self.right.withdraw(negative)
-        expired, expiry = self.right.expire(now)
+        expired, expiry = self.right.lapse(now)
         position = np.concatenate([np.arange(first, self.right.next), gone, expired])
         code = self.right_codes.take(position.astype(np.int64))
         sign = np.full(len(code), -1, np.int8)

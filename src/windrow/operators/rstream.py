@@ -42,7 +42,7 @@ class RelationStream:
         times = (np.repeat(first, beats) + within) * self.every
         order = np.argsort(times, kind="stable")
         rows = self.buffer.rows.take(positions[order])
-        self.buffer.expire(now)
+        self.buffer.lapse(now)
         self.buffer.reclaim()
         self.now = now
         return Delta.insertions(times[order], rows)

@@ -82,7 +82,7 @@ class Side:
 
     def forget(self, now: int) -> bool:
         """Free what is dead; True if the living moved and have to be linked anew."""
-        self.buffer.expire(now)
+        self.buffer.lapse(now)
         moved = self.buffer.reclaim() is not None
         self.codes.drop_before(self.buffer.base)
         return moved

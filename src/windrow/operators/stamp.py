@@ -53,7 +53,7 @@ class StampRows:
         self.buffer.insert(net.filter(plus))
         came = net.ts.copy()
         came[~plus] = self.buffer.life.take(self.buffer.withdraw(net.filter(~plus)))[:, TS]
-        self.buffer.expire(now)
+        self.buffer.lapse(now)
         self.buffer.reclaim()
         return stamped(net, came, self.schema)
 

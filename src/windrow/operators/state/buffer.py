@@ -30,7 +30,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
 from windrow.operators.state.index import END, EXP, LINK, TS, TupleIndex
-from windrow.operators.state.schedules import schedule_for
+from windrow.operators.state.schedules import in_order, schedule_for
 
 Int64s = npt.NDArray[np.int64]
 WORTH_MOVING = 4096
@@ -46,6 +46,7 @@ class StateBuffer:
         self.life = Growable(np.int64, width=4)
         self.now = BEGINNING
         self._live = 0
+        self._in_order = pattern in (UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST)
         self._early = False  # whether any tuple ever ended before its expiry
         self._segments: dict[str, int] = {}  # name -> the last position that it speaks of
         self._saved = 0
@@ -117,6 +118,11 @@ class StateBuffer:
 
     def expire(self, now: int) -> tuple[Int64s, Int64s]:
         """Positions of tuples that expired by themselves up to ``now``, and when, in that order."""
+        positions, exp = self.lapse(now)
+        return (positions, exp) if self._in_order else in_order(positions, exp)
+
+    def lapse(self, now: int) -> tuple[Int64s, Int64s]:
+        """As ``expire``, for those who do not care for the order."""
         self.now = now
         positions, exp = self.schedule.due(now)
         if self._early and len(positions):
@@ -173,7 +179,8 @@ class StateBuffer:
         self._drop_before(target)
         self._live = 0
         self._start_over()
-        self._insert(life[:, TS], life[:, EXP], life[:, END], rows)
+        exp = np.ascontiguousarray(life[:, EXP])
+        self._insert(life[:, TS], exp, life[:, END], rows)
         moved = np.full(size, -1, np.int64)
         moved[living - old_base] = np.arange(target, target + len(living))
         return moved

@@ -1,0 +1,213 @@
+"""A calendar queue: tuples by the day on which they expire (Golab 2006, 3.5.2, Figure 3.6).
+
+Days are a circular array, ``DAYS`` to a year, and have one length. To find what has expired, the
+days since the last time are read, the last of which is not over yet, so that some of its tuples
+stay. A tuple whose expiry is more than a year ahead shares the day with tuples of other years, and
+is passed over until its own.
+
+New tuples lie loose, and are filed under their days when ``LOOSE`` of them have come together:
+the more are filed at once, the more of them go to the same place in memory. Loose ones are read
+through every time, which is quicker than filing as long as they are few. So a calendar that never
+holds many tuples is a plain list, and costs no more than one.
+
+A day is a list of chunks of ``CHUNK`` entries, all full but the first; chunks that are read become
+free. The length of a day follows from the expiries that are in the calendar, and is no less than
+the time between two looks. Days of a wrong length make it read tuples that stay; when it has read
+``PATIENCE`` times as many in vain as it holds, the length is chosen anew.
+
+Cost: O(1) per tuple that comes and per tuple that goes; per interval the loose ones and those of
+the last day that stay. Space: 16 bytes per tuple, and less than two chunks per day.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from windrow.columns.growable import grown
+from windrow.columns.kernels import grid_out, inlined, int64, ints, ints_out, kernel
+from windrow.core.time import BEGINNING, FOREVER
+
+Int64s = npt.NDArray[np.int64]
+NONE = np.empty(0, np.int64)
+DAYS = 256
+"""A power of two; the more, the fewer tuples are read that stay."""
+CHUNK = 32
+LOOSE = 4096
+PATIENCE = 8
+FREE, SPARE, VAIN = 0, 1, 2
+"""Places of ``slab``: the first free chunk, how many are free, entries read that stayed."""
+
+
+@inlined
+def _put(day, position, exp, ends, entries, following, slab):  # type: ignore[no-untyped-def]
+    """Add an entry to a day; there has to be a free chunk.
+
+    ``ends[day]`` is the place behind its last entry, 0 if it has none.
+    """
+    at = ends[day]
+    if at & (CHUNK - 1) == 0:
+        chunk = slab[FREE]
+        slab[FREE] = following[chunk]
+        slab[SPARE] -= 1
+        following[chunk] = at // CHUNK - 1
+        at = chunk * CHUNK
+    entries[at, 0] = position
+    entries[at, 1] = exp
+    ends[day] = at + 1
+
+
+@kernel(int64, ints, ints, int64, int64, ints_out, grid_out, ints_out, ints_out)
+def _file(positions, exp, shift, today, ends, entries, following, slab):  # type: ignore[no-untyped-def]
+    """Put tuples into their days, none of them before today; how many will ever expire."""
+    count = 0
+    for i in range(len(positions)):
+        if exp[i] < FOREVER:
+            day = max(exp[i] >> shift, today) & (DAYS - 1)
+            _put(day, positions[i], exp[i], ends, entries, following, slab)
+            count += 1
+    return count
+
+
+@kernel(types.UniTuple(ints_out, 2), ints_out, ints_out, int64)
+def _sift(positions, exp, now):  # type: ignore[no-untyped-def]
+    """Take out what has expired by ``now``; the others move up."""
+    count = 0
+    for i in range(len(exp)):
+        count += exp[i] <= now
+    found, expiries, kept = np.empty(count, np.int64), np.empty(count, np.int64), 0
+    if count:
+        for i in range(len(exp)):
+            if exp[i] <= now:
+                found[i - kept], expiries[i - kept] = positions[i], exp[i]
+            else:
+                positions[kept], exp[kept] = positions[i], exp[i]
+                kept += 1
+    return found, expiries
+
+
+@kernel(types.UniTuple(ints_out, 2), int64, int64, int64, ints_out, grid_out, ints_out, ints_out)
+def _read(now, first, last, ends, entries, following, slab):  # type: ignore[no-untyped-def]
+    """Take what has expired by ``now`` out of the days from ``first`` to ``last``."""
+    room = 0
+    for number in range(first, last + 1):
+        end = ends[number & (DAYS - 1)]
+        while end > 0:
+            chunk = (end - 1) // CHUNK
+            room += end - chunk * CHUNK
+            end = (following[chunk] + 1) * CHUNK
+    found, expiries, count = np.empty(room, np.int64), np.empty(room, np.int64), 0
+    for number in range(first, last + 1):
+        day = number & (DAYS - 1)
+        end, ends[day] = ends[day], 0
+        while end > 0:
+            chunk = (end - 1) // CHUNK
+            for at in range(chunk * CHUNK, end):
+                if entries[at, 1] <= now:
+                    found[count], expiries[count] = entries[at, 0], entries[at, 1]
+                    count += 1
+                else:
+                    _put(day, entries[at, 0], entries[at, 1], ends, entries, following, slab)
+            # Only now is the chunk free: what stays has gone into other ones.
+            end = (following[chunk] + 1) * CHUNK
+            following[chunk] = slab[FREE]
+            slab[FREE] = chunk
+            slab[SPARE] += 1
+    slab[VAIN] += room - count
+    return found[:count], expiries[:count]
+
+
+class Calendar:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._positions, self._exp = np.empty(64, np.int64), np.empty(64, np.int64)
+        self._loose = 0
+        self._now, self._step = BEGINNING, 0
+        self._start_over()
+
+    def _start_over(self) -> None:
+        """No tuples in any day, and days of no length yet."""
+        self._filed = self._shift = self._today = 0
+        self._ends = np.zeros(DAYS, np.int64)
+        self._entries, self._following = np.empty((0, 2), np.int64), NONE
+        self._slab = np.array([-1, 0, 0])
+
+    def insert(self, positions: Int64s, exp: Int64s) -> None:
+        start, stop = self._loose, self._loose + len(exp)
+        if stop > LOOSE:
+            self._file_loose()
+            if len(exp) > LOOSE // 2:
+                self._file(positions, exp)
+                return
+            start, stop = 0, len(exp)
+        if stop > len(self._exp):
+            self._positions = grown(self._positions, stop, 0)
+            self._exp = grown(self._exp, stop, 0)
+        self._positions[start:stop], self._exp[start:stop] = positions, exp
+        self._loose = stop
+
+    def _file_loose(self) -> None:
+        loose, self._loose = self._loose, 0
+        self._file(self._positions[:loose], self._exp[:loose])
+
+    def _file(self, positions: Int64s, exp: Int64s) -> None:
+        if not self._filed:
+            self._measure(exp)
+        # A day may begin a chunk besides those that it fills; and one is left for reading.
+        needed = len(exp) // CHUNK + min(len(exp), DAYS) + 1
+        if self._slab[SPARE] < needed:
+            self._grow(2 * (len(self._following) - int(self._slab[SPARE]) + needed))
+        self._filed += _file(
+            positions, exp, self._shift, self._today,
+            self._ends, self._entries, self._following, self._slab,
+        )  # fmt: skip
+
+    def _measure(self, exp: Int64s) -> None:
+        """Let a year reach from now to the last of these expiries."""
+        finite = exp[exp < FOREVER]
+        start = self._now if self._now > BEGINNING else int(finite.min(initial=FOREVER))
+        reach = max(int(finite.max(initial=BEGINNING)) - start, 0)
+        self._shift = max((reach // DAYS).bit_length(), self._step.bit_length() - 1)
+        self._today = start >> self._shift
+
+    def _grow(self, chunks: int) -> None:
+        had = len(self._following)
+        entries = np.empty((chunks * CHUNK, 2), np.int64)
+        entries[: had * CHUNK] = self._entries
+        # New chunks are free, each followed by the next; behind the last those that were free.
+        following = np.arange(1, chunks + 1)
+        following[:had], following[-1] = self._following, self._slab[FREE]
+        self._slab[FREE] = had
+        self._slab[SPARE] += chunks - had
+        self._entries, self._following = entries, following
+
+    def due(self, now: int) -> tuple[Int64s, Int64s]:
+        self._step, self._now = now - self._now if self._now > BEGINNING else 0, now
+        positions, exp = _sift(self._positions[: self._loose], self._exp[: self._loose], now)
+        self._loose -= len(exp)
+        if not self._filed:
+            return positions, exp
+        more = self._read(now)
+        return np.concatenate([positions, more[0]]), np.concatenate([exp, more[1]])
+
+    def _read(self, now: int) -> tuple[Int64s, Int64s]:
+        first, self._today = self._today, max(self._today, now >> self._shift)
+        last = min(self._today, first + DAYS - 1)
+        found: tuple[Int64s, Int64s] = _read(
+            now, first, last, self._ends, self._entries, self._following, self._slab
+        )
+        self._filed -= len(found[0])
+        wasteful = len(self._following) * CHUNK > PATIENCE * (self._filed + DAYS * CHUNK)
+        if wasteful or self._slab[VAIN] > PATIENCE * (self._filed + LOOSE):
+            self._file_anew()
+        return found
+
+    def _file_anew(self) -> None:
+        """Choose the length of days again; this also gives back chunks that were needed once."""
+        everything = _read(
+            FOREVER - 1, 0, DAYS - 1, self._ends, self._entries, self._following, self._slab
+        )
+        self._start_over()
+        self._file(*everything)
