@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from benchmarks.wave_days import Data
 from windrow.archive.archive import Archive
-from windrow.archive.costs.parameters import Technique
 from windrow.archive.files import Disk, Written
 from windrow.archive.reader import Reader
+from windrow.archive.wave import TechniqueName
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Setting:
     """One archive."""
 
     scheme: str
-    technique: Technique
+    technique: TechniqueName
     window: int
     n: int
 
@@ -85,7 +85,7 @@ def _run(data: Data, setting: Setting, disk: NotingDisk) -> Measured:
         window=window,
         scheme=setting.scheme,
         n=setting.n,
-        technique=setting.technique.value,
+        technique=setting.technique,
     )
     archive.append_days({day: data.days[day] for day in range(1, window + 1)}, now=window)
     archive.vacuum()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.archive.costs.model import Measures
-from windrow.archive.costs.parameters import Parameters, Technique
+from windrow.archive.costs.parameters import Parameters
 from windrow.archive.schemes.registry import SCHEMES
+from windrow.archive.wave import TechniqueName
 
 _SCHEMES = {
     "DEL": "deletes the day that expires and adds the new one; one constituent changes a day",
@@ -17,16 +18,17 @@ _SCHEMES = {
     "RATA": "adds the new day and replaces the oldest constituent by one prepared before",
 }
 
-_TECHNIQUES = {
-    Technique.IN_PLACE: "only the new day is written; runs are merged when they outgrow the first",
-    Technique.SIMPLE_SHADOW: "readers keep the old version while its copy is changed",
-    Technique.PACKED_SHADOW: "each change rewrites the constituent packed, so scans are fastest",
+_TECHNIQUES: dict[TechniqueName, str] = {
+    "in-place": "only the new day is written; runs are merged when they outgrow the first",
+    "simple shadow": "readers keep the old version while its copy is changed",
+    "packed shadow": "each change rewrites the constituent packed, so scans are fastest",
+    "packed at rest": "the new day is written; a constituent that gets no more days is packed",
 }
 
 
 def reasons_for(
     scheme: str,
-    technique: Technique,
+    technique: TechniqueName,
     n: int,
     curve: Mapping[int, Measures],
     parameters: Parameters,
@@ -41,7 +43,7 @@ def reasons_for(
     )
     return (
         f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
-        f"{technique.value}: {_TECHNIQUES[technique]}",
+        f"{technique}: {_TECHNIQUES[technique]}",
         f"a day takes {_short(here.work)} s, {_short(prepared)} s of them for preparation",
         f"new data can be queried after {_short(waited)} s",
         f"it holds {_short(space.average)} MB, {_short(peak.most)} MB at most",

@@ -52,7 +52,7 @@ def recommend(
     for scheme, technique in sorted(curves, key=lambda key: excess[key]):
         curve = curves[scheme, technique]
         n = knee(curve, window, constraints.minimise)
-        reasons = reasons_for(scheme, technique, n, curve, parameters)
+        reasons = reasons_for(scheme, technique.value, n, curve, parameters)
         found.append(
             Recommendation(scheme, technique, n, curve[n], excess[scheme, technique], reasons)
         )

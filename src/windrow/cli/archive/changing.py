@@ -13,8 +13,8 @@ from rich.table import Table
 
 from windrow.archive.advise import Advice, Workload
 from windrow.archive.advise import advise as advised
+from windrow.archive.costs.choose import Choice
 from windrow.archive.costs.constraints import Constraints
-from windrow.archive.costs.recommend import Recommendation
 from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.opening import open_any
@@ -78,7 +78,7 @@ def advise(
 def _show(found: Advice, workload: Workload) -> None:
     best, *others = found.recommendations
     out().print(
-        f"Take {best.scheme} with n = {best.n}, {best.technique.value}, and "
+        f"Take {best.scheme} with n = {best.n}, {best.technique}, and "
         f"{found.format.chosen.name} runs:",
         style="bold",
     )
@@ -86,20 +86,18 @@ def _show(found: Advice, workload: Workload) -> None:
         out().print(f"  - {reason}")
     if others:
         second = others[0]
-        out().print(
-            f"The runner-up is {second.scheme} with n = {second.n}, {second.technique.value}."
-        )
+        out().print(f"The runner-up is {second.scheme} with n = {second.n}, {second.technique}.")
     table = Table(title=f"Per day, with {counted(workload.rows, 'row')}")
     for name in ("scheme", "n", "technique"):
         table.add_column(name)
     for name in ("work, s", "transition, s", "probe, ms", "scan, s", "space, MB"):
         table.add_column(name, justify="right")
     for one in found.recommendations[:SHOWN]:
-        table.add_row(one.scheme, str(one.n), one.technique.value, *_figures(one))
+        table.add_row(one.scheme, str(one.n), one.technique, *_figures(one))
     out().print(table)
 
 
-def _figures(one: Recommendation) -> list[str]:
+def _figures(one: Choice) -> list[str]:
     m = one.measures
     space = m.transition_space.most
     return [f"{m.work:.3g}", f"{m.transition.average:.3g}", f"{1000 * m.probe:.3g}",
@@ -108,11 +106,9 @@ def _figures(one: Recommendation) -> list[str]:
 
 def _plain(found: Advice) -> dict[str, Any]:
     return {
-        "recommendations": [
-            {**asdict(one), "technique": one.technique.value}
-            for one in found.recommendations[:SHOWN]
-        ],
+        "recommendations": [asdict(one) for one in found.recommendations[:SHOWN]],
         "format": {"name": found.format.chosen.name, "reason": found.format.reason},
+        "prices": asdict(found.prices),
         "measured": asdict(found.parameters),
     }
 

@@ -1,0 +1,165 @@
+"""A window's days gone through without a file: what the archive's own steps would do, counted.
+
+The paper's model prices days that are built, added, deleted and copied. This archive's indexes are
+immutable runs, so what a day takes is known better: the very code that plans a step plans it here
+too, over runs that exist on paper only, and what it would merge and copy, publish and leave for
+queries to read is noted. Nothing is estimated but the prices (``prices.py``).
+
+Cost: the planning of two windows of days, about a tenth of a millisecond for each index a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.archive.files import Disk, Written
+from windrow.archive.layout import Layout
+from windrow.archive.runs.open import Run
+from windrow.archive.runs.ref import RunRef
+from windrow.archive.steps import settled, stepped
+from windrow.archive.wave import Part, Settings, Wave
+from windrow.archive.writer import Writer
+
+DAY = 1_000
+"""Rows of a day on paper; prices are for whole days, so any number does."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Versions published; runs merged, into how many, of how many days; runs and days copied."""
+
+    versions: float = 0
+    merges: float = 0
+    inputs: float = 0
+    merged: float = 0
+    copies: float = 0
+    copied: float = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.versions + other.versions,
+            self.merges + other.merges,
+            self.inputs + other.inputs,
+            self.merged + other.merged,
+            self.copies + other.copies,
+            self.copied + other.copied,
+        )
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a scan reads: runs, days that are read as they lie, days of runs that are sieved."""
+
+    runs: float
+    whole: float
+    sieved: float
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day: until it can be queried, and afterwards. Sizes are in days of data.
+
+    ``probed`` is how many runs a probe searches; ``held`` is stored once all is done, ``peak``
+    with what was replaced still there.
+    """
+
+    transition: Work
+    after: Work
+    probed: int
+    scanned: Read
+    held: float
+    peak: float
+
+
+@dataclass
+class _PaperWriter(Writer):
+    """A writer whose runs are names and numbers of rows."""
+
+    work: Work = field(default_factory=Work)
+    written: float = 0
+
+    def __post_init__(self) -> None:
+        nowhere = Layout(pa.schema([("key", pa.int64())]), ("key",))
+        super().__init__(Disk(Path("paper")), nowhere, "arrow", {}, "paper", _refused)
+
+    def _merge(self, parts: Iterable[Part]) -> RunRef | None:
+        found = list(parts)
+        days: dict[int, int] = {}
+        for part in found:
+            for day, rows in part.run.days:
+                if day not in part.masked:
+                    days[day] = days.get(day, 0) + rows
+        size = sum(days.values()) / DAY
+        self.work += Work(merges=1, inputs=len(found), merged=size)
+        self.written += size
+        return _run(self._name(), tuple(sorted(days.items()))) if days else None
+
+    def _copy(self, run: RunRef) -> RunRef:
+        self.work += Work(copies=1, copied=run.rows / DAY)
+        self.written += run.rows / DAY
+        return replace(run, name=self._name())
+
+    def noted(self, versions: int) -> Work:
+        """What was done since this was last asked, and so many versions."""
+        done, self.work = self.work + Work(versions=versions), Work()
+        return done
+
+
+@lru_cache(maxsize=4096)
+def rehearsed(settings: Settings, scan_days: int | None = None) -> tuple[Day, ...]:
+    """The days of a window once it has been moved on by its length, one after the other.
+
+    ``scan_days`` is how many of the newest days a scan reads, all of the window if None.
+    """
+    window, writer = settings.window, _PaperWriter()
+    ahead = {day: (_run(f"d{day}", ((day, DAY),)),) for day in range(1, window + 1)}
+    wave = settled(stepped(Wave(settings, ahead=ahead), window, writer), writer)
+    days = []
+    for day in range(window + 1, 3 * window + 1):
+        held, writer.written = _stored(wave), 1.0
+        writer.noted(0)
+        wave = replace(wave, ahead={day: (_run(f"d{day}", ((day, DAY),)),)})
+        wave = stepped(wave, day, writer)
+        transition = writer.noted(1)
+        done = settled(wave, writer)
+        after = writer.noted(int(done != wave))
+        wave = done
+        if day > 2 * window:
+            scanned = _scanned(wave, day, scan_days or window)
+            peak = held + writer.written
+            probed = int(_scanned(wave, day, window).runs)
+            days.append(Day(transition, after, probed, scanned, _stored(wave), peak))
+    return tuple(days)
+
+
+def _scanned(wave: Wave, now: int, days: int) -> Read:
+    """What a reader would read of the newest days."""
+    first = max(now - days, now - wave.settings.window) + 1
+    runs, whole, sieved = 0, 0.0, 0.0
+    for index in wave.constituents().values():
+        for part in index.parts:
+            wanted = [day for day in part.days if day >= first]
+            if wanted:
+                runs += 1
+                if len(wanted) == len(part.run.days):
+                    whole += part.run.rows / DAY
+                else:
+                    sieved += part.run.rows / DAY
+    return Read(runs, whole, sieved)
+
+
+def _stored(wave: Wave) -> float:
+    return sum(run.rows for run in wave.runs()) / DAY
+
+
+def _run(name: str, days: tuple[tuple[int, int], ...]) -> RunRef:
+    return RunRef(name, "arrow", days, None, Written(sum(r for _, r in days), 0), Written(0, 0))
+
+
+def _refused(ref: RunRef) -> Run:
+    raise AssertionError(f"{ref.name} is a run on paper")
