@@ -1,0 +1,235 @@
+"""Scripts that look innocent: one for each corner of the language that has two readings.
+
+Streams, in the columns of ``scripts``: s (k, a, n, x) and t (k, b, m); the relation r (k, w).
+"""
+
+from __future__ import annotations
+
+from tests.oracle.scripts import Script, View
+
+FILTERED = View("filtered", "SELECT k, a FROM s WHERE a > -3",
+                (("k", "INT"), ("a", "BIGINT")), stream=True)  # fmt: skip
+COUNTED = View("counted", "SELECT k, COUNT(*) AS c FROM filtered [RANGE 6] GROUP BY k",
+               (("k", "INT"), ("c", "BIGINT")))  # fmt: skip
+BUSY = View("busy", "SELECT c, COUNT(*) AS d FROM counted WHERE c > 1 OR k IS NULL GROUP BY c",
+            (("c", "BIGINT"), ("d", "BIGINT")))  # fmt: skip
+CAME = View("came", "ISTREAM(SELECT k, COUNT(*) AS c FROM s [RANGE 4] GROUP BY k)",
+            (("k", "INT"), ("c", "BIGINT")), stream=True)  # fmt: skip
+WENT = View("went", "DSTREAM(SELECT DISTINCT k FROM s [ROWS 3])",
+            (("k", "INT"),), stream=True)  # fmt: skip
+REPEATED = View("repeated", "RSTREAM(SELECT k FROM t [RANGE 2])",
+                (("k", "INT"),), stream=True)  # fmt: skip
+BOTH = View("both_", "SELECT k FROM filtered UNION SELECT k FROM t",
+            (("k", "INT"),), stream=True)  # fmt: skip
+LARGEST = View("largest", "SELECT k, MAX(a) AS a FROM s [RANGE 5] GROUP BY k",
+               (("k", "INT"), ("a", "BIGINT")))  # fmt: skip
+
+TRICKY: dict[str, Script] = {
+    "views three deep, each of another kind": Script(
+        "SELECT d, SUM(c) AS e FROM busy GROUP BY d", views=(FILTERED, COUNTED, BUSY)
+    ),
+    "a view joined with itself": Script(
+        "SELECT x.k, x.c, y.c FROM counted AS x, counted AS y WHERE x.c < y.c",
+        views=(FILTERED, COUNTED),
+    ),
+    "a view joined with the view that it reads": Script(
+        "SELECT counted.k, counted.c, busy.d FROM counted, busy WHERE counted.c = busy.c",
+        views=(FILTERED, COUNTED, BUSY),
+    ),
+    "a window over what came into a group": Script(
+        "SELECT k, SUM(c) AS total, COUNT(*) AS changes FROM came [RANGE 3] GROUP BY k",
+        views=(CAME,),
+    ),
+    "the last rows of what came into a group": Script(
+        "SELECT k, c FROM came [ROWS 2]", views=(CAME,)
+    ),
+    "the last row by key of what left": Script(
+        "SELECT k FROM went [PARTITION BY k ROWS 1]", views=(WENT,)
+    ),
+    "a window over what is said at every instant": Script(
+        "SELECT k, COUNT(*) AS times FROM repeated [RANGE 5] GROUP BY k", views=(REPEATED,)
+    ),
+    "all that was ever said": Script(
+        "SELECT COUNT(*) AS times FROM repeated",
+        "SELECT COUNT(*) FROM repeated HAVING COUNT(*) > 0", views=(REPEATED,)
+    ),
+    "the last rows of a union of views": Script("SELECT k FROM both_ [RANGE 3 SLIDE 2]",
+                                                views=(FILTERED, BOTH)),
+    "a union of views and windows": Script(
+        "SELECT k, c FROM counted UNION SELECT k, a FROM largest UNION SELECT k, b FROM t [NOW]",
+        views=(FILTERED, COUNTED, LARGEST),
+    ),
+    "rstream at every instant of an aggregate": Script(
+        "RSTREAM(SELECT COUNT(*) AS c, SUM(a) AS total FROM s [RANGE 3])",
+        "RSTREAM(SELECT COUNT(*), SUM(a) FROM s [RANGE 3] HAVING COUNT(*) > 0)",
+    ),
+    "rstream every three of a join": Script(
+        "RSTREAM(SELECT s.k, a, b FROM s [RANGE 4], t [RANGE 4] WHERE s.k = t.k) EVERY 3"
+    ),
+    "rstream of a relation": Script("RSTREAM(SELECT w FROM r WHERE k = 1)"),
+    "every four of what comes and goes in between": Script(
+        "SELECT k, a FROM s [RANGE 2] EVERY 4"
+    ),
+    "dstream of a difference": Script(
+        "DSTREAM(SELECT k FROM s [RANGE 5] EXCEPT SELECT k FROM t [RANGE 3])"
+    ),
+    "the extremes leave before the rest": Script(
+        "SELECT k, MIN(a) AS least, MAX(a) AS most, MIN(n) AS first, MAX(x) AS last "
+        "FROM s [RANGE 3] GROUP BY k"
+    ),
+    "the extremes of the last rows": Script(
+        "SELECT MIN(a) AS least, MAX(n) AS most FROM s [ROWS 4]",
+        "SELECT MIN(a), MAX(n) FROM s [ROWS 4] HAVING COUNT(*) > 0",
+    ),
+    "an aggregate of nothing but NULLs": Script(
+        "SELECT SUM(a) AS total, AVG(a) AS mean, COUNT(a) AS c, COUNT(*) AS d "
+        "FROM s [RANGE 3] WHERE a IS NULL",
+        "SELECT SUM(a), AVG(a), COUNT(a), COUNT(*) FROM s [RANGE 3] WHERE a IS NULL "
+        "HAVING COUNT(*) > 0",
+    ),
+    "an aggregate of an aggregate that is sometimes not there": Script(
+        "SELECT COUNT(*) AS groups, MAX(c) AS most "
+        "FROM (SELECT k, COUNT(*) AS c FROM s [RANGE 2] GROUP BY k HAVING COUNT(*) > 1) AS q",
+        "SELECT COUNT(*), MAX(c) "
+        "FROM (SELECT k, COUNT(*) AS c FROM s [RANGE 2] GROUP BY k HAVING COUNT(*) > 1) AS q "
+        "HAVING COUNT(*) > 0",
+    ),
+    "having over what is not selected": Script(
+        "SELECT k FROM s [RANGE 6] GROUP BY k HAVING MAX(a) - MIN(a) > 2 OR COUNT(a) = 0"
+    ),
+    "grouped by an expression with NULLs": Script(
+        "SELECT a % 3 AS rest, n, COUNT(*) AS c FROM s [RANGE 7] GROUP BY rest, n",
+        "SELECT a % 3 AS rest, n, COUNT(*) AS c FROM s [RANGE 7] GROUP BY a % 3, n",
+    ),
+    "the last rows by key, ties in order of arrival": Script(
+        "SELECT k, a, n FROM s [PARTITION BY k ROWS 2]"
+    ),
+    "the last row of two keys, counted": Script(
+        "SELECT n, COUNT(*) AS c, SUM(a) AS total FROM s [PARTITION BY n, k ROWS 1] GROUP BY n"
+    ),
+    "the last rows of a filter, not a filter of the last rows": Script(
+        "SELECT k, a FROM filtered [ROWS 3]", views=(FILTERED,)
+    ),
+    "a filter of the last rows": Script("SELECT k, a FROM s [ROWS 3] WHERE a > -3"),
+    "a slide that does not divide the range": Script(
+        "SELECT k, COUNT(*) AS c FROM s [RANGE 5 SLIDE 3] GROUP BY k"
+    ),
+    "a slide longer than the range": Script("SELECT k, a FROM s [RANGE 2 SLIDE 5]"),
+    "windows of different slides, joined": Script(
+        "SELECT s.k, a, b FROM s [RANGE 6 SLIDE 4], t [RANGE 5 SLIDE 3] WHERE s.k = t.k"
+    ),
+    "NULL keys join nothing": Script(
+        "SELECT s.a, t.b FROM s [RANGE 6], t [RANGE 6] WHERE s.k = t.k AND s.n = t.m"
+    ),
+    "NULL keys join if they are not distinct": Script(
+        "SELECT s.k, s.a, t.b FROM s [RANGE 3], t [RANGE 3] WHERE s.k IS NOT DISTINCT FROM t.k"
+    ),
+    "not in what holds NULLs": Script(
+        "SELECT k, a FROM s [RANGE 5] WHERE k NOT IN (SELECT k FROM t [RANGE 1])"
+    ),
+    "not in an expression of what holds none": Script(
+        "SELECT k, a FROM s [RANGE 5] "
+        "WHERE k + 1 NOT IN (SELECT b FROM t [RANGE 4] WHERE b IS NOT NULL)"
+    ),
+    "not in a view": Script(
+        "SELECT k, a FROM s [RANGE 5] WHERE a NOT IN (SELECT c FROM counted)",
+        views=(FILTERED, COUNTED),
+    ),
+    "not exists in a group": Script(
+        "SELECT k, a FROM s [RANGE 5] AS o WHERE NOT EXISTS "
+        "(SELECT * FROM (SELECT k, COUNT(*) AS c FROM t [RANGE 5] GROUP BY k) AS i "
+        "WHERE i.k = o.k AND i.c > 1)"
+    ),
+    "two negations of one stream": Script(
+        "SELECT k, a FROM s [RANGE 6] AS o "
+        "WHERE NOT EXISTS (SELECT * FROM t [RANGE 3] AS i WHERE i.k = o.k) "
+        "AND o.a NOT IN (SELECT b FROM t [RANGE 2] AS j WHERE b IS NOT NULL)"
+    ),
+    "the difference of aggregates": Script(
+        "SELECT k, COUNT(*) AS c FROM s [RANGE 6] GROUP BY k "
+        "EXCEPT SELECT k, COUNT(*) AS c FROM t [RANGE 6] GROUP BY k"
+    ),
+    "a difference of a union": Script(
+        "SELECT k FROM s [RANGE 4] UNION SELECT k FROM t [RANGE 4] EXCEPT SELECT k FROM r"
+    ),
+    "a union of a difference, in parentheses": Script(
+        "SELECT k FROM s [RANGE 4] UNION (SELECT k FROM t [RANGE 4] EXCEPT SELECT k FROM r)"
+    ),
+    "a difference of a difference": Script(
+        "SELECT k FROM s [ROWS 6] EXCEPT (SELECT k FROM s [ROWS 4] EXCEPT SELECT k FROM s [ROWS 2])"
+    ),
+    "the first three with ties": Script(
+        "SELECT TOP 3 k, a FROM s [RANGE 5] ORDER BY k DESC",
+        "SELECT k, a FROM s [RANGE 5] ORDER BY k DESC NULLS LAST, a NULLS LAST LIMIT 3",
+    ),
+    "the first two by what is not selected": Script(
+        "SELECT n, k FROM s [RANGE 5] ORDER BY a, x DESC LIMIT 2",
+        "SELECT n, k FROM s [RANGE 5] ORDER BY a NULLS LAST, x DESC NULLS LAST, n NULLS LAST, "
+        "k NULLS LAST LIMIT 2",
+    ),
+    "the first two of a group": Script(
+        "SELECT TOP 2 k, SUM(a) AS total FROM s [RANGE 8] GROUP BY k",
+        "SELECT k, SUM(a) AS total FROM s [RANGE 8] GROUP BY k "
+        "ORDER BY total DESC NULLS LAST, k NULLS LAST LIMIT 2",
+    ),
+    "the first of the distinct": Script(
+        "SELECT DISTINCT k, n FROM s [RANGE 7] ORDER BY n DESC LIMIT 3",
+        "SELECT DISTINCT k, n FROM s [RANGE 7] "
+        "ORDER BY n DESC NULLS LAST, k NULLS LAST LIMIT 3",
+    ),
+    "a count of the first": Script(
+        "SELECT k, COUNT(*) AS c "
+        "FROM (SELECT k, a FROM s [RANGE 6] ORDER BY a DESC LIMIT 4) AS q GROUP BY k",
+        "SELECT k, COUNT(*) AS c FROM (SELECT k, a FROM s [RANGE 6] "
+        "ORDER BY a DESC NULLS LAST, k NULLS LAST LIMIT 4) AS q GROUP BY k",
+    ),
+    "a sub-query in a sub-query in a join": Script(
+        "SELECT q.c, t.b FROM (SELECT c FROM (SELECT k, COUNT(*) AS c FROM s [RANGE 5] GROUP BY k) "
+        "AS i WHERE c > 1) AS q, t [RANGE 3] WHERE q.c >= t.b"
+    ),
+    "distinct of a union": Script(
+        "SELECT DISTINCT * FROM (SELECT k, a FROM s [RANGE 4] UNION SELECT k, b FROM t [ROWS 3]) "
+        "AS q"
+    ),
+    "a join with a relation that changes": Script(
+        "SELECT s.k, a, w FROM s [RANGE 6], r WHERE s.k = r.k AND (w = 'p' OR a > 1)"
+    ),
+    "a relation counted beside a window": Script(
+        "SELECT w, COUNT(*) AS c, SUM(a) AS total FROM s [RANGE 4], r WHERE s.k = r.k GROUP BY w"
+    ),
+    "arithmetic that truncates toward zero": Script(
+        "SELECT a / 2 AS half, a % 3 AS rest, -a AS minus, a / k AS ratio, x / a AS part "
+        "FROM s [RANGE 2]",
+        "SELECT a // 2, a % 3, -a, a // k, x / NULLIF(a, 0) FROM s [RANGE 2]",
+    ),
+    "cases and patterns": Script(
+        "SELECT CASE WHEN n LIKE 'a%' THEN 'A' WHEN n IS NULL THEN 'none' WHEN n = '' THEN NULL "
+        "ELSE UPPER(n) END AS kind, CASE k WHEN 1 THEN a WHEN 2 THEN -a END AS signed "
+        "FROM s [RANGE 2] WHERE n NOT LIKE '%b' OR n IS NULL"
+    ),
+    "casts there and back": Script(
+        "SELECT CAST(a AS DOUBLE) AS d, CAST(CAST(k AS STRING) AS INT) AS i, "
+        "CAST(x AS STRING) AS text, COALESCE(TRY_CAST(n AS INT), -1) AS none, "
+        "CAST(a > 1 AS INT) AS bit FROM s [RANGE 2]",
+    ),
+    "conditions of three values": Script(
+        "SELECT k, a FROM s [RANGE 3] "
+        "WHERE NOT (a > 1 AND k <> 1) OR (a IN (1, 2, NULL) AND NOT k IN (2, 3)) "
+        "OR a NOT BETWEEN -5 AND 5"
+    ),
+    "a join without a condition": Script("SELECT s.k, t.b FROM s [NOW], t [ROWS 2]"),
+    "a stream joined with its own past": Script(
+        "SELECT x.a, y.a FROM s [NOW] AS x, s [RANGE 4] AS y WHERE x.k = y.k AND y.a < x.a"
+    ),
+    "three windows of three kinds": Script(
+        "SELECT x.a, t.b, y.n FROM s [RANGE 3] AS x, t [ROWS 4], s [PARTITION BY k ROWS 1] AS y "
+        "WHERE x.k = t.k AND y.k = t.k"
+    ),
+    "quantiles as the window moves": Script(
+        "SELECT k, MEDIAN(a) AS middle, COUNT(DISTINCT a) AS different, SUM(DISTINCT a) AS total "
+        "FROM s [RANGE 6] GROUP BY k"
+    ),
+    "a constant for every group": Script(
+        "SELECT 1 AS one, COUNT(*) + k AS c FROM s [ROWS 5] GROUP BY k"
+    ),
+}  # fmt: skip

@@ -1,0 +1,101 @@
+"""Scripts for the corners of the language, each against the same words in SQL at every instant."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.oracle.bags import History
+from tests.oracle.queries import Feed
+from tests.oracle.scripts import Script, fed, meant, said
+from tests.oracle.tricky import FILTERED, TRICKY
+from windrow.plan.strategy import Strategy
+
+SEEDS = (3, pytest.param(5, marks=pytest.mark.slow))
+
+
+@cache
+def feeds(seed: int) -> tuple[Feed, ...]:
+    return fed(seed)
+
+
+@cache
+def should(name: str, seed: int) -> History:
+    return meant(TRICKY[name], feeds(seed))
+
+
+def first_difference(expected: History, found: History) -> str:
+    for t in sorted(expected.keys() | found.keys()):
+        if expected.get(t) != found.get(t):
+            return f"at instant {t}: expected {expected.get(t)}, found {found.get(t)}"
+    return ""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", TRICKY)
+def test_the_script_says_what_its_words_mean(name: str, seed: int) -> None:
+    expected = should(name, seed)
+    assert len(expected) > 3, "a script that says nothing shows nothing"
+    assert not first_difference(expected, said(TRICKY[name], feeds(seed)))
+
+
+@pytest.mark.parametrize("name", TRICKY)
+def test_it_says_so_row_by_row_and_by_every_strategy(name: str) -> None:
+    script, given = TRICKY[name], feeds(3)
+    expected = should(name, 3)
+    assert not first_difference(expected, said(script, given, rows=1))
+    for strategy in (Strategy.NT, Strategy.DIRECT):
+        assert not first_difference(expected, said(script, given, rows=7, strategy=strategy))
+
+
+JOINED = "s [RANGE 3{0}], t [RANGE 4{0}] WHERE s.k = t.k"
+UNMATCHED = (
+    "SELECT k FROM s [RANGE 5] AS o WHERE k {0} AND NOT EXISTS "
+    "(SELECT * FROM t [RANGE 3] AS i WHERE i.k > 0{1})"
+)
+CHUNKS = "SELECT SUM(a) AS c FROM s [RANGE 3 SLIDE 3 INTERNAL]"
+MIXED = "s [RANGE 7] AS s, t [RANGE 2 INTERNAL] AS t WHERE s.k = t.k"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SELECT k, a FROM s [RANGE 1]", "SELECT k, a FROM s [NOW]"),
+        ("SELECT k, a FROM s [RANGE 6 SLIDE 4]", "SELECT k, a FROM s [RANGE 6] EVERY 4"),
+        ("SELECT k, a FROM s", "ISTREAM(SELECT k, a FROM s [UNBOUNDED])"),
+        ("WSTREAM(SELECT k, a FROM filtered)[ROWS 3]", "SELECT k, a FROM filtered [ROWS 3]"),
+        ("WSTREAM(SELECT k, a FROM s [RANGE 2])[RANGE 5]", "SELECT k, a FROM s [RANGE 5]"),
+        (
+            f"WSTREAM(SELECT s.k, a, b FROM {JOINED.format('')})[RANGE 6]",
+            f"SELECT * FROM (SELECT s.k, a, b FROM {JOINED.format(' INTERNAL')}) [RANGE 6]",
+        ),
+        (
+            "SELECT SUM(WSTREAM(SUM(a))[ROWS 4]) AS total FROM s [RANGE 3 SLIDE 3]",
+            f"SELECT SUM(c) AS total FROM ({CHUNKS}) [ROWS 4]",
+        ),
+        (
+            f"SELECT s.k, SUM(b) AS total FROM {MIXED} GROUP BY s.k",
+            f"SELECT k, SUM(b) AS total FROM (SELECT s.k AS k, b FROM {MIXED}) AS q GROUP BY k",
+        ),
+        (
+            f"SELECT TOP 2 a, b FROM {MIXED} ORDER BY b DESC",
+            f"SELECT a, b FROM (SELECT a, b FROM {MIXED}) AS q ORDER BY b DESC LIMIT 2",
+        ),
+        (
+            "SELECT TOP 2 k, COUNT(*) AS c FROM s [RANGE 6] GROUP BY k",
+            "SELECT k, COUNT(*) AS c FROM s [RANGE 6] GROUP BY k ORDER BY c DESC LIMIT 2",
+        ),
+        (
+            "SELECT k FROM s [RANGE 5] WHERE k NOT IN (SELECT k FROM t [RANGE 3] WHERE k > 0)",
+            UNMATCHED.format("IS NOT NULL", " AND i.k = o.k")
+            + " UNION "
+            + UNMATCHED.format("IS NULL", ""),
+        ),
+    ],
+)
+def test_two_ways_to_say_it(one: str, other: str) -> None:
+    given = feeds(3)
+    first, second = (said(Script(text, views=(FILTERED,)), given) for text in (one, other))
+    assert len(first) > 5
+    assert not first_difference(first, second)
