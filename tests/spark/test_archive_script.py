@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -80,36 +81,46 @@ def test_a_script_archives_on_spark_what_it_archives_embedded_also_if_stopped_in
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_loses_no_row_and_repeats_none(spark, tmp_path):
-    write_streams(tmp_path, files=6, rows=100)
+@pytest.mark.timeout(900)  # three starts of Spark
+def test_a_run_that_is_killed_loses_no_row_and_repeats_none(tmp_path):
+    write_streams(tmp_path, files=5, rows=100)
     expected, found = (compiled(tmp_path, out) for out in ("expected", "found"))
     run_embedded(expected)
-    program = (
-        "import sys; from pathlib import Path; from tests.spark import test_archive_script as t;"
-        "where = Path(sys.argv[1]);"
-        "t.run_on_spark(t.compiled(where, 'found'), where / 'checkpoint')"
-    )
-    for versions in (3, 5):  # killed as soon as the archive has so many
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path)],
-            cwd=Path(__file__).parents[2],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
+    for versions in (2, 5):  # killed as soon as the archive has so many
+        with other_process(tmp_path) as process:
             seen = tmp_path / "found" / "s" / "versions"
             while process.poll() is None:
                 if seen.exists() and len(list(seen.iterdir())) >= versions:
                     break
                 time.sleep(0.01)
             assert process.poll() is None, "it ended before it could be killed"
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    run_on_spark(found, tmp_path / "checkpoint")
+    with other_process(tmp_path) as process:
+        assert process.wait() == 0
     for name in KINDS:
         assert contents(found, name) == contents(expected, name) != {}
+
+
+@contextmanager
+def other_process(directory):
+    """The script on Spark in a process that, with all of its own, does not outlive the block."""
+    program = (
+        "import sys; from pathlib import Path; from tests.spark import test_archive_script as t;"
+        "where = Path(sys.argv[1]);"
+        "t.run_on_spark(t.compiled(where, 'found'), where / 'checkpoint')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(directory)],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 @pytest.mark.slow
