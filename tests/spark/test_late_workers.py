@@ -27,6 +27,8 @@ class FakeQuery:
     def prepare(self) -> None:
         pass
 
+    settle = prepare
+
     def start(self, _feed: Feed) -> SimpleNamespace:
         self.started += 1
         end = self.ends.pop(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,10 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
+from windrow.spark import matching, query
+from windrow.spark.cutting import parts_for
 from windrow.spark.parts import cut_by, part_of
+from windrow.spark.session import INDEX_MEMORY, configure, index_memory
 from windrow.subscriptions.matcher import Subscriptions
 
 pytestmark = pytest.mark.spark
@@ -74,6 +78,34 @@ def test_a_dataframe_is_matched_as_embedded(spark, partitions, by):
     assert found.column_names == ["subscription", "ts", "bytes", "src", "x"]
 
 
+def test_an_index_past_the_memory_of_a_worker_is_cut_without_being_asked(spark, monkeypatch):
+    table, wanted = rows(), subscriptions()
+    cuts = []
+
+    def noting(entries, attributes, by, count):
+        cuts.append(count)
+        return cut_by(entries, attributes, by, count)
+
+    monkeypatch.setattr(matching, "cut_by", noting)
+    frame = spark.createDataFrame(table)
+    session = frame.sparkSession
+    assert windrow.spark.match(frame, wanted) is not None
+    assert cuts == [], "the whole index is within the default"
+    session.conf.set(INDEX_MEMORY, "16k")
+    try:
+        found = windrow.spark.match(frame, wanted).toArrow()
+        beside = configure(session)
+        assert index_memory(beside) == 16 << 10
+        session.conf.set(INDEX_MEMORY, "a lot")
+        with pytest.raises(InputError, match="a size such as 512m"):
+            windrow.spark.match(frame, wanted)
+    finally:
+        session.conf.unset(INDEX_MEMORY)
+    assert cuts == [parts_for([wanted.entries()], ATTRIBUTES, 16 << 10)]
+    assert cuts[0] > 1
+    assert pairs(found) == expected(table, wanted)
+
+
 def test_changes_take_effect_at_their_instants_on_a_dataframe_too(spark):
     table, wanted = rows(), subscriptions()
     wanted.drop("one", at=40)
@@ -85,7 +117,7 @@ def test_changes_take_effect_at_their_instants_on_a_dataframe_too(spark):
 
 def test_a_part_holds_what_its_range_can_meet_and_no_more():
     entries = subscriptions().entries()
-    cut = cut_by(entries, ATTRIBUTES, None, 8)
+    cut = cut_by([entries], ATTRIBUTES, None, 8)
     sizes = [len(part_of(entries, cut, number)) for number in range(8)]
     assert cut.name == "bytes"
     assert max(sizes) < len(entries) / 3
@@ -95,7 +127,7 @@ def test_a_part_holds_what_its_range_can_meet_and_no_more():
 def test_what_cannot_be_cut_or_found_is_named(spark):
     wanted = subscriptions()
     with pytest.raises(InputError, match="texts have none"):
-        cut_by(wanted.entries(), ATTRIBUTES, "src", 2)
+        cut_by([wanted.entries()], ATTRIBUTES, "src", 2)
     frame = spark.createDataFrame(pa.table({"bytes": [1]}))
     with pytest.raises(InputError, match="a column src"):
         windrow.spark.match(frame, wanted)
@@ -114,7 +146,9 @@ def catalog_in(directory: Path, data: Path) -> Catalog:
     ).catalog
 
 
-def test_a_script_with_subscriptions_gives_the_same_on_both_runners(spark, tmp_path):
+def test_a_script_with_subscriptions_gives_the_same_on_both_runners(spark, tmp_path, monkeypatch):
+    # So little that one of the indexes is cut by ranges and the other is not.
+    monkeypatch.setattr(query, "index_memory", lambda _: 600)
     table = rows().drop_columns(["x"])
     (tmp_path / "rows").mkdir()
     for number in range(3):
@@ -126,6 +160,9 @@ def test_a_script_with_subscriptions_gives_the_same_on_both_runners(spark, tmp_p
     embedded, on_spark = (catalog_in(tmp_path / n, tmp_path) for n in ("one", "two"))
     reference = run_embedded(embedded)
     report = run_on_spark(on_spark, tmp_path / "checkpoint")
+    homes = [json.loads((tmp_path / f"checkpoint/{n}/windrow.json").read_text())
+             for n in ("alerts", "views")]  # fmt: skip
+    assert [home["cut"] is None for home in homes] == [False, True]
     for ours, theirs in zip(report.queries, reference.queries, strict=True):
         assert net_changes(on_spark, ours.name) == net_changes(embedded, theirs.name) != {}
         assert (ours.rows_in, ours.rows_out) == (theirs.rows_in, theirs.rows_out)

@@ -30,7 +30,7 @@ class Commit:
     rejected: int
 
     def path(self, directory: Path) -> Path:
-        return directory / f"{COMMIT}{self.batch:08d}.json"
+        return commit_path(directory, self.batch)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -48,6 +48,11 @@ class Commit:
                 found=str(error),
                 remedy="move the directory of results away and run the script from the beginning",
             ) from error
+
+
+def commit_path(directory: Path, batch: int) -> Path:
+    """Where the commit of a micro-batch is, if there is one."""
+    return directory / f"{COMMIT}{batch:08d}.json"
 
 
 def commits(directory: Path, after: int = -1) -> list[Commit]:

@@ -28,7 +28,7 @@ from windrow.plan.catalog import (
 from windrow.plan.clocks import on_clock, reclocked
 from windrow.plan.explain import explain
 from windrow.plan.program import Compiled, compile_script
-from windrow.plan.shared_selection import shared_selections
+from windrow.plan.shared_selection import SharedSelection, shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.streams.coerce import coerce
 from windrow.streams.monitor import InputMonitor, time_of
@@ -141,11 +141,14 @@ class Connection:
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
         compiled = self._compiled(cql)
-        running = [q.group for q in self._running if isinstance(q, SharedQueries)]
-        shared = [*shared_selections(compiled.queries), *running]
+        shared = [*shared_selections(compiled.queries), *self._groups()]
         queries = [explain(query, self.strategy, shared) for query in compiled.queries]
         asked = [explain(request, self.strategy, shared) for request in compiled.explains]
         return "\n\n".join([*queries, *asked])
+
+    def _groups(self) -> list[SharedSelection]:
+        """The queries that run together."""
+        return [query.group for query in self._running if isinstance(query, SharedQueries)]
 
     def _compiled(self, cql: str) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""

@@ -19,7 +19,7 @@ is packed, so that what no one needs is never sent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from windrow.core.patterns import UpdatePattern
@@ -52,11 +52,21 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.routed import Routed
 from windrow.plan.strategy import Strategy, applied
-from windrow.plan.subscribe import Subscribe
+from windrow.plan.subscribe import Ranges, Subscribe
 from windrow.plan.windows import RowsWindow, WindowSpec
 
-Key = tuple[Expression, ...] | None
-"""What a bucket is chosen by; None is the single bucket."""
+
+@dataclass(frozen=True)
+class RangeKey:
+    """A bucket for each range of a column's values; see ``windrow.plan.subscribe.Ranges``."""
+
+    column: Column
+    starts: tuple[int, ...]
+
+
+Hashed = tuple[Expression, ...] | None
+"""A bucket is chosen by a hash of these; None is the single bucket."""
+Key = Hashed | RangeKey
 
 
 @dataclass(frozen=True)
@@ -64,13 +74,15 @@ class StageEdge:
     """An input of a stage, and the leaf of the stage's plan with the same ``name``.
 
     ``source`` is the name of a stream or relation, or the number of the stage whose output this
-    is. ``pre`` is evaluated by the sender; ``key`` is over its result.
+    is. ``pre`` is evaluated by the sender; ``key`` is over its result. ``post`` is evaluated by the
+    receiver, and is what the leaf stands for: a match needs no state but a part of an index.
     """
 
     name: str
     source: str | int
     pre: Node
     key: Key
+    post: Subscribe | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -147,6 +159,8 @@ class _Cutter:
         match node:
             case StreamScan() | RelationScan():
                 return _Fragment(_Open(node.name, node), _Where.FREE)
+            case Subscribe(cut=Ranges() as cut):
+                return self._in_parts(node, cut)
             case Selection() | Projection() | Subscribe() | Routed():
                 return self._stateless(node)
             case Window(spec=RowsWindow(partition_by=by)):
@@ -205,6 +219,17 @@ class _Cutter:
         shown = _shown(below.placed, tuple(c.expression for c in node.columns))
         return _Fragment(replace(node, input=below.plan), shown)
 
+    def _in_parts(self, node: Subscribe, cut: Ranges) -> _Fragment:
+        """Matches where the part of the index is that a tuple falls into."""
+        below = self._fragment(node.input)
+        leaf = below.plan
+        if not isinstance(leaf, _Open):
+            leaf = self._close(self._by_row(below) if below.placed is _Where.FREE else below)
+        key = RangeKey(_column(leaf.schema, node.columns[cut.place]), cut.starts)
+        edge = self._edge(leaf, key, node)
+        matches = StageInput(edge.name, node.schema, node.pattern)
+        return _Fragment(matches, _Where.HIDDEN)
+
     def _union(self, node: Union) -> _Fragment:
         parts = [self._fragment(b) for b in node.branches]
         fixed = [p.placed for p in parts if p.placed is not _Where.FREE]
@@ -257,7 +282,7 @@ class _Cutter:
             return below
         return self._place(below, keys)
 
-    def _place(self, below: _Fragment, key: Key) -> _Fragment:
+    def _place(self, below: _Fragment, key: Hashed) -> _Fragment:
         """Spread tuples by ``key``; those that have a place leave it as the output of a stage."""
         plan = below.plan if below.placed is _Where.FREE else self._close(below)
         placed = _Where.SINGLE if key is None else tuple(frozenset({_plain(e)}) for e in key)
@@ -278,7 +303,7 @@ class _Cutter:
         leaf = StageInput(f"stage{number}", plan.schema, plan.pattern, plan.lifetime, ordered)
         return _Open(number, leaf)
 
-    def _send(self, node: Node, key: Key) -> Node:
+    def _send(self, node: Node, key: Hashed) -> Node:
         """The plan with its open leaves made edges; ``key`` is over the node's output."""
         if isinstance(node, _Open):
             if key == ():
@@ -291,12 +316,12 @@ class _Cutter:
             key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)
         return _with_inputs(node, [self._send(i, key) for i in node.inputs])
 
-    def _edge(self, leaf: _Open, key: Key) -> StageEdge:
+    def _edge(self, leaf: _Open, key: Key, post: Subscribe | None = None) -> StageEdge:
         same = (leaf.source, _unqualified(leaf.pre), key)  # two aliases of a stream are one edge
         if same not in self._edges:
             source = leaf.source if isinstance(leaf.source, str) else f"stage{leaf.source}"
             name = f"{source}#{len(self._edges)}"
-            self._edges[same] = StageEdge(name, leaf.source, leaf.pre, key)
+            self._edges[same] = StageEdge(name, leaf.source, leaf.pre, key, post)
         return self._edges[same]
 
 

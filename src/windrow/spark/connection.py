@@ -20,13 +20,17 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.engine.connection import Connection
 from windrow.engine.files import publish
 from windrow.plan.catalog import ArchiveDeclaration, QueryDeclaration, SubscriptionsDeclaration
+from windrow.plan.shared_selection import SharedSelection
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import ArchiveQuery
+from windrow.spark.groups import groups_of
 from windrow.spark.handles import ArchiveHandle, QueryHandle
 from windrow.spark.inbox import Inbox, deliveries
 from windrow.spark.query import Delivery, SparkQuery
 from windrow.spark.relations import read_updates
 from windrow.spark.session import configure
+from windrow.spark.shared import SharedSparkQuery
+from windrow.spark.shared_handles import GroupHandle, MemberHandle
 from windrow.spark.subscribed import OnSpark
 from windrow.spark.times import StreamTime
 from windrow.streams.monitor import InputMonitor
@@ -54,13 +58,27 @@ class SparkConnection(Connection):
         self._temporary = checkpoint is None
         self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
         self._inboxes: dict[str, Inbox] = {}
-        self.queries: dict[str, QueryHandle] = {}  # type: ignore[assignment]
+        self.queries: dict[str, QueryHandle | MemberHandle] = {}  # type: ignore[assignment]
+        self._together: list[GroupHandle] = []
         self.archives: dict[str, ArchiveHandle] = {}  # type: ignore[assignment]
 
     def _start(  # type: ignore[override]
         self, declarations: Sequence[QueryDeclaration]
-    ) -> list[QueryHandle]:
-        return [self._add(declaration) for declaration in declarations]
+    ) -> list[QueryHandle | MemberHandle]:
+        handles: dict[str, QueryHandle | MemberHandle] = {}
+        together = []
+        for group in groups_of(declarations, self._directory):
+            query = SharedSparkQuery(self._session, group, self.catalog, self.strategy)
+            together.append(GroupHandle(query, self))
+            handles.update({member.name: member for member in together[-1].members()})
+        for declaration in declarations:
+            if declaration.name not in handles:
+                handles[declaration.name] = self._add(declaration)
+        self._together += together
+        return [handles[declaration.name] for declaration in declarations]
+
+    def _groups(self) -> list[SharedSelection]:
+        return [handle.query.group.selection for handle in self._together]
 
     def _keep(  # type: ignore[override]
         self, archives: Sequence[ArchiveDeclaration]
@@ -154,7 +172,7 @@ class SparkConnection(Connection):
             handle.stop()
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
-        self._inboxes, self.frames = {}, {}
+        self._inboxes, self.frames, self._together = {}, {}, []
         super().close()
 
     def _step(self) -> None:

@@ -55,7 +55,7 @@ class QueryHandle:
         """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
         self._catch_up()
         query = self._query
-        return _net(read_changes(query.results, query.format, query.schema))
+        return netted(read_changes(query.results, query.format, query.schema))
 
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, everything that came out."""
@@ -114,7 +114,7 @@ class ArchiveHandle(QueryHandle):
     answer = changes
 
 
-def _net(changes: pa.Table) -> pa.Table:
+def netted(changes: pa.Table) -> pa.Table:
     """Without the pairs that cancel inside an instant because they were made in two buckets."""
     if not changes.num_rows:
         return changes

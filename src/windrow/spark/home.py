@@ -1,6 +1,6 @@
 """The checkpoint directory of one query: Spark's own, the file logs, and what they belong to.
 
-windrow.json        fingerprint of the plan, identity of the run, bucket numbers
+windrow.json        fingerprint of the plan, identity of the run, bucket numbers, ranges
 spark/              Spark's offsets, commits and state
 streams/<name>.log  the file log of each stream
 results/            results that have no destination of their own
@@ -12,7 +12,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,22 @@ from windrow.engine.files import publish
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.stages import Stage
 from windrow.plan.strategy import Strategy
+from windrow.plan.subscribe import Ranges
 
+IDENTITY = "windrow.json"
 VERSION = 1
 """Of everything below the directory; a checkpoint of another version is refused."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How state is spread, which stays as it is as long as there is state.
+
+    ``cut`` gives each bucket a range of the subscriptions, if there are too many for a worker.
+    """
+
+    buckets: tuple[int, ...]
+    cut: Ranges | None = None
 
 
 @dataclass(frozen=True)
@@ -32,7 +45,11 @@ class Home:
 
     directory: Path
     run: str
-    buckets: tuple[int, ...]
+    layout: Layout
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        return self.layout.buckets
 
     @property
     def spark(self) -> Path:
@@ -50,17 +67,17 @@ def open_home(
     directory: Path,
     query: str,
     fingerprint: str,
-    buckets: Callable[[], Sequence[int]],
+    layout: Callable[[], Layout],
 ) -> Home:
     """The query's directory, new or as an earlier run of the same query left it."""
-    identity = directory / "windrow.json"
+    identity = directory / IDENTITY
     if not identity.exists():
         directory.mkdir(parents=True, exist_ok=True)
         known: dict[str, Any] = {
             "version": VERSION,
             "fingerprint": fingerprint,
             "run": uuid.uuid4().hex,
-            "buckets": list(buckets()),
+            **asdict(layout()),
         }
         publish(identity, json.dumps(known, indent=1))
     else:
@@ -82,7 +99,9 @@ def open_home(
                 found="a query, a stream or a strategy that was changed since",
                 remedy="run the old script, or choose a new directory with --checkpoint",
             )
-    return Home(directory, known["run"], tuple(known["buckets"]))
+    found = known.get("cut")
+    cut = None if found is None else Ranges(**{**found, "starts": tuple(found["starts"])})
+    return Home(directory, known["run"], Layout(tuple(known["buckets"]), cut))
 
 
 def fingerprint_of(

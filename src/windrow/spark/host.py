@@ -25,6 +25,7 @@ from windrow.plan.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import Header, pack_delta, unpack_delta
 from windrow.spark.packing import Counts
+from windrow.spark.subscribed import matched_in_parts
 from windrow.spark.times import Times, from_json, merged, time_of, to_json
 
 PIPELINE, WAITING = "p", "w"
@@ -80,7 +81,9 @@ class BucketHost:
                 tardy, fresh = fresh.split(closed)
                 if len(tardy):
                     late[edge.name] = tardy
-            inputs[edge.name] = self._release(edge.name, fresh)
+            released = self._release(edge.name, fresh)
+            post = edge.post
+            inputs[edge.name] = released if post is None else matched_in_parts(post, released)
         delta = self._pipeline.process(inputs, self.now)
         return Answer(delta, _sum(h.get("counts", {}) for h, _ in arrived), late)
 

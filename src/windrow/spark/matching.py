@@ -1,7 +1,7 @@
 """Subscriptions matched against a DataFrame: ``windrow.spark.match``.
 
 The entries are broadcast, each Python worker builds its index once, and rows go through
-``mapInArrow``: a batch in, its matches out. With ``partitions`` the index is cut instead by ranges
+``mapInArrow``: a batch in, its matches out. If it is too large, the index is cut instead by ranges
 of one attribute (Wu, Chen, Yu 2004, 3.4): rows are sent to the range that they fall into, and a
 task builds the parts of its ranges only, so no worker holds the whole. An entry whose condition
 reaches over several ranges is in the part of each; one without a condition on the attribute is in
@@ -26,7 +26,9 @@ from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
 from windrow.plan.subscribe import SUBSCRIPTION
+from windrow.spark.cutting import parts_for
 from windrow.spark.parts import Cut, cut_by, part_of
+from windrow.spark.session import index_memory
 from windrow.spark.spreading import spread_buckets
 from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.matcher import Subscriptions
@@ -50,7 +52,8 @@ def match(
 
     ``ts`` names the column that holds the instants, needed if any subscription begins or ends.
     ``partitions`` cuts the index into so many parts by ranges of the attribute ``by`` (the first
-    one with an order, if it is not given).
+    one with an order, if it is not given). If it is left out, an index that is past one worker's
+    memory (``spark.windrow.index.memory``) is cut into as many as it needs.
     """
     _need_columns(frame, [*subscriptions.attributes, *([ts] if ts else [])])
     _need_types(frame, subscriptions.attributes)
@@ -60,8 +63,11 @@ def match(
     shape = _Shape(token, subscriptions.attributes, subscriptions.ids, subscriptions.clock, ts)
     entries = subscriptions.entries()
     if partitions is None:
-        return frame.mapInArrow(_Match(shape, {0: context.broadcast(entries)}), schema)
-    cut = cut_by(entries, subscriptions.attributes, by, partitions)
+        memory = index_memory(frame.sparkSession)
+        partitions = parts_for([entries], subscriptions.attributes, memory)
+        if partitions == 1:
+            return frame.mapInArrow(_Match(shape, {0: context.broadcast(entries)}), schema)
+    cut = cut_by([entries], subscriptions.attributes, by, partitions)
     # Numbers such that Spark's hash sends each range to a task of its own.
     numbers = sorted(spread_buckets(partitions, per_partition=1))
     parts = {n: context.broadcast(part_of(entries, cut, i)) for i, n in enumerate(numbers)}

@@ -21,11 +21,12 @@ from windrow.columns.evaluate import evaluate, selected
 from windrow.columns.hashing import bucket_of
 from windrow.columns.types import arrow_schema
 from windrow.plan.nodes import Node, Projection, Selection
-from windrow.plan.stages import StageEdge
+from windrow.plan.routed import Routed
+from windrow.plan.stages import RangeKey, StageEdge
 from windrow.plan.subscribe import Subscribe
 from windrow.spark.blobs import Header, pack, pack_delta
 from windrow.spark.routes import Routes
-from windrow.spark.subscribed import matching_for
+from windrow.spark.subscribed import matching_for, range_of, routing_for
 from windrow.spark.times import Times, to_json
 
 PACKED_ARROW = pa.schema([("stage", pa.int32()), ("bucket", pa.int32()), ("blob", pa.binary())])
@@ -96,6 +97,8 @@ def prepared(pre: Node, delta: Delta) -> Delta:
             return below.with_rows(batch_of(columns, arrow_schema(pre.schema), len(below)))
         case Subscribe():
             return matching_for(pre).matched(prepared(pre.input, delta))
+        case Routed():
+            return routing_for(pre).routed(prepared(pre.input, delta))
         case _:
             return delta
 
@@ -109,7 +112,11 @@ def _by_bucket(
     if edge.key is None:
         yield buckets[0], delta
         return
-    chosen = bucket_of([evaluate(k, delta.rows) for k in edge.key], len(buckets)).astype(np.int16)
+    if isinstance(edge.key, RangeKey):
+        chosen = range_of(edge.key, delta.rows) % len(buckets)
+    else:
+        chosen = bucket_of([evaluate(k, delta.rows) for k in edge.key], len(buckets))
+    chosen = chosen.astype(np.int16)
     order = np.argsort(chosen, kind="stable")
     ends = np.cumsum(np.bincount(chosen, minlength=len(buckets)))
     grouped = delta.take(order)

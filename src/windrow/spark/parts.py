@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,9 @@ class Cut:
         return found if asked.valid is None else np.where(asked.valid, found, 0)
 
 
-def cut_by(entries: Entries, attributes: Mapping[str, Kind], name: str | None, count: int) -> Cut:
+def cut_by(
+    entries: Sequence[Entries], attributes: Mapping[str, Kind], name: str | None, count: int
+) -> Cut:
     """``count`` ranges with about as many ends of conditions in each."""
     names = list(attributes)
     ordered = [n for n in names if not is_text(attributes[n])]
@@ -46,8 +48,9 @@ def cut_by(entries: Entries, attributes: Mapping[str, Kind], name: str | None, c
             remedy="texts have none; leave partitions out to broadcast the whole index",
         )
     place = names.index(found)
-    spans = entries.spans[place]
-    ends = np.concatenate([spans.lo, spans.hi])
+    spans = [part.spans[place] for part in entries]
+    none = np.empty(0, np.int64)
+    ends = np.concatenate([none, *(s.lo for s in spans), *(s.hi for s in spans)])
     ends = np.sort(ends[(ends != NEAR) & (ends != FAR)])
     at = (np.arange(1, count) * len(ends)) // count
     starts = ends[at] if len(ends) else np.zeros(count - 1, np.int64)

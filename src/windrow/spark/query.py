@@ -25,15 +25,15 @@ from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.stages import Stage, stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.activity import active
+from windrow.spark.cutting import layout_for
 from windrow.spark.frames import FramePacker
 from windrow.spark.home import Home, fingerprint_of, open_home
 from windrow.spark.routes import PACKED, Routes
-from windrow.spark.session import shuffle_partitions
+from windrow.spark.session import index_memory, shuffle_partitions
 from windrow.spark.sinks import SinkSpec
 from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
-from windrow.spark.spreading import spread_buckets
 from windrow.spark.stage import StageProcessor, StageTask
-from windrow.spark.subscribed import with_whole_paths
+from windrow.spark.subscribed import with_cut, with_whole_paths
 from windrow.spark.times import StreamTime
 from windrow.streams.relations import updates_of
 
@@ -86,20 +86,20 @@ class SparkQuery:
     ) -> None:
         self.declaration = declaration
         self._session, self._strategy = session, strategy
-        self._stages = stages(with_whole_paths(declaration.plan), strategy)
+        plan = with_whole_paths(declaration.plan)
         self._inputs = inputs_of(declaration, catalog)
         self._streams = {
             name: updates_of(i, declaration.clock) if isinstance(i, RelationDeclaration) else i
             for name, i in self._inputs.items()
         }
         self.streams = tuple(self._streams)
-        fingerprint = fingerprint_of(self._stages, self._inputs, strategy)
         self.home: Home = open_home(
             directory.absolute(),
             declaration.name,
-            fingerprint,
-            lambda: spread_buckets(shuffle_partitions(session)),
+            fingerprint_of(stages(plan, strategy), self._inputs, strategy),
+            lambda: layout_for(plan, shuffle_partitions(session), index_memory(session)),
         )
+        self._stages = stages(with_cut(plan, self.home.layout.cut), strategy)
         into = declaration.into
         to_files = into is not None and into.format in FILES
         self.destination = Path(into.path).absolute() if into and to_files else None

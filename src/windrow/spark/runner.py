@@ -1,4 +1,7 @@
-"""Running the queries of a script on Spark: one streaming query each, started together."""
+"""Running the queries of a script on Spark, started together.
+
+Queries that can share their selection are one streaming query, the others one each.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from windrow.core.errors import InputError
 from windrow.engine.clocks import on_clocks_of_files
@@ -16,9 +20,11 @@ from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import ArchiveQuery
+from windrow.spark.groups import groups_of
 from windrow.spark.query import Feed, SparkQuery, inputs_of
 from windrow.spark.running import Running
 from windrow.spark.session import spark_session
+from windrow.spark.shared import SharedSparkQuery
 
 SECONDS_BETWEEN_LOOKS = 0.2
 LONGEST_START = 60.0
@@ -39,8 +45,8 @@ def run(
 ) -> Report:
     """Run all queries of the catalog until their files are read (``once``) or ``stop`` is set.
 
-    With a ``checkpoint`` a later run goes on where this one stopped; each query has its own
-    directory below it.
+    With a ``checkpoint`` a later run goes on where this one stopped; each streaming query has its
+    own directory below it.
     """
     for query in (*catalog.queries, *(archive.query for archive in catalog.archives)):
         _need_sources(query, catalog)
@@ -49,21 +55,33 @@ def run(
     directory = checkpoint or Path(tempfile.mkdtemp(prefix="windrow-checkpoint-"))
     session = spark_session(master, verbose=verbose)
     try:
-        declared = [
-            *(SparkQuery(session, q, catalog, directory / q.name, strategy)
-              for q in catalog.queries),
-            *(ArchiveQuery(session, a, catalog, directory / a.name, strategy)
-              for a in catalog.archives),
-        ]  # fmt: skip
+        declared = _streaming(session, catalog, directory, strategy)
         queries = [Running(query, on_progress) for query in declared]
         feed = Feed(once=once, files=files_per_trigger, quarantine=quarantine)
         _watch(queries, feed, stop or threading.Event())
-        return Report(tuple(q.report() for q in queries))
+        reports = {report.name: report for query in queries for report in query.reports()}
+        names = [*(q.name for q in catalog.queries), *(a.name for a in catalog.archives)]
+        return Report(tuple(reports[name] for name in names))
     finally:
         if not running_already:
             session.stop()
         if checkpoint is None:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _streaming(
+    session: SparkSession, catalog: Catalog, directory: Path, strategy: Strategy
+) -> list[SparkQuery]:
+    """What is to run, each with its directory: groups, the other queries, archives."""
+    groups = groups_of(catalog.queries, directory)
+    together = {query.name for group in groups for query in group.members.values()}
+    alone = [query for query in catalog.queries if query.name not in together]
+    return [
+        *(SharedSparkQuery(session, g, catalog, strategy) for g in groups),
+        *(SparkQuery(session, q, catalog, directory / q.name, strategy) for q in alone),
+        *(ArchiveQuery(session, a, catalog, directory / a.name, strategy)
+          for a in catalog.archives),
+    ]  # fmt: skip
 
 
 def _watch(queries: Sequence[Running], feed: Feed, stop: threading.Event) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
-from windrow.core.patterns import UpdatePattern
 from windrow.engine.commits import Commit, commits
-from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport
-from windrow.engine.results import answer_of, read_changes
 from windrow.spark.failures import translated, worker_was_late
+from windrow.spark.outcomes import outcome_of
 from windrow.spark.query import Feed, SparkQuery
 
-LAST_ROWS = 10
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet."""
 STARTS = 5
@@ -27,6 +23,7 @@ class Running:
 
     def __init__(self, query: SparkQuery, on_progress: Callable[[Progress], None]) -> None:
         self._query, self._on_progress = query, on_progress
+        self._outcome = outcome_of(query)
         self._commits: list[Commit] = []
         self._earlier = 0
         self._streaming: StreamingQuery | None = None
@@ -85,8 +82,8 @@ class Running:
         for commit in new:
             self._commits.append(commit)
             self._on_progress(self._progress())
-        if new and self._on_console:
-            print_changes(self._query.declaration.name, self._read(new))
+        if new:
+            self._outcome.show(new)
 
     def finish(self) -> None:
         """Stop a query that runs, in the middle of a micro-batch if need be.
@@ -99,40 +96,9 @@ class Running:
             self._streaming.stop()
         self._query.settle()
 
-    def report(self) -> QueryReport:
-        progress = self._progress()
-        return QueryReport(
-            name=progress.query,
-            rows_in=progress.rows_in,
-            rows_out=progress.rows_out,
-            quarantined=progress.quarantined,
-            late=progress.late,
-            now=progress.now,
-            clock=progress.clock,
-            destination=self._query.destination,
-            answer=self._answer(),
-            waiting=self._query.waiting,
-        )
-
-    def _answer(self) -> pa.Table:
-        """The relation at the end; of a stream, its last rows; of an archive, nothing."""
-        if self._query.archived:
-            return pa.table({})
-        if self._query.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
-            return answer_of(self._read(self._commits))
-        speaking = [c for c in self._commits if c.rows_out][-1:]
-        changes = self._read(speaking)
-        last = changes.slice(max(changes.num_rows - LAST_ROWS, 0))
-        return last.drop_columns(["instant", "change"])
-
-    @property
-    def _on_console(self) -> bool:
-        into = self._query.declaration.into
-        return into is not None and into.format == "console"
-
-    def _read(self, chosen: Sequence[Commit]) -> pa.Table:
-        query = self._query
-        return read_changes(query.results, query.format, query.schema, chosen)
+    def reports(self) -> list[QueryReport]:
+        """What each declared query that this one answers has done."""
+        return self._outcome.reports(self._commits, self._progress())
 
     def _progress(self) -> Progress:
         declaration, new = self._query.declaration, self._commits[self._earlier :]

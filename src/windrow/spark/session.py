@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from pyspark import SparkConf, SparkContext  # noqa: E402
 from pyspark.java_gateway import launch_gateway  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
+from windrow.core.errors import InputError  # noqa: E402
 from windrow.spark.archive.source import register  # noqa: E402
 
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
@@ -44,6 +46,10 @@ LOCAL = {
     # cores this halves its processor time over a run of a minute.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+INDEX_MEMORY = "spark.windrow.index.memory"
+"""How much of an index of subscriptions one Python worker may hold; a larger one is cut."""
+DEFAULT_MEMORY = "512m"
+UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 DEFAULT_PARTITIONS = "200"
 """What Spark has if no one says anything."""
 
@@ -90,8 +96,23 @@ def configure(session: SparkSession) -> SparkSession:
     if partitions == DEFAULT_PARTITIONS:
         partitions = str(session.sparkContext.defaultParallelism)
     ours.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    ours.conf.set(INDEX_MEMORY, session.conf.get(INDEX_MEMORY, DEFAULT_MEMORY) or DEFAULT_MEMORY)
     register(ours)
     return ours
+
+
+def index_memory(session: SparkSession) -> int:
+    """The bytes of an index of subscriptions that one worker may hold."""
+    text = str(session.conf.get(INDEX_MEMORY, DEFAULT_MEMORY))
+    found = re.fullmatch(r"(\d+)\s*([bkmgt]?)b?", text.strip().lower())
+    if found is None or int(found[1]) == 0:
+        raise InputError(
+            where=INDEX_MEMORY,
+            expected="a size such as 512m or 2g",
+            found=repr(text),
+            remedy="set it where Spark's other settings are",
+        )
+    return int(found[1]) * UNITS[found[2]]
 
 
 def shuffle_partitions(session: SparkSession) -> int:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from windrow.engine.commits import Commit, commits
+from windrow.engine.commits import Commit, commit_path
 from windrow.engine.files import publish
 from windrow.engine.sinks import SUFFIX, write_table
 from windrow.spark.blobs import unpack
@@ -31,6 +31,9 @@ class SinkSpec:
     format: str
     run: str
 
+    def writer(self) -> ResultWriter:
+        return ResultWriter(self)
+
 
 @dataclass
 class Written(WriterCommitMessage):
@@ -42,60 +45,90 @@ class Written(WriterCommitMessage):
     counts: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Place:
+    """A directory of results, and the run that publishes there."""
+
+    directory: Path
+    format: str
+    run: str
+
+    def hide(self, table: pa.Table) -> str:
+        """Changes in order of their instants, as a file that is not a result yet; its name."""
+        path = self.directory / f".{uuid.uuid4().hex}"
+        write_table(table.sort_by("instant"), path, self.format)
+        return path.name
+
+    def publish(self, hidden: Sequence[str], commit: Commit) -> None:
+        """Make hidden files the results of a micro-batch, unless it has been committed before."""
+        if self._committed(commit.batch):
+            self.discard(hidden)
+            return
+        stem, suffix = f"batch-{commit.batch:08d}-", SUFFIX[self.format]
+        names = tuple(f"{stem}{i:05d}.{suffix}" for i in range(len(hidden)))
+        for name in {p.name for p in self.directory.glob(f"{stem}*")} - set(names):
+            (self.directory / name).unlink()
+        for old, new in zip(sorted(hidden), names, strict=True):
+            (self.directory / old).replace(self.directory / new)
+        publish(commit.path(self.directory), replace(commit, files=names).to_json())
+
+    def _committed(self, batch: int) -> bool:
+        path = commit_path(self.directory, batch)
+        return path.exists() and Commit.read(path).run == self.run
+
+    def discard(self, hidden: Sequence[str]) -> None:
+        for name in hidden:
+            (self.directory / name).unlink(missing_ok=True)
+
+
+def received(
+    iterator: Iterator[pa.RecordBatch],
+) -> tuple[list[pa.RecordBatch], int | None, dict[str, int]]:
+    """What blobs for the sink hold: changes, the instant that they reach, counts."""
+    batches: list[pa.RecordBatch] = []
+    counts: dict[str, int] = {}
+    now: int | None = None
+    for packed in iterator:
+        for value in packed.column("blob"):
+            header, parts = unpack(value.as_buffer())
+            now = header["now"] if now is None else max(now, header["now"])
+            for name, count in header["counts"].items():
+                counts[name] = counts.get(name, 0) + count
+            batches.append(parts["changes"])
+    return batches, now, counts
+
+
+def summary(batch: int, run: str, written: Sequence[Written]) -> Commit:
+    """The commit of a micro-batch that its tasks add up to; it names no files yet."""
+    counts = {
+        name: sum(m.counts.get(name, 0) for m in written)
+        for name in ("rows_in", "late", "rejected")
+    }
+    now = max((m.now for m in written if m.now is not None), default=None)
+    rows_out = sum(m.rows_out for m in written)
+    return Commit(batch, run, (), now, rows_out=rows_out, **counts)
+
+
 class ResultWriter(DataSourceStreamArrowWriter):
     """See the module."""
 
     def __init__(self, spec: SinkSpec) -> None:
         self.spec = spec
+        self.place = Place(Path(spec.directory), spec.format, spec.run)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Runs in a task: all results that it gets become one hidden file."""
-        batches: list[pa.RecordBatch] = []
-        counts: dict[str, int] = {}
-        now: int | None = None
-        for packed in iterator:
-            for value in packed.column("blob"):
-                header, parts = unpack(value.as_buffer())
-                now = header["now"] if now is None else max(now, header["now"])
-                for name, count in header["counts"].items():
-                    counts[name] = counts.get(name, 0) + count
-                batches.append(parts["changes"])
+        batches, now, counts = received(iterator)
         rows = sum(b.num_rows for b in batches)
-        if not rows:
-            return Written(None, now, 0, counts)
-        table = pa.Table.from_batches(batches).sort_by("instant")
-        path = Path(self.spec.directory) / f".{uuid.uuid4().hex}"
-        write_table(table, path, self.spec.format)
-        return Written(path.name, now, rows, counts)
+        file = self.place.hide(pa.Table.from_batches(batches)) if rows else None
+        return Written(file, now, rows, counts)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Runs at the driver: publish what the tasks wrote, unless that has been done."""
-        directory = Path(self.spec.directory)
         written = [m for m in messages if isinstance(m, Written)]
-        hidden = sorted(m.file for m in written if m.file)
-        known = [c for c in commits(directory, batchId - 1) if c.batch == batchId]
-        if known and known[0].run == self.spec.run:
-            self._discard(hidden)
-            return
-        stem, suffix = f"batch-{batchId:08d}-", SUFFIX[self.spec.format]
-        names = tuple(f"{stem}{i:05d}.{suffix}" for i in range(len(hidden)))
-        for name in {p.name for p in directory.glob(f"{stem}*")} - set(names):
-            (directory / name).unlink()
-        for old, new in zip(hidden, names, strict=True):
-            (directory / old).replace(directory / new)
-        counts = {
-            name: sum(m.counts.get(name, 0) for m in written)
-            for name in ("rows_in", "late", "rejected")
-        }
-        now = max((m.now for m in written if m.now is not None), default=None)
-        rows_out = sum(m.rows_out for m in written)
-        record = Commit(batchId, self.spec.run, names, now, rows_out=rows_out, **counts)
-        publish(record.path(directory), record.to_json())
+        hidden = [m.file for m in written if m.file]
+        self.place.publish(hidden, summary(batchId, self.spec.run, written))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Runs at the driver when the micro-batch failed."""
-        self._discard([m.file for m in messages if isinstance(m, Written) and m.file])
-
-    def _discard(self, hidden: Sequence[str]) -> None:
-        for name in hidden:
-            (Path(self.spec.directory) / name).unlink(missing_ok=True)
+        self.place.discard([m.file for m in messages if isinstance(m, Written) and m.file])

@@ -239,7 +239,7 @@ class WindrowSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> ResultWriter:
         spec = decoded(self.options["spec"])
         assert isinstance(spec, SinkSpec)
-        return ResultWriter(spec)
+        return spec.writer()
 
 
 def encoded(spec: SourceSpec | SinkSpec) -> str:
