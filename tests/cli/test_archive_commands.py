@@ -11,10 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.archive.calendar import UNITS
+from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
+from windrow.archive.lifetimes.grid import Technique as GridTechnique
 from windrow.archive.schemes.registry import SCHEMES
 from windrow.archive.wave import TECHNIQUES
 from windrow.cli.archive.app import COMMANDS
-from windrow.cli.archive.making import Scheme, Technique, Unit
+from windrow.cli.archive.cells import OF_GRIDS, Dealt, Technique
+from windrow.cli.archive.making import Scheme, Unit
 from windrow.cli.main import app
 
 FIRST = datetime(2026, 3, 1)
@@ -50,7 +53,10 @@ def test_help_of_every_command_has_an_example(command):
 
 def test_every_scheme_technique_and_unit_can_be_chosen():
     assert {s.value for s in Scheme} == set(SCHEMES)
-    assert {t.value for t in Technique} == set(TECHNIQUES)
+    assert {t.value for t in set(Technique) - OF_GRIDS} == set(TECHNIQUES)
+    assert {t.value for t in OF_GRIDS} == {t.value for t in GridTechnique}
+    dealt = (RoundRobin(), Chronological(), Randomised())
+    assert {d.value for d in Dealt} == {assignment.name for assignment in dealt}
     assert {u.value for u in Unit} == set(UNITS)
 
 

@@ -115,6 +115,31 @@ def test_stat_draws_the_grid_and_plan_what_is_touched_next(leases):
     assert "2026-03-07" in windrow("plan", "leases", "--days", 2)
 
 
+def test_migrate_says_what_it_costs_and_changes_the_grid(leases):
+    before = numbers(windrow("scan", "leases", "--json"))
+    wanted = ("--grid", "3,2", "--technique", "Rebuild", "--dealt", "chronological")
+    assert "kB to write" in windrow("migrate", "leases", *wanted, "--dry-run")
+    assert "NoRebuild2x2" in windrow("stat", "leases")
+    said = windrow("migrate", "leases", *wanted)
+    assert "Rebuild3x2chr, lifetimes of up to 8 periods" in said
+    drained = json.loads(windrow("migrate", "leases", "--grid", "1,1", "--drain", "--json"))
+    assert (drained["bytes_written"], drained["days"] > 0) == (0, True)
+    shown = windrow("stat", "leases")
+    assert "R-ins1," in shown
+    assert " old I" in shown
+    assert "old I" in windrow("plan", "leases", "--days", 2)
+    windrow("migrate", "leases", "--window", 10, "--format", "parquet")
+    assert "up to 10 periods, parquet runs" in windrow("stat", "leases")
+    assert numbers(windrow("scan", "leases", "--json")) == before
+    assert "the grid's invariants" in windrow("verify", "leases")
+
+
+def test_a_grid_is_made_as_it_is_asked_for(leases):
+    create = ("create", "x", "--like", "day0.parquet", "--key", "host", "--window", 8)
+    said = windrow(*create, "--grid", "2,4", "--technique", "Rebuild", "--dealt", "randomised")
+    assert "Rebuild2x4rnd" in said
+
+
 def test_advance_forgets_and_vacuum_removes_the_files(leases):
     said = windrow("advance", "leases", "--to", "2026-03-20")
     assert "up to 2026-03-20, holding 0 records" in said
@@ -157,12 +182,15 @@ def test_what_makes_no_sense_is_refused_in_words(leases, tmp_path):
     )
     assert "a time such as" in windrow(*day, "--day", "soon", "--expires", "until", fails=True)
     assert "never shows what has expired" in windrow("scan", "leases", "--soft", fails=True)
-    assert "an index of lifetimes" in windrow("migrate", "leases", "-n", 2, fails=True)
+    assert "found -n" in windrow("migrate", "leases", "-n", 2, fails=True)
+    assert "Rebuild" in windrow("migrate", "leases", "--technique", "in-place", fails=True)
     create = ("create", "x", "--like", "day0.parquet", "--key", "host", "--window", 8)
     assert "such as 4,4" in windrow(*create, "--grid", "4", fails=True)
     assert "--scheme" in windrow(*create, "--grid", "2,2", "--scheme", "DEL", fails=True)
     assert "at most 8 partitions" in windrow(*create, "--grid", "9,2", fails=True)
+    assert "--dealt" in windrow(*create, "--dealt", "round-robin", fails=True)
     windrow(*create)
+    assert "found --grid" in windrow("migrate", "x", "--grid", "2,2", fails=True)
     assert "an archive of days" in windrow(
         "append", "x", "day0.parquet", "--day", "2026-03-01", "--expires", "until", fails=True
     )

@@ -7,6 +7,7 @@ expires without being rewritten, costs nothing here.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,18 +29,23 @@ class _Memory(Disk):
 
     def __init__(self) -> None:
         super().__init__(Path("memory"))
-        self._files: dict[str, pa.Buffer] = {}
+        self._files: dict[str, mmap.mmap] = {}
 
     def write(self, name: str, fill: Callable[[Any], None]) -> Written:
         stream = pa.BufferOutputStream()
         fill(stream)
-        self._files[name] = stream.getvalue()
-        return Written(self._files[name].size, 0)
+        data = stream.getvalue()
+        self._files[name] = mmap.mmap(-1, data.size)
+        self._files[name].write(data)
+        return Written(data.size, 0)
 
     def sync(self, name: str) -> None:
         """Nothing to do: memory is as durable as it gets."""
 
     def map(self, name: str) -> pa.Buffer:
+        return pa.py_buffer(self._map(name))
+
+    def _map(self, name: str) -> mmap.mmap:
         return self._files[name]
 
 

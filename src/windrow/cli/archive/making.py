@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ from windrow.archive.calendar import Calendar
 from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.cli.answers import counted
+from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.options import Verbose, Where, names_of
 from windrow.cli.words import errors_in_words, out
 from windrow.columns.types import arrow_schema
@@ -34,15 +36,6 @@ class Scheme(StrEnum):
     RATA = "RATA"
 
 
-class Technique(StrEnum):
-    """How an index is updated."""
-
-    IN_PLACE = "in-place"
-    SIMPLE_SHADOW = "simple shadow"
-    PACKED_SHADOW = "packed shadow"
-    PACKED_AT_REST = "packed at rest"
-
-
 class RunFormat(StrEnum):
     """How runs are stored."""
 
@@ -58,7 +51,7 @@ class Unit(StrEnum):
     NUMBERS = "numbers"
 
 
-OF_DAYS = {"scheme": "--scheme", "n": "-n", "technique": "--technique", "growth": "--growth"}
+OF_DAYS = {"scheme": "--scheme", "n": "-n", "growth": "--growth"}
 """Options that only an archive of days has."""
 
 
@@ -89,14 +82,8 @@ def create(
         RunFormat, typer.Option(help="Arrow for fast probes, Parquet for size and other tools.")
     ] = RunFormat.ARROW,
     calendar: Annotated[Unit, typer.Option(help="What a day is.")] = Unit.DAYS,
-    grid: Annotated[
-        str | None,
-        typer.Option(
-            metavar="G,E",
-            help="Records have lifetimes of their own: so many partitions by insertion and expiry.",
-            show_default=False,
-        ),
-    ] = None,
+    grid: Sides = None,
+    dealt: DealtOut = None,
     verbose: Verbose = False,
 ) -> None:
     """Make an empty archive in a new directory: of days, or with --grid of lifetimes.
@@ -107,14 +94,17 @@ def create(
       windrow archive create month --columns "src STRING, bytes BIGINT" --key src --window 30
           --scheme DEL -n 1 --technique "in-place" --format parquet
       windrow archive create leases --like leases.csv --key host --window 30 --grid 4,4
+          --technique Rebuild
     """
     with errors_in_words(verbose=verbose):
         if grid is not None:
-            given = [OF_DAYS[n] for n in OF_DAYS if _is_given(context, n)]
-            _create_grid(
-                archive, _schema(columns, like), key, window, grid, format, calendar, given
-            )
+            given = {OF_DAYS[n]: n for n in OF_DAYS if _is_given(context, n)}
+            refuse("create --grid", "archives of days", given)
+            cells = grid_of(grid, technique, dealt, Grid(1, 1))
+            _create_grid(archive, _schema(columns, like), key, window, cells, format, calendar)
             return
+        of_grids = technique if technique in OF_GRIDS else None
+        refuse("create without --grid", "grids", {"--dealt": dealt, "--technique": of_grids})
         made = Archive.create(
             archive,
             _schema(columns, like),
@@ -122,7 +112,7 @@ def create(
             window=window,
             scheme=scheme.value,
             n=n,
-            technique=None if technique is None else technique.value,
+            technique=None if technique is None else technique.value,  # type: ignore[arg-type]
             growth=growth,
             format=format.value,
             calendar=Calendar.of(calendar.value),
@@ -134,24 +124,23 @@ def create(
         )
 
 
+def refuse(where: str, whose: str, options: Mapping[str, object]) -> None:
+    """Say which of the options that have a value belong to the other kind of archive."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InputError(where=where, expected=f"no option of {whose}", found=", ".join(given))
+
+
 def _create_grid(
     path: Path,
     schema: pa.Schema,
     key: str,
     window: int,
-    grid: str,
+    grid: Grid,
     form: RunFormat,
     unit: Unit,
-    given: list[str],
 ) -> None:
     """An index of lifetimes that is updated once a day."""
-    if given:
-        raise InputError(
-            where="create --grid", expected="no option of archives of days", found=", ".join(given)
-        )
-    sides = [side.strip() for side in grid.split(",")]
-    if len(sides) != 2 or not all(side.isdecimal() for side in sides):
-        raise InputError(where="--grid", expected="two numbers such as 4,4", found=grid)
     day = Calendar.of(unit.value)
     made = LifetimeIndex.create(
         path,
@@ -159,7 +148,7 @@ def _create_grid(
         tuple(names_of(key) or ()),
         longest=window * day.length,
         interval=day.length,
-        grid=Grid(int(sides[0]), int(sides[1])),
+        grid=grid,
         format=form.value,
         timestamps=day.timestamps,
     )

@@ -1,4 +1,4 @@
-"""Choosing a layout for an archive, and changing the one it has."""
+"""Choosing a layout for an archive."""
 
 from __future__ import annotations
 
@@ -15,13 +15,9 @@ from windrow.archive.advise import Advice, Workload
 from windrow.archive.advise import advise as advised
 from windrow.archive.costs.choose import Choice
 from windrow.archive.costs.constraints import Constraints
-from windrow.archive.errors import ArchiveError
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.opening import open_any
 from windrow.cli.answers import counted
 from windrow.cli.archive.filling import Files, rows_of
-from windrow.cli.archive.making import RunFormat, Scheme, Technique
-from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_json, size
+from windrow.cli.archive.options import AsJson, Verbose, names_of, print_json
 from windrow.cli.words import err, errors_in_words, out
 
 SHOWN = 5
@@ -33,6 +29,10 @@ def advise(
     window: Annotated[int, typer.Option(help="How many days the archive will hold.")],
     probes: Annotated[float, typer.Option(help="Probes expected in a day.")],
     scans: Annotated[float, typer.Option(help="Scans expected in a day.")] = 0,
+    scan_days: Annotated[
+        int | None,
+        typer.Option(help="How many of the newest days a scan reads.", show_default="all"),
+    ] = None,
     rows: Annotated[
         int | None,
         typer.Option(help="Rows of a day; those of the sample, if not given.", show_default=False),
@@ -56,7 +56,7 @@ def advise(
     """
     with errors_in_words(verbose=verbose):
         sample = rows_of(files, None)
-        workload = Workload(window, rows or sample.num_rows, probes, scans)
+        workload = Workload(window, rows or sample.num_rows, probes, scans, scan_days)
         with (
             tempfile.TemporaryDirectory(prefix="windrow-advise-", dir=disk) as directory,
             err().status(f"measuring with {counted(sample.num_rows, 'row')}"),
@@ -111,64 +111,3 @@ def _plain(found: Advice) -> dict[str, Any]:
         "prices": asdict(found.prices),
         "measured": asdict(found.parameters),
     }
-
-
-def migrate(
-    archive: Where,
-    scheme: Annotated[Scheme | None, typer.Option(help="Another scheme.")] = None,
-    n: Annotated[int | None, typer.Option("-n", help="Another number of indexes.")] = None,
-    technique: Annotated[Technique | None, typer.Option(help="Another technique.")] = None,
-    window: Annotated[int | None, typer.Option(help="Another number of days.")] = None,
-    format: Annotated[RunFormat | None, typer.Option(help="Another run format.")] = None,  # noqa: A002
-    drain: Annotated[
-        bool, typer.Option("--drain", help="Rewrite nothing; let the old indexes run empty.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it costs.")] = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
-    """Give the archive another layout while it is read and appended to.
-
-    \b
-    Examples:
-      windrow archive migrate month --scheme DEL -n 1 --dry-run
-      windrow archive migrate month --scheme WATA -n 4 --drain
-      windrow archive migrate month --format parquet
-    """
-    with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
-        if isinstance(opened, LifetimeIndex):
-            raise ArchiveError(
-                where=str(archive),
-                expected="an archive of days",
-                found="an index of lifetimes, whose grid stays as it was made",
-                remedy="make another with create --grid, and insert into it what this one gives",
-            )
-        wanted: dict[str, Any] = {
-            "scheme": None if scheme is None else scheme.value,
-            "n": n,
-            "technique": None if technique is None else technique.value,
-            "window": window,
-            "format": None if format is None else format.value,
-            "how": "drain" if drain else "rebuild",
-        }
-        wanted = {name: value for name, value in wanted.items() if value is not None}
-        cost = opened.migration(**wanted)
-        if not as_json:
-            rest = f", through after {counted(cost.days, 'day')}" if cost.days else ""
-            out().print(
-                f"{archive}: {size(cost.bytes_written)} to write{rest}; a probe will look into "
-                f"{counted(cost.searches, 'run')}"
-            )
-        version = None
-        if not dry_run:
-            with err().status("rewriting"):
-                version = opened.migrate(**wanted)
-        if as_json:
-            print_json({**asdict(cost), "version": version})
-        elif version is not None:
-            found = opened.stat().settings
-            out().print(
-                f"{archive}: version {version}, {found.scheme} with n = {found.n}, "
-                f"{found.technique}"
-            )
