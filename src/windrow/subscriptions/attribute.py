@@ -81,6 +81,11 @@ class Attribute:
         ends = np.sort(ends[(ends != NEAR) & (ends != FAR)])
         self._ends = ends if len(ends) <= SAMPLE else ends[:: -(-len(ends) // SAMPLE)]
 
+    def quantiles(self, count: int) -> Int64s:
+        """At most ``count`` keys with about as many ends of ranges between each two."""
+        at = np.arange(1, count + 1) * len(self._ends) // (count + 1)
+        return np.unique(self._ends[at]) if len(self._ends) else self._ends
+
     def append(self, spans: Spans) -> None:
         """Keep what further entries ask."""
         count = np.bincount(spans.entry, minlength=len(spans.constrained))
@@ -99,7 +104,7 @@ class Attribute:
         first, count = self.first.take(entries), self.count.take(entries)
         constrained = count >= 0
         count = np.maximum(count, 0)
-        places = _runs(first, count)
+        places = runs(first, count)
         entry = np.repeat(np.arange(len(entries)), count)
         lo, hi = self.lo.take(places), self.hi.take(places)
         if self.texts is None:
@@ -115,7 +120,7 @@ class Attribute:
     def reach(self, entries: Int64s) -> Int64s:
         """Put the spans of entries into the index; the first id of each, ids being consecutive."""
         first, count = self.first.take(entries), self.count.take(entries)
-        places = _runs(first, count)
+        places = runs(first, count)
         lo, hi = self.lo.take(places), self.hi.take(places)
         base = self.reached.append(np.repeat(entries, count))
         after = np.where(hi >= FAR - 1, FAR, hi + 1)  # FAR itself is in what ends with it
@@ -125,7 +130,7 @@ class Attribute:
 
     def leave(self, ids: Int64s, entries: Int64s) -> None:
         """Take entries out of the index, given their first ids."""
-        self.index.remove(_runs(ids, self.count.take(entries)))
+        self.index.remove(runs(ids, self.count.take(entries)))
 
     def keys(self, column: pa.Array) -> Keys:
         """The keys of a batch's values."""
@@ -162,7 +167,7 @@ class Attribute:
         return rows, self.reached.take(ids)
 
 
-def _runs(first: Int64s, count: Int64s) -> Int64s:
+def runs(first: Int64s, count: Int64s) -> Int64s:
     """``first[i], first[i] + 1, ...`` (``count[i]`` of them) for each i, one after another."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0

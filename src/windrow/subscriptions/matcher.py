@@ -2,9 +2,10 @@
 
 Phase 1 searches the index of each attribute. Phase 2 puts the findings together. The plain way
 is to search for every condition and to count: an entry matches a row if as many of its conditions
-were found as it has. Here an entry is in one index only, that of its most selective condition, and
-the others are checked on the pairs that come out; an entry with one condition needs no second
-phase. Both ways give the same pairs; this one makes fewer (``benchmarks.conjunctions``).
+were found as it has. Here an entry is in one index only, that of its most selective condition, or
+of a text and a range together, and its other conditions are checked on the pairs that come out; an
+entry with one condition needs no second phase. Both ways give the same pairs; this one makes fewer
+(``benchmarks.conjunctions``).
 
 Changes take effect at an instant: an entry counts for rows with ``since <= ts < until``, whatever
 batches they come in. Entries that will never count again are forgotten by ``settle``.
@@ -200,6 +201,10 @@ class Subscriptions:
             self._confirmed(number, *column.search(part[number]), part)
             for number, column in enumerate(self._store.columns)
         ]
+        found += [
+            self._confirmed(text, *pair.search(part[text], part[ranged]), part)
+            for (text, ranged), pair in self._store.pairs.items()
+        ]
         rows, entries = (_joined(side) for side in zip(*found, strict=True))
         if sum(len(pair[0]) > 0 for pair in found) > 1:
             order = np.argsort(rows, kind="stable")  # merges what is in order already
@@ -209,7 +214,7 @@ class Subscriptions:
     def _confirmed(
         self, via: int, rows: Int64s, entries: Int64s, asked: Sequence[Keys]
     ) -> tuple[Int64s, Int64s]:
-        """The pairs found by way of one attribute whose entries' other conditions hold too."""
+        """Of pairs whose condition on the attribute ``via`` holds those whose others do too."""
         if not len(rows) or not (self._store.several or self._store.inexact):
             return rows, entries
         kept = np.ones(len(rows), np.bool_)

@@ -1,5 +1,8 @@
 """The entries of a matcher: whose they are, when they count, and by which index they are reached.
 
+There is an index for each attribute, and one for each pair of a text and a range that entries ask
+for together. An entry is in one of them.
+
 Entries are numbered as they come. One that is forgotten leaves its index at once and its place in
 the columns when all is built anew, which is worth it when the forgotten outnumber the others.
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
@@ -16,6 +20,7 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.subscriptions import kernels
 from windrow.subscriptions.attribute import Attribute
 from windrow.subscriptions.kinds import Kind
+from windrow.subscriptions.paired import MOST_TEXTS, Paired
 from windrow.subscriptions.spans import Spans
 
 GONE, NOWHERE = -1, -2
@@ -25,7 +30,8 @@ WORTH_REBUILDING = 4096
 
 
 class EntryStore:
-    """See the module. ``via`` is the attribute through which an entry is reached.
+    """See the module. ``via`` is the attribute through which an entry is reached, or after those
+    the pair.
 
     ``several`` says whether any entry has more than one condition, ``inexact`` whether an index
     cannot tell some condition from its neighbour, ``rough`` whether it may find an entry twice
@@ -35,6 +41,7 @@ class EntryStore:
 
     def __init__(self, attributes: Mapping[str, Kind]) -> None:
         self.columns = [Attribute(name, kind) for name, kind in attributes.items()]
+        self.pairs: dict[tuple[int, int], Paired] = {}
         self.owner, self.since, self.until, self._via, self._at, self._link, self._head = (
             Growable(np.int64) for _ in range(7)
         )
@@ -45,7 +52,12 @@ class EntryStore:
     @property
     def nbytes(self) -> int:
         own = (self.owner, self.since, self.until, self._via, self._at, self._link, self._head)
-        return sum(c.nbytes for c in self.columns) + sum(g.view.nbytes for g in own)
+        return sum(way.nbytes for way in self.ways) + sum(g.view.nbytes for g in own)
+
+    @property
+    def ways(self) -> list[Attribute | Paired]:
+        """The indexes by the numbers that ``via`` has for them."""
+        return [*self.columns, *self.pairs.values()]
 
     @property
     def kept(self) -> Int64s:
@@ -64,7 +76,7 @@ class EntryStore:
         count, base = len(owners), self.owner.next
         spans = [c.coded(s) for c, s in zip(self.columns, asked, strict=True)]
         shares = np.array([c.shares(s) for c, s in zip(self.columns, spans, strict=True)])
-        via = np.argmin(shares, axis=0)
+        via = self._ways(spans, shares)
         self.several |= bool((np.isfinite(shares).sum(axis=0) > 1).any())
         for column, span in zip(self.columns, spans, strict=True):
             column.append(span)
@@ -73,10 +85,10 @@ class EntryStore:
             self.inexact |= column.inexact(span) or column.rough
             self.rough |= column.rough
         at = np.full(count, GONE, np.int64)
-        for number, column in enumerate(self.columns):
+        for number, way in enumerate(self.ways):
             chosen = np.flatnonzero(via == number)
             if len(chosen):
-                at[chosen] = column.reach(base + chosen)
+                at[chosen] = way.reach(base + chosen)
         for store, values in (
             (self.owner, owners), (self.since, since), (self.until, until),
             (self._via, via), (self._at, at),
@@ -87,6 +99,28 @@ class EntryStore:
         self.latest = max(self.latest, int(since.max(initial=BEGINNING)))
         self.earliest = min(self.earliest, int(until.min(initial=FOREVER)))
         return np.arange(base, base + count)
+
+    def _ways(self, spans: Sequence[Spans], shares: npt.NDArray[np.float64]) -> Int64s:
+        """For each entry the index that will find it least often without being met."""
+        via: Int64s = np.argmin(shares, axis=0)
+        of_texts = np.array([column.texts is not None for column in self.columns])
+        if of_texts.all() or not of_texts.any():
+            return via
+        fit = shares.copy()
+        for number, (column, span) in enumerate(zip(self.columns, spans, strict=True)):
+            # Two ranges of an entry could be in one bin, and the entry be found twice.
+            most = 1 if column.texts is None else MOST_TEXTS
+            fit[number, np.bincount(span.entry, minlength=len(via)) > most] = np.inf
+        texts, others = (np.where(k[:, np.newaxis], fit, np.inf) for k in (of_texts, ~of_texts))
+        both = np.flatnonzero(np.isfinite(texts.min(axis=0)) & np.isfinite(others.min(axis=0)))
+        wide = len(self.columns)
+        best = (texts.argmin(axis=0) * wide + others.argmin(axis=0))[both]
+        for number in np.flatnonzero(np.bincount(best)).tolist():
+            pair = divmod(number, wide)
+            if pair not in self.pairs:
+                self.pairs[pair] = Paired(*(self.columns[place] for place in pair))
+            via[both[best == number]] = wide + list(self.pairs).index(pair)
+        return via
 
     def own(self, entries: Int64s) -> None:
         """Let entries be found by their owners."""
@@ -122,10 +156,10 @@ class EntryStore:
     def forget(self, entries: Int64s) -> None:
         """Take entries out of the indexes."""
         via = self._via.view[entries]
-        for number, column in enumerate(self.columns):
+        for number, way in enumerate(self.ways):
             chosen = entries[via == number]
             if len(chosen):
-                column.leave(self._at.view[chosen], chosen)
+                way.leave(self._at.view[chosen], chosen)
         self._via.view[entries] = GONE
         self.live -= len(entries)
 
