@@ -65,7 +65,7 @@ class Handle:
 class Staged:
     """A query over ``BUCKETS``; ``step`` is a micro-batch, ``found`` what it has said so far."""
 
-    def __init__(self, plan: Node, strategy: Strategy, run: str) -> None:
+    def __init__(self, plan: Node, strategy: Strategy, run: str, *, archived: bool = False) -> None:
         self.stages = stages(plan, strategy)
         self.streams = streams_in(plan)
         self.found: Net = {}
@@ -79,12 +79,14 @@ class Staged:
                 clock=Clock.INTEGER,
                 final=stage is self.stages[-1],
                 strategy=strategy,
+                archived=archived,
             )
             for bucket in BUCKETS:
                 processor = self.processors[stage.number, bucket] = StageProcessor(task)
                 processor.init(Handle())  # type: ignore[arg-type]
 
-    def step(self, number: int, rows: dict[str, Delta], time: Time) -> None:
+    def frame(self, number: int, rows: dict[str, Delta], time: Time) -> list[Row]:
+        """What a micro-batch sends to the sink."""
         frame = [row for name in rows for row in self._packed(number, name, rows[name], time[name])]
         for stage in self.stages:
             frame = [
@@ -94,8 +96,11 @@ class Staged:
                     (bucket,), iter([r for r in frame if r["bucket"] == bucket]), None
                 )
             ]
-        for row in frame:
-            assert row["stage"] == RESULT
+        assert {row["stage"] for row in frame} == {RESULT}
+        return frame
+
+    def step(self, number: int, rows: dict[str, Delta], time: Time) -> None:
+        for row in self.frame(number, rows, time):
             for change in unpack(row["blob"])[1]["changes"].to_pylist():
                 instant, sign, *values = change.values()
                 bag = self.found.setdefault(instant, Counter())

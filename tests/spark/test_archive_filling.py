@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from windrow.spark.archive import filling as module
 from windrow.spark.archive import waiting as files
 from windrow.spark.archive.filling import Filling
 from windrow.spark.blobs import pack, pack_delta
-from windrow.spark.packing import RESULT, packed_batch
+from windrow.spark.packing import RESULT, Blob, packed_batch
 
 STREAM = "CREATE STREAM s (ts BIGINT, k STRING);"
 WAVE = "CREATE ARCHIVE m ON s KEY k WINDOW 3 MINUTES USING WATA(2) INTO '{}';"
@@ -46,16 +47,10 @@ def delta(first: int, last: int) -> Delta:
 
 
 class Frame:
-    """A micro-batch in two partitions, as the last stage would give it."""
+    """A micro-batch as the last stage gives it, a blob in each partition."""
 
-    def __init__(self, first: int, last: int) -> None:
-        whole = delta(first, last)
-        halves = [whole.take(np.arange(i, len(whole), 2)) for i in range(2)]
-        header = {"now": last - 1, "counts": {"rows_in": 0}}
-        self.partitions = [
-            [packed_batch([(RESULT, i, pack(header, {"delta": pack_delta(half)}))])]
-            for i, half in enumerate(halves)
-        ]
+    def __init__(self, blobs: Iterable[Blob]) -> None:
+        self.partitions = [[packed_batch([blob])] for blob in blobs]
 
     def mapInArrow(self, task, schema):  # noqa: N802 - Spark's name
         self.task = task
@@ -64,6 +59,15 @@ class Frame:
     def collect(self):
         batches = [b for part in self.partitions for b in self.task(iter(part))]
         return [Row(**row) for batch in batches for row in batch.to_pylist()]
+
+
+def batch(first: int, last: int) -> Frame:
+    """The rows of two buckets, and that time has come to ``last``, exclusive."""
+    whole = delta(first, last)
+    halves = [whole.take(np.arange(i, len(whole), 2)) for i in range(2)]
+    header = {"now": last - 1, "counts": {"rows_in": 0}}
+    blobs = [pack(header, {"delta": pack_delta(half)}) for half in halves]
+    return Frame((RESULT, bucket, blob) for bucket, blob in enumerate(blobs))
 
 
 def contents(kind, path) -> Counter:
@@ -79,7 +83,7 @@ def filled(kind, path, home) -> Filling:
     filling = Filling(declared(kind, path), home, "run")
     filling.prepare()
     for number, (first, last) in enumerate(BATCHES):
-        filling(Frame(first, last), number)
+        filling(batch(first, last), number)
     return filling
 
 
@@ -140,7 +144,7 @@ def test_a_driver_that_dies_anywhere_leaves_every_row_once(tmp_path, monkeypatch
             filling = Filling(declared(kind, archive), home, "run")
             filling.prepare()
             while number < len(BATCHES):
-                filling(Frame(*BATCHES[number]), number)
+                filling(batch(*BATCHES[number]), number)
                 number += 1
         except DiedError:
             deaths += 1
@@ -164,10 +168,10 @@ def test_a_day_in_very_many_micro_batches_waits_in_few_files(tmp_path):
     filling = Filling(declared("wave", tmp_path / "m"), home, "run")
     for number in range(80):
         first = 1 + number * 3 % 50
-        filling(Frame(first, first + 6), number)
+        filling(batch(first, first + 6), number)
     assert len(list(home.glob(".*"))) <= files.MANY
     assert filling.rows_waiting() == 160
-    filling(Frame(60, 61), 80)
+    filling(batch(60, 61), 80)
     assert sum(contents("wave", tmp_path / "m").values()) == 160
 
 
