@@ -40,6 +40,30 @@ class Written:
     checksum: int
 
 
+class Pages:
+    """A file that is mapped to be read a little here and there.
+
+    A system that expects the rest to be wanted too reads megabytes around every byte that is
+    looked at for the first time; it is told not to, until ``read_ahead`` says that they are.
+    """
+
+    def __init__(self, pages: mmap.mmap) -> None:
+        self.buffer: pa.Buffer = pa.py_buffer(pages)
+        self._pages: mmap.mmap | None = pages
+        pages.madvise(mmap.MADV_RANDOM)
+
+    def read_ahead(self) -> None:
+        if self._pages is not None:
+            self._pages.madvise(mmap.MADV_NORMAL)
+        self._pages = None
+
+    def read_end(self, size: int) -> None:
+        """Have the last ``size`` bytes read in one go."""
+        if self._pages is not None:
+            start = max(0, self.buffer.size - size) // mmap.PAGESIZE * mmap.PAGESIZE
+            self._pages.madvise(mmap.MADV_WILLNEED, start)
+
+
 class _Summing:
     """A sink that sums up what goes through it, so that no file is read again to check it."""
 
@@ -130,9 +154,16 @@ class Disk:
 
     def map(self, name: str) -> pa.Buffer:
         """A file's bytes without reading them; they stay readable when the name is deleted."""
+        return pa.py_buffer(self._map(name))
+
+    def map_pages(self, name: str) -> Pages:
+        """The same, for reading a little here and there."""
+        return Pages(self._map(name))
+
+    def _map(self, name: str) -> mmap.mmap:
         try:
             with told(self.path(name)), self.path(name).open("rb") as file:
-                return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (FileNotFoundError, ValueError) as error:
             raise DamagedError(
                 where=str(self.path(name)),

@@ -14,12 +14,16 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
+from windrow.archive.runs.copying import Copier
+from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.finding import Finder
 from windrow.archive.runs.open import Only, Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.versions import Lease
@@ -27,6 +31,7 @@ from windrow.archive.versions import Lease
 Schemas = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], pa.Schema]
 """By columns and encodings. Open runs know a schema by its identity, so readers share them."""
 REMEMBERED = 64
+_SEVERAL = list | set | frozenset | pa.Array | pa.ChunkedArray
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,14 @@ class Range:
 
     least: Any = None
     greatest: Any = None
+
+
+class Sources(list[tuple[Run, Only]]):
+    """The runs that a probe looks into, and which of their entries count."""
+
+    @cached_property
+    def finder(self) -> Finder:
+        return Finder([run.directory for run, _ in self])
 
 
 class PinnedReader(ABC):
@@ -48,8 +61,10 @@ class PinnedReader(ABC):
         self._lease, self._opened, self._schemas = lease, opened, schemas
         self._schema = lease.manifest.layout.given(lease.manifest.encodings)
         self._types = tuple(sorted(lease.manifest.encodings.items()))
+        self._key = lease.manifest.layout.key
         self._default = tuple(lease.manifest.layout.schema.names)
-        self._sources: dict[tuple[int | None, int | None], list[tuple[Run, Only]]] = {}
+        self._copiers: dict[int, Copier] = {}  # by the identity of a schema in ``schemas``
+        self._sources: dict[tuple[int | None, int | None], Sources] = {}
 
     @abstractmethod
     def chosen(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
@@ -62,20 +77,29 @@ class PinnedReader(ABC):
         t2: int | None = None,
         *,
         columns: Sequence[str] | None = None,
+        plain: bool = False,
     ) -> pa.Table:
         """TimedIndexProbe: entries with a key (or one of several, or in a ``Range``), t1 to t2.
 
         Without t1 and t2 it is an IndexProbe of everything. A composite key is a tuple; one that
         is shorter than the key finds all that begins so. Several keys are a list, a set or an
-        Arrow array.
+        Arrow array. A ``plain`` answer is ``decoded``, and copied out of the files; for a single
+        key that takes about as long again as finding it.
         """
         schema = self._columns(columns)
+        if plain:
+            copied = (
+                None
+                if isinstance(key, _SEVERAL | Range | tuple)
+                else self._copied(key, t1, t2, schema)
+            )
+            return decoded(self.probe(key, t1, t2, columns=columns)) if copied is None else copied
         found: list[pa.RecordBatch] = []
         if isinstance(key, Range):
             for run, only in self._live(t1, t2):
                 rows = run.directory.find_range(key.least, key.greatest)
                 found += run.entries.rows(*rows, schema, only)
-        elif isinstance(key, list | set | frozenset | pa.Array | pa.ChunkedArray):
+        elif isinstance(key, _SEVERAL):
             keys = list(dict.fromkeys(key.to_pylist() if hasattr(key, "to_pylist") else key))
             for run, only in self._live(t1, t2):
                 ranges = _apart({run.directory.find(one) for one in keys})
@@ -83,8 +107,15 @@ class PinnedReader(ABC):
         elif type(key) is tuple:
             for run, only in self._live(t1, t2):
                 found += _prefix(run, key, schema, only)
+        elif len(self._key) > 1:
+            for run, only in self._live(t1, t2):
+                found += _prefix(run, (key,), schema, only)
         else:
-            found = _buckets(self._live(t1, t2), key, schema)
+            sources = self._live(t1, t2)
+            buckets = sources.finder.buckets(key)
+            for (run, only), (start, stop) in zip(sources, buckets, strict=True):
+                if start < stop:
+                    found += run.entries.bucket(start, stop, schema, only)
         return pa.Table.from_batches(found, schema)
 
     def scan(
@@ -134,18 +165,41 @@ class PinnedReader(ABC):
     ) -> None:
         self.close()
 
-    def _live(self, t1: int | None, t2: int | None) -> list[tuple[Run, Only]]:
+    def _live(self, t1: int | None, t2: int | None) -> Sources:
         found = self._sources.get((t1, t2))
         if found is None:
             if self._lease.handle is None:
                 raise ArchiveError(
                     where="reader", expected="an open reader", found="one that was closed"
                 )
-            found = [(self._opened(run), only) for run, only in self.chosen(t1, t2)]
+            found = Sources((self._opened(run), only) for run, only in self.chosen(t1, t2))
             if len(self._sources) >= REMEMBERED:
                 self._sources.clear()
             self._sources[t1, t2] = found
         return found
+
+    def _copied(
+        self, key: Any, t1: int | None, t2: int | None, schema: pa.Schema
+    ) -> pa.Table | None:
+        """The entries of a key of one column in plain types; None if they cannot be copied so."""
+        if len(self._key) > 1:
+            return None
+        sources = self._live(t1, t2)
+        copier = self._copiers.get(id(schema))
+        if copier is None:
+            types = self._lease.manifest.layout.given({})
+            copier = Copier(pa.schema([types.field(name) for name in schema.names]))
+            self._copiers[id(schema)] = copier
+        pieces = []
+        for (run, only), (start, stop) in zip(sources, sources.finder.buckets(key), strict=True):
+            if start < stop:
+                piece = run.entries.piece(start, stop, copier.schema, only)
+                if piece is None:
+                    return None
+                pieces.append(piece)
+        if not pieces:
+            return copier.schema.empty_table()
+        return pa.Table.from_batches([copier.batch(pieces)], copier.schema)
 
     def _columns(self, names: Sequence[str] | None) -> pa.Schema:
         chosen = self._default if names is None else tuple(names)
@@ -161,21 +215,6 @@ class PinnedReader(ABC):
             schema = pa.schema([self._schema.field(name) for name in chosen])
             self._schemas[chosen, self._types] = schema
         return schema
-
-
-def _buckets(sources: list[tuple[Run, Only]], key: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """The entries of a key of one column: a microsecond counts here, once for every run."""
-    if not sources:
-        return []
-    if len(sources[0][0].layout.key) > 1:
-        return [b for run, only in sources for b in _prefix(run, (key,), schema, only)]
-    sought = sources[0][0].directory.sought(key)
-    found: list[pa.RecordBatch] = []
-    for run, only in sources:
-        start, stop = run.directory.bucket(sought)
-        if start < stop:
-            found += run.entries.bucket(start, stop, schema, only)
-    return found
 
 
 def _prefix(run: Run, key: tuple[Any, ...], schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:

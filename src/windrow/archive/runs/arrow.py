@@ -13,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.archive.files import Pages
 from windrow.archive.layout import DAY, EXPIRY, Layout
-from windrow.archive.runs.entries import ALL, Only, converted, positions
+from windrow.archive.runs.copying import sheet
+from windrow.archive.runs.entries import ALL, LONG, Only, converted, positions
+from windrow.columns.arrays import Int64s
 
 _REMEMBERED = 64
 
@@ -22,11 +25,13 @@ _REMEMBERED = 64
 class ArrowEntries:
     """Batches of whole buckets, and the stamps of their entries as plain arrays."""
 
-    def __init__(self, buffer: pa.Buffer, layout: Layout) -> None:
-        reader = pa.ipc.open_file(buffer)
+    def __init__(self, pages: Pages, layout: Layout) -> None:
+        self._pages = pages
+        reader = pa.ipc.open_file(pages.buffer)
         self.batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
         self.starts = np.cumsum([0, *(b.num_rows for b in self.batches)]).tolist()
         self._views: dict[int, tuple[pa.Schema, list[pa.RecordBatch], bool]] = {}
+        self._sheets: dict[int, tuple[pa.Schema, list[Int64s | None], list[int | None]]] = {}
         days = self.batches[0].column(DAY)
         self._days: list[int] = days.dictionary.to_pylist()
         name = layout.order
@@ -38,29 +43,54 @@ class ArrowEntries:
 
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         _, batches, convert = self._view(schema)
+        found = self._within(start, stop, only)
+        if found is None:
+            return self.rows(start, stop, schema, only)
+        place, start, stop = found
+        if start >= stop:
+            return []
+        slices = [batches[place].slice(start, stop - start)]
+        return slices if not convert else converted(slices, schema)
+
+    def piece(
+        self, start: int, stop: int, schema: pa.Schema, only: Only
+    ) -> tuple[int, int, int] | None:
+        known = self._sheets.get(id(schema))
+        if known is None:
+            if len(self._sheets) >= _REMEMBERED:
+                self._sheets.clear()
+            sheets = [sheet(batch, schema) for batch in self.batches]
+            places = [None if lines is None else lines.ctypes.data for lines in sheets]
+            known = self._sheets[id(schema)] = (schema, sheets, places)
+        found = self._within(start, stop, only)
+        if found is None:
+            return None
+        place = known[2][found[0]]
+        return None if place is None else (place, found[1], found[2])
+
+    def _within(self, start: int, stop: int, only: Only) -> tuple[int, int, int] | None:
+        """The rows of a bucket that count: a batch and rows of it, if they are all together."""
         place = 0
-        if len(batches) > 1:
+        if len(self.batches) > 1:
             place = bisect_right(self.starts, start) - 1
             if stop > self.starts[place + 1]:  # only a batch too long for its offsets is cut
-                return self.rows(start, stop, schema, only)
+                return None
             start, stop = start - self.starts[place], stop - self.starts[place]
         if only is not ALL:
             bounds = self._bounds(only)
             if bounds is None:
-                base = self.starts[place]
-                return self.rows(start + base, stop + base, schema, only)
+                return None
             stamps = self._stamps[place][start:stop]
             low, high = bounds
             first = start if low is None else start + int(stamps.searchsorted(low))
             stop = stop if high is None else start + int(stamps.searchsorted(high))
             start = first
-        if start >= stop:
-            return []
-        found = batches[place].slice(start, stop - start)
-        return [found] if not convert else converted([found], schema)
+        return place, start, stop
 
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         _, batches, convert = self._view(schema)
+        if stop - start > LONG:
+            self._pages.read_ahead()
         found = []
         for place in range(bisect_right(self.starts, start) - 1, len(batches)):
             base = self.starts[place]

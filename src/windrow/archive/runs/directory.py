@@ -59,6 +59,18 @@ class Directory:
         self._count = len(self.starts)
         self._key = layout.key
 
+    @property
+    def is_bytes(self) -> bool:
+        """Whether the first column of the key is of strings or bytes."""
+        kind = self.columns[0].type
+        return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+    def addresses(self) -> tuple[int, ...]:
+        """Of a key of one column of bytes: offsets, bytes and starts; number of keys; end."""
+        _, offsets, data = self.columns[0].buffers()
+        starts = self.starts.ctypes.data
+        return offsets.address, data.address if data else 0, starts, self._count, self.end
+
     def __len__(self) -> int:
         """How many distinct keys there are."""
         return self._count

@@ -25,6 +25,9 @@ class Only:
 
 ALL = Only()
 
+LONG = 16_384
+"""Rows in a piece from which on what comes after it is likely to be wanted too."""
+
 
 class Entries(Protocol):
     """A file of entries. Rows are [start, stop); ``schema`` names and types what is wanted.
@@ -37,6 +40,11 @@ class Entries(Protocol):
 
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         """Rows of one key."""
+
+    def piece(
+        self, start: int, stop: int, schema: pa.Schema, only: Only
+    ) -> tuple[int, int, int] | None:
+        """Rows of one key as ``Copier`` takes them, of a plain schema; None if it cannot."""
 
     def gather(
         self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only

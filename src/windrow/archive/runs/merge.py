@@ -41,6 +41,8 @@ def merge(
     kind: Format,
 ) -> tuple[RunRef | None, dict[str, str]]:
     """One run of all entries that count (None if there are none), and the encodings from now on."""
+    for run, _ in inputs:
+        run.read_ahead()
     live = {day for run, only in inputs for day, _ in run.ref.days if _wanted(day, only)}
     if not live:
         return None, dict(encodings)

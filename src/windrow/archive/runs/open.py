@@ -24,17 +24,24 @@ class Run:
     def __init__(self, disk: Disk, layout: Layout, ref: RunRef) -> None:
         self.ref, self.layout, self._disk = ref, layout, disk
         where = str(disk.path(ref.directory_file))
-        self.directory = Directory(disk.map(ref.directory_file), layout, where)
+        self._pages = [disk.map_pages(ref.directory_file)]
+        self.directory = Directory(self._pages[0].buffer, layout, where)
+
+    def read_ahead(self) -> None:
+        """Say that the run is going to be read as a whole, or much of it."""
+        for pages in self._pages:
+            pages.read_ahead()
 
     @cached_property
     def entries(self) -> Entries:
         """The file of entries, opened when it is first needed."""
         where = str(self._disk.path(self.ref.entries_file))
-        buffer = self._disk.map(self.ref.entries_file)
+        pages = self._disk.map_pages(self.ref.entries_file)
+        self._pages.append(pages)
         try:
             if self.ref.format == "arrow":
-                return ArrowEntries(buffer, self.layout)
-            return ParquetEntries(buffer, self.layout)
+                return ArrowEntries(pages, self.layout)
+            return ParquetEntries(pages, self.layout)
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise DamagedError(
                 where=where,

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from windrow.archive.files import Pages
 from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs.encoding import encoded
-from windrow.archive.runs.entries import ALL, Only, converted, positions
+from windrow.archive.runs.entries import ALL, LONG, Only, converted, positions
 
 _MANY = 16  # row groups from which on several threads pay
 _REMEMBERED = 64
@@ -50,9 +51,10 @@ class ParquetEntries:
     rows to values.
     """
 
-    def __init__(self, buffer: pa.Buffer, layout: Layout) -> None:
-        self._buffer = buffer
-        self._file = pq.ParquetFile(pa.BufferReader(buffer), pre_buffer=False)
+    def __init__(self, pages: Pages, layout: Layout) -> None:
+        self._pages = pages
+        pages.read_end(int.from_bytes(pages.buffer[-8:-4].to_pybytes(), "little"))  # the footer
+        self._file = pq.ParquetFile(pa.BufferReader(pages.buffer), pre_buffer=False)
         data = self._file.metadata
         groups = [data.row_group(i).num_rows for i in range(data.num_row_groups)]
         self.starts = np.cumsum([0, *groups]).tolist()
@@ -70,6 +72,11 @@ class ParquetEntries:
         if only is not ALL:
             table = _within(table, only)
         return [view.plain(batch) for batch in table.to_batches() if batch.num_rows]
+
+    def piece(
+        self, start: int, stop: int, schema: pa.Schema, only: Only
+    ) -> tuple[int, int, int] | None:
+        return None  # they are plain, and in memory, once they are decoded
 
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if start >= stop:
@@ -110,6 +117,8 @@ class ParquetEntries:
     def _read(self, start: int, stop: int, columns: list[str]) -> pa.Table:
         if start >= stop:
             return self._schema.empty_table().select(columns)
+        if stop - start > LONG:
+            self._pages.read_ahead()
         first, last = self._groups(start, stop)
         table = self._file.read_row_groups(
             list(range(first, last)), columns, use_threads=last - first > _MANY
@@ -135,7 +144,10 @@ class ParquetEntries:
             and group.column(i).path_in_schema in self._schema.names
         ]
         return pq.ParquetFile(
-            pa.BufferReader(self._buffer), metadata=data, read_dictionary=coded, pre_buffer=False
+            pa.BufferReader(self._pages.buffer),
+            metadata=data,
+            read_dictionary=coded,
+            pre_buffer=False,
         )
 
     def _view(self, schema: pa.Schema, *, stamped: bool) -> _View:
