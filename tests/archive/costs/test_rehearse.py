@@ -1,0 +1,138 @@
+"""A rehearsal against the archive itself: the same runs and versions, day by day; and prices."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from statistics import fmean
+
+import pyarrow as pa
+import pytest
+
+from tests.archive.disks import UnsyncedDisk
+from windrow.archive.archive import Archive
+from windrow.archive.costs.choose import ALIKE, choose
+from windrow.archive.costs.constraints import Constraints
+from windrow.archive.costs.parameters import Parameters, Technique
+from windrow.archive.costs.prices import Line, Prices, priced
+from windrow.archive.costs.rehearse import rehearsed
+from windrow.archive.schemes.registry import SCHEMES
+from windrow.archive.wave import TECHNIQUES, Settings
+
+WINDOW, ROWS = 5, 12
+PAIRS = list(itertools.product(SCHEMES, TECHNIQUES))
+DATA = pa.table({"key": [i % 3 for i in range(ROWS)], "value": list(range(ROWS))})
+
+
+class Disk(UnsyncedDisk):
+    """Notes the runs that are written, and the versions that are published."""
+
+    def __init__(self, root):
+        super().__init__(root)
+        self.runs, self.versions = 0, []
+
+    def write(self, name, fill):
+        self.runs += name.endswith(".arrow")
+        return super().write(name, fill)
+
+    def link(self, name, new):
+        self.versions.append(self.runs)
+        super().link(name, new)
+
+
+@pytest.mark.parametrize(("scheme", "technique"), PAIRS)
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_archive_does_what_was_rehearsed(tmp_path, scheme, technique, n):
+    disk = Disk(tmp_path)
+    archive = Archive.create(
+        disk, DATA.schema, "key", window=WINDOW, scheme=scheme, n=n, technique=technique
+    )
+    archive.append_days(dict.fromkeys(range(1, WINDOW + 1), DATA), now=WINDOW)
+    days = rehearsed(Settings(WINDOW, scheme, n, technique), 1)
+    for day in range(WINDOW + 1, 3 * WINDOW + 1):
+        disk.runs, disk.versions = 0, []
+        archive.append(day, DATA, now=day)
+        if day <= 2 * WINDOW:
+            continue
+        expected = days[day - 2 * WINDOW - 1]
+        first = 1 + expected.transition.merges + expected.transition.copies
+        after = expected.after.merges + expected.after.copies
+        assert disk.versions[0] == first
+        assert disk.runs == first + after
+        assert len(disk.versions) == expected.transition.versions + expected.after.versions
+        stored = sum(
+            run.rows for run in archive._versions.read(max(archive._versions.numbers())).runs
+        )
+        assert stored == expected.held * ROWS
+        with archive.reader() as reader:
+            assert len(reader.sources()) == expected.probed
+            newest = reader.sources(day, day)
+        sieved = sum(run.rows for run, found in newest if len(found) < len(run.days))
+        assert sieved == expected.scanned.sieved * ROWS
+        assert len(newest) == expected.scanned.runs
+
+
+PRICES = Prices(
+    publish=1.0,
+    write=10.0,
+    merge=Line(2.0, 5.0),
+    copy=Line(1.0, 3.0),
+    probe=0.01,
+    search=0.1,
+    scan=Line(0.5, 2.0),
+    sieve=4.0,
+    megabytes=100.0,
+)
+OF = Parameters(
+    seek=0.1, transfer=50, packed=100, unpacked=100, bucket=0, build=11, add=16, delete=1, copy=4,
+    smart_copy=7, probes=10, scans=1,
+)  # fmt: skip
+
+
+def test_what_is_rehearsed_is_added_up_at_its_price():
+    """DEL, n = 1, packed: each day is written, then merged with the four that stay."""
+    found = priced(rehearsed(Settings(5, "DEL", 1, "packed shadow")), PRICES, probes=10, scans=1)
+    assert found.transition.average == found.transition.most == 10 + 1 + 2 + 5 * 5
+    assert found.pre_transition.average == 0
+    assert found.probe == pytest.approx(0.01 + 0.1)
+    assert found.scan == pytest.approx(0.5 + 5 * 2)
+    assert found.work == pytest.approx(38 + 10 * 0.11 + 10.5)
+    assert found.space.average == 500
+    assert found.transition_space.average == 500 + 100 + 500  # the old, the day, the new
+
+
+def test_every_layout_is_in_the_list_once_and_the_least_work_first():
+    found = choose(7, PRICES, OF, Constraints())
+    assert len({(one.scheme, one.technique) for one in found}) == len(found) == len(PAIRS)
+    works = [one.measures.work for one in found]
+    assert works[0] <= (1 + ALIKE) * min(works)
+    for earlier, later in itertools.pairwise(works):
+        assert earlier <= (1 + ALIKE) * later
+    assert found[0].reasons[1].startswith(found[0].technique)
+
+
+def test_dear_probes_want_one_constituent_and_dear_merges_as_many_as_there_are_days():
+    probed = choose(7, PRICES, replace(OF, probes=10_000), Constraints())
+    assert (probed[0].n, probed[0].measures.probe) == (1, pytest.approx(0.11))
+    unasked = choose(7, replace(PRICES, merge=Line(50, 50)), replace(OF, probes=0), Constraints())
+    days = rehearsed(Settings(7, unasked[0].scheme, unasked[0].n, unasked[0].technique))
+    assert fmean(day.transition.merges + day.after.merges for day in days) == 0
+
+
+def test_constraints_leave_out_what_does_not_meet_them():
+    hard = choose(7, PRICES, OF, Constraints(hard=True))
+    assert {one.scheme for one in hard} == set(SCHEMES) - {"WATA"}
+    packed = choose(7, PRICES, OF, Constraints(techniques=(Technique.PACKED_SHADOW,)))
+    assert {one.technique for one in packed} == {"packed shadow"}
+    quick = choose(7, PRICES, OF, Constraints(transition=11.0))
+    assert quick
+    assert all(one.measures.transition.most <= 11 for one in quick)
+
+
+def test_of_a_long_window_the_most_promising_layouts_are_rehearsed(monkeypatch):
+    every = choose(7, PRICES, OF, Constraints())
+    monkeypatch.setattr("windrow.archive.costs.choose.LONG", 6)
+    monkeypatch.setattr("windrow.archive.costs.choose.FEW", 12)
+    few = choose(7, PRICES, OF, Constraints())
+    assert 1 <= len(few) <= 12
+    assert few[0].measures.work <= 1.2 * every[0].measures.work
