@@ -7,7 +7,8 @@ from typing import Any
 
 import matplotlib as mpl
 
-from benchmarks.archive_stores import OURS, PACKED
+from benchmarks.archive_stores import OURS, USUAL
+from benchmarks.archive_tables import SqliteTable
 from benchmarks.report import say, table
 
 mpl.use("Agg")
@@ -37,20 +38,21 @@ def tell(results: dict[str, Any]) -> None:
     )  # fmt: skip
     say()
     for ours, over in results["rivals_over"].items():
-        runs, out = results["runs"][ours], 1e3 * results["read_out"][ours]["p50"]
-        say(f"{ours}: {runs} runs; with every value copied out, a look-up takes {out:.3f} ms")
+        runs, plain = results["runs"][ours], results["plain"]
+        values, rows = (1e3 * plain[name]["p50"] for name in (ours, SqliteTable.name))
+        say(f"{ours}: {runs} runs; in plain values {values:.3f} ms, SQLite's rows {rows:.3f} ms")
         for name in over:
             processor = results["rivals_over_processor"][ours][name]
             say(f"  {name} over it: {over[name]:.1f} (processor time: {processor:.1f})")
     advance = results["advance_over_plain_parquet"]
     say(
-        f"a day in place over sorting it and writing it as zstd Parquet: {advance['median']:.2f} "
+        f"a day over sorting it and writing it as zstd Parquet: {advance['median']:.2f} "
         f"(all days, with merges: {advance['all']:.2f}; packed: {advance['packed_median']:.2f}; "
-        f"in place over writing alone: {advance['median_presorted']:.2f})"
+        f"over writing alone: {advance['median_presorted']:.2f})"
     )
     for name, ratio in results["bytes_over_plain_parquet"].items():
         say(f"bytes of a record over zstd Parquet, {name}: {ratio:.2f}")
-    say(f"{results['best_rival']} over {PACKED}, median warm look-ups:")
+    say(f"{results['best_rival']} over {USUAL}, median warm look-ups:")
 
 
 def draw(results: dict[str, Any], path: Path) -> None:

@@ -126,7 +126,8 @@ class Delta:
         found = pa.table(answer)
         return found.cast(SCHEMA) if len(found) else SCHEMA.empty_table()
 
-    def read_out(self, answer: Any) -> None: ...
+    def probe_plain(self, key: str) -> Any:
+        return self.probe(key)
 
     def totals(self) -> Totals:
         found = pa.table(self._builder.execute(TOTALS.format("flows")).read_all())

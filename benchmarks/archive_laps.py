@@ -4,8 +4,8 @@ Warm
     Every key was looked up once before it is timed.
 Cold
     The store is closed, its files are written back and dropped from the page cache (this needs no
-    rights, and leaves everybody else's files alone); then it is opened, one key is looked up, and
-    every value of the answer is read: all of that is the time.
+    rights, and leaves everybody else's files alone); then it is opened and one key is looked up, in
+    plain values: all of that is the time.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def scans(stores: Sequence[Store], laps: Laps, rounds: int) -> None:
 
 
 def warm_probes(
-    stores: Sequence[Store], keys: Sequence[str], rounds: int
+    stores: Sequence[Store], keys: Sequence[str], rounds: int, *, plain: bool = False
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Seconds of each look-up, and processor seconds of all its threads.
 
@@ -86,24 +86,15 @@ def warm_probes(
     for number, cut in enumerate(cuts):
         for store in _turned(stores, number):
             own = [keys[i] for i in cut[: max(1, round(len(cut) * store.share))]]
+            probe = store.probe_plain if plain else store.probe
             for key in own:
-                store.probe(key)
+                probe(key)
             for key in own:
                 worked, began = time.process_time(), time.perf_counter()
-                store.probe(key)
+                probe(key)
                 found[store.name].append(time.perf_counter() - began)
                 processor[store.name].append(time.process_time() - worked)
     return found, processor
-
-
-def read_out_probes(store: Store, keys: Sequence[str]) -> list[float]:
-    """Seconds of look-ups whose every value is then copied out of the files."""
-    found = []
-    for key in keys:
-        began = time.perf_counter()
-        store.read_out(store.probe(key))
-        found.append(time.perf_counter() - began)
-    return found
 
 
 def cold_probes(stores: Sequence[Store], keys: Sequence[str]) -> dict[str, list[float]]:
@@ -114,7 +105,7 @@ def cold_probes(stores: Sequence[Store], keys: Sequence[str]) -> dict[str, list[
             evict(store.path)
             began = time.perf_counter()
             store.open()
-            store.read_out(store.probe(key))
+            store.probe_plain(key)
             found[store.name].append(time.perf_counter() - began)
     return found
 

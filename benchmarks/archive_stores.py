@@ -3,8 +3,8 @@
 ``load`` takes a day of the first window, in the way that is fastest, and ``loaded`` ends that.
 ``advance`` takes a day and forgets the oldest, durably; ``reclaim`` frees space where that is work
 of its own. ``probe`` answers in the store's own form, as cheaply as it can; ``table`` turns that
-into Arrow outside of what is timed, to compare answers. ``read_out`` makes sure that every value
-has been read, where the answer is a view of a file.
+into Arrow outside of what is timed, to compare answers. ``probe_plain`` answers in plain values
+that are the caller's own; where ``probe`` gives a view of a file, that is more work.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ class Store(Protocol):
     def open(self) -> None: ...
     def close(self) -> None: ...
     def probe(self, key: str) -> Any: ...
+    def probe_plain(self, key: str) -> Any: ...
     def table(self, answer: Any) -> pa.Table: ...
-    def read_out(self, answer: Any) -> None: ...
     def totals(self) -> Totals: ...
 
 
 class Windrow:
     """A wave index under WATA with four constituents.
 
-    In place it is loaded day by day, so that it has the runs that it has after years; packed, the
-    first window is built at once.
+    Packed at rest it is loaded day by day, so that it has the runs that it has after years; with
+    packed shadows the first window is built at once.
     """
 
     def __init__(self, path: Path, window: int, form: Format, technique: TechniqueName) -> None:
         self.name = f"Windrow {form.title()}, {technique.removesuffix(' shadow')}"
         self.path, self.share = path, 1.0 if form == "arrow" else 0.2
         self.wants_sorted = False
-        self._day_by_day = technique == "in-place"
+        self._day_by_day = technique == "packed at rest"
         self._archive = Archive.create(
             path, SCHEMA, KEY, window=window, scheme="WATA", n=4, technique=technique, format=form
         )
@@ -98,11 +98,11 @@ class Windrow:
     def probe(self, key: str) -> Any:
         return self.reader.probe(key)
 
+    def probe_plain(self, key: str) -> Any:
+        return self.reader.probe(key, plain=True)
+
     def table(self, answer: pa.Table) -> pa.Table:
         return decoded(answer)
-
-    def read_out(self, answer: pa.Table) -> None:
-        decoded(answer).combine_chunks()
 
     def totals(self) -> Totals:
         records = self.reader.scan(columns=["proto", "bytes", "packets"])
@@ -123,13 +123,15 @@ class Rows:
     """A store whose answers are Python rows: nothing of them is left unread."""
 
     wants_sorted = True
+    probe: Callable[[str], Any]
 
     def table(self, answer: Any) -> pa.Table:
         columns = list(zip(*answer, strict=True)) if answer else [()] * len(SCHEMA)
         arrays = [pa.array(c).cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)]
         return pa.table(arrays, schema=SCHEMA)
 
-    def read_out(self, answer: Any) -> None: ...
+    def probe_plain(self, key: str) -> Any:
+        return self.probe(key)
 
     def reclaim(self) -> None: ...
 
@@ -138,13 +140,14 @@ def totals_of(rows: list[tuple[Any, ...]]) -> Totals:
     return {str(proto): tuple(int(n) for n in numbers) for proto, *numbers in rows}
 
 
-PACKED, IN_PLACE, OURS_PARQUET = (
+USUAL, PACKED, OURS_PARQUET = (
+    "Windrow Arrow, packed at rest",
     "Windrow Arrow, packed",
-    "Windrow Arrow, in-place",
     "Windrow Parquet, packed",
 )
+"""The first is what an archive is if nothing is said."""
 OURS: dict[str, Callable[[Path, int], Windrow]] = {
+    USUAL: lambda path, window: Windrow(path, window, "arrow", "packed at rest"),
     PACKED: lambda path, window: Windrow(path, window, "arrow", "packed shadow"),
-    IN_PLACE: lambda path, window: Windrow(path, window, "arrow", "in-place"),
     OURS_PARQUET: lambda path, window: Windrow(path, window, "parquet", "packed shadow"),
 }
