@@ -1,0 +1,188 @@
+"""Random scripts whose queries are nested: any operator over any other, views of every form.
+
+``programs`` combines blocks over streams and views; here a block reads blocks. All columns are
+numbers, so that any column can be compared with, united with and grouped by any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from tests.oracle.scripts import Script, View
+
+NUMBERS = {"s": ("k", "a"), "t": ("k", "b"), "r": ("k",)}
+WINDOWS = ("RANGE 1", "RANGE 3", "RANGE 6", "RANGE 5 SLIDE 2", "RANGE 2 SLIDE 3", "NOW",
+           "ROWS 1", "ROWS 4", "PARTITION BY k ROWS 1", "PARTITION BY k ROWS 2")  # fmt: skip
+AGGREGATES = ("COUNT(*)", "COUNT({0})", "SUM({0})", "MIN({0})", "MAX({0})", "COUNT(DISTINCT {0})")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query in both languages; its columns are called c0, c1..."""
+
+    cql: str
+    sql: str
+    width: int
+
+    def columns(self, alias: str) -> list[str]:
+        return [f"{alias}.c{place}" for place in range(self.width)]
+
+
+def both(pattern: str, width: int, *parts: Query) -> Query:
+    """The same words around the parts in both languages; ``{0}`` is the first part."""
+    return Query(
+        pattern.format(*(p.cql for p in parts)), pattern.format(*(p.sql for p in parts)), width
+    )
+
+
+@dataclass
+class _Writer:
+    draw: st.DrawFn
+    views: list[View] = field(default_factory=list)
+
+    def one_of(self, *options: str) -> str:
+        return self.draw(st.sampled_from(options))
+
+    def number(self, most: int) -> int:
+        return self.draw(st.integers(0, most))
+
+    def query(self, depth: int) -> Query:
+        if depth == 0:
+            return self.base()
+        kind = self.one_of(
+            "plain", "join", "join", "group", "group", "total", "distinct", "UNION", "UNION",
+            "EXCEPT", "missing", "first",
+        )  # fmt: skip
+        match kind:
+            case "plain":
+                return self.plain(depth)
+            case "join":
+                return self.join(depth)
+            case "group" | "total":
+                return self.group(depth, keyed=kind == "group")
+            case "distinct":
+                inner = self.query(depth - 1)
+                return both("SELECT DISTINCT * FROM ({0}) AS q", inner.width, inner)
+            case "missing":
+                return self.missing(depth)
+            case "first":
+                return self.first(depth)
+        left = self.query(depth - 1)
+        right = self.query(self.number(depth - 1))
+        width = min(left.width, right.width)
+        left, right = self.cut(left, width), self.cut(right, width)
+        return both(f"({{0}}) {kind} ({{1}})", width, left, right)
+
+    def base(self) -> Query:
+        """The numbers of a stream in a window, of the relation, or of a view."""
+        views = {v.name: v for v in self.views}
+        name = self.one_of("s", "s", "t", "t", "r", *views, *views)
+        columns = NUMBERS.get(name) or tuple(c for c, _ in views[name].columns)
+        bounded = views[name].stream if name in views else name != "r"
+        clauses = [c for c in WINDOWS if name in ("s", "t") or not c.startswith("PARTITION")]
+        window = f" [{self.one_of(*clauses)}]" if bounded and self.number(9) else ""
+        items = ", ".join(f"{column} AS c{place}" for place, column in enumerate(columns))
+        return both(f"SELECT {items} FROM {name}{window}", len(columns))
+
+    def cut(self, query: Query, width: int) -> Query:
+        if query.width == width:
+            return query
+        names = ", ".join(f"c{place}" for place in range(width))
+        return both(f"SELECT {names} FROM ({{0}}) AS q", width, query)
+
+    def scalar(self, columns: list[str]) -> str:
+        one = self.one_of(*columns)
+        return self.one_of(
+            one, one, f"{one} + 1", f"{one} % 2", f"-{one}", f"COALESCE({one}, 0)",
+            f"CASE WHEN {one} > 1 THEN {self.one_of(*columns)} ELSE {one} END",
+        )  # fmt: skip
+
+    def condition(self, columns: list[str]) -> str:
+        one = self.one_of(*columns)
+        other = self.one_of(*columns, "0", "1", "2")
+        return self.one_of(
+            f"{one} > {other}", f"{one} <> {other}", f"{one} IS NULL", f"{one} IS NOT NULL",
+            f"NOT ({one} <= {other} AND {one} IS NOT NULL)", f"{one} IN (0, 1, NULL)",
+        )  # fmt: skip
+
+    def plain(self, depth: int) -> Query:
+        inner = self.query(depth - 1)
+        columns = inner.columns("q")
+        count = 1 + self.number(1)
+        items = ", ".join(f"{self.scalar(columns)} AS c{place}" for place in range(count))
+        where = f" WHERE {self.condition(columns)}" if self.number(1) else ""
+        return both(f"SELECT {items} FROM ({{0}}) AS q{where}", count, inner)
+
+    def join(self, depth: int) -> Query:
+        left, right = self.query(depth - 1), self.query(depth - 1)
+        x, y = left.columns("x"), right.columns("y")
+        operator = self.one_of("=", "=", "=", "=", "<", "<>", "IS NOT DISTINCT FROM")
+        where = f"{self.one_of(*x)} {operator} {self.one_of(*y)}"
+        if not self.number(2):
+            where += f" AND {self.condition(x + y)}"
+        items = f"{self.one_of(*x)} AS c0, {self.scalar(y)} AS c1"
+        return both(f"SELECT {items} FROM ({{0}}) AS x, ({{1}}) AS y WHERE {where}", 2, left, right)
+
+    def group(self, depth: int, *, keyed: bool) -> Query:
+        inner = self.query(depth - 1)
+        columns = inner.columns("q")
+        value = self.one_of(*AGGREGATES).format(self.one_of(*columns))
+        if keyed:
+            key = self.one_of(*columns)
+            having = " HAVING COUNT(*) > 1" if not self.number(3) else ""
+            text = f"SELECT {key} AS c0, {value} AS c1 FROM ({{0}}) AS q GROUP BY {key}{having}"
+            return both(text, 2, inner)
+        text = f"SELECT {value} AS c0 FROM ({{0}}) AS q"
+        # SQL has a row for an empty input, CQL has none.
+        sql = f"{text} HAVING COUNT(*) > 0"
+        return Query(text.format(inner.cql), sql.format(inner.sql), 1)
+
+    def missing(self, depth: int) -> Query:
+        """What has no partner."""
+        # If what takes away were as deep as what it is taken from, little would be left.
+        outer, inner = self.query(depth - 1), self.query(self.number(depth - 1))
+        o, i = self.one_of(*outer.columns("o")), self.one_of(*inner.columns("i"))
+        more = f" AND {self.one_of(*inner.columns('i'))} > {o}" if not self.number(4) else ""
+        negation = self.one_of(
+            f"NOT EXISTS (SELECT * FROM ({{1}}) AS i WHERE {i} = {o}{more})",
+            f"{o} NOT IN (SELECT {i} FROM ({{1}}) AS i WHERE {i} IS NOT NULL)",
+            f"{o} NOT IN (SELECT {i} FROM ({{1}}) AS i WHERE {i} <> 1 OR {i} IS NULL)",
+        )
+        items = ", ".join(outer.columns("o"))
+        return both(f"SELECT {items} FROM ({{0}}) AS o WHERE {negation}", outer.width, outer, inner)
+
+    def first(self, depth: int) -> Query:
+        inner = self.query(depth - 1)
+        names = [f"c{place}" for place in range(inner.width)]
+        key, down = self.one_of(*names), self.one_of("", " DESC")
+        count = 1 + self.number(2)
+        text = f"SELECT {', '.join(names)} FROM ({{0}}) AS q ORDER BY"
+        ties = ", ".join(f"{name} NULLS LAST" for name in names)
+        return Query(
+            f"{text} {key}{down} LIMIT {count}".format(inner.cql),
+            f"{text} {key}{down} NULLS LAST, {ties} LIMIT {count}".format(inner.sql),
+            inner.width,
+        )
+
+    def view(self, name: str) -> View:
+        """A relation, or what came into one, left it, or was in it."""
+        body = self.query(1 + self.number(1))
+        form = self.one_of("", "ISTREAM", "ISTREAM", "RSTREAM")
+        cql, sql = (f"{form}({text})" if form else text for text in (body.cql, body.sql))
+        columns = tuple((f"c{place}", "BIGINT") for place in range(body.width))
+        return View(name, cql, columns, stream=bool(form), sql=sql)
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> Script:
+    """Up to two views and a query, two or three operators deep."""
+    writer = _Writer(draw)
+    for name in ("v1", "v2")[: writer.number(2)]:
+        writer.views.append(writer.view(name))
+    query = writer.query(2 + writer.number(1))
+    form = writer.one_of("", "", "", "ISTREAM", "RSTREAM")
+    every = writer.one_of("", "", "", " EVERY 3") if form != "ISTREAM" else ""
+    cql, sql = (f"{form}({t}){every}" if form else f"({t}){every}" for t in (query.cql, query.sql))
+    return Script(cql, sql, tuple(writer.views))

@@ -1,0 +1,45 @@
+"""Random nested queries: any operator over any other says what the same words mean in SQL."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracle.random_scripts import scripts
+from tests.oracle.scripts import Script, fed, meant, said
+from windrow.plan.strategy import Strategy
+
+PIECES = st.sampled_from([None, 1, 3, 7])
+
+
+def says_what_its_words_mean(script: Script, seed: int, rows: int | None) -> bool:
+    """Compare at every instant, by every strategy; tell whether there was anything to compare."""
+    feeds = fed(seed)
+    expected = meant(script, feeds)
+    for strategy in Strategy:
+        assert said(script, feeds, rows=rows, strategy=strategy) == expected, strategy
+    return bool(expected)
+
+
+def test_every_nested_query_says_what_its_words_mean() -> None:
+    spoke: list[bool] = []
+
+    @settings(max_examples=30)
+    @given(script=scripts(), seed=st.integers(0, 30), rows=PIECES)
+    def check(script: Script, seed: int, rows: int | None) -> None:
+        spoke.append(says_what_its_words_mean(script, seed, rows))
+
+    check()
+    # A comparison of nothing with nothing shows little.
+    assert sum(spoke) > 0.5 * len(spoke)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@settings(max_examples=300)
+@given(script=scripts(), seed=st.integers(0, 30), rows=PIECES)
+def test_many_more_nested_queries_say_what_their_words_mean(
+    script: Script, seed: int, rows: int | None
+) -> None:
+    says_what_its_words_mean(script, seed, rows)
