@@ -85,7 +85,7 @@ class _Days:
             self._archive = Archive.create(
                 declared.path, self._schema, declared.key, window=self._window,
                 scheme=declared.scheme, n=declared.constituents or 1,
-                technique=TECHNIQUES[declared.technique or "PACKED"],  # type: ignore[arg-type]
+                technique=declared.technique and TECHNIQUES[declared.technique],  # type: ignore[arg-type]
                 format=declared.format, calendar=calendar,  # type: ignore[arg-type]
             )  # fmt: skip
         self.done = self._archive.stat().now

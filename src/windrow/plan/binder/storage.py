@@ -22,7 +22,12 @@ from windrow.plan.nodes import GroupBy, Node, RelationScan
 from windrow.plan.subscribe import Subscribe
 
 SCHEMES = ("DEL", "REINDEX", "REINDEX+", "REINDEX++", "WATA", "RATA", "GRID")
-TECHNIQUES = {"PACKED": "packed shadow", "SHADOW": "simple shadow", "INPLACE": "in-place"}
+TECHNIQUES = {
+    "PACKED": "packed shadow",
+    "SHADOW": "simple shadow",
+    "INPLACE": "in-place",
+    "ATREST": "packed at rest",
+}
 RUNS = {"arrow": "arrow", "parquet": "parquet"}
 CONSTITUENTS = 4
 
