@@ -167,5 +167,6 @@ def test_shared_and_single_queries_agree_and_both_shapes_are_measured():
 
 
 def test_counting_and_checking_find_the_same_conjunctions():
-    results = conjunctions.run(conjunctions.Sizes(2_000, 2_000, ((0.01, 0.05),), 1))
+    results = conjunctions.run(conjunctions.Sizes(2_000, 2_000, ((0.01, 0.05),), 1, 2_000, 20, 500))
+    assert results["desk"]["matches"] > 100
     assert results["lines"][0]["matches"] > 0
