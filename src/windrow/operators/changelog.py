@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.columns.arrays import identity_keys
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import ints, ints_out, kernel, signs
@@ -20,7 +21,11 @@ from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
+from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
+
+CROWD = 32
+"""Events of one instant beyond which comparing each with each costs more than it saves."""
 
 
 @kernel(ints_out, ints, signs)
@@ -36,6 +41,31 @@ def _mixed(times, sign):  # type: ignore[no-untyped-def]
             stop += 1
         if plus and minus:
             for i in range(start, stop):
+                found[count] = i
+                count += 1
+        start = stop
+    return found[:count].copy()
+
+
+@kernel(ints_out, ints, signs, ints)
+def _opposed(times, sign, keys):  # type: ignore[no-untyped-def]
+    """Indexes of events of whose key something comes and something goes at their instant.
+
+    Of an instant with more than ``CROWD`` events all are kept, so that it costs O(1) per event.
+    """
+    found = np.empty(len(times), np.int64)
+    count, start = 0, 0
+    while start < len(times):
+        stop = start
+        while stop < len(times) and times[stop] == times[start]:
+            stop += 1
+        for i in range(start, stop):
+            met = stop - start > CROWD
+            j = start
+            while not met and j < stop:
+                met = keys[j] == keys[i] and sign[j] != sign[i]
+                j += 1
+            if met:
                 found[count] = i
                 count += 1
         start = stop
@@ -59,12 +89,13 @@ class Changelog:
     ) -> None:
         self.schema, self.pattern, self.signs = schema, pattern, signs
         self.buffer = StateBuffer(schema, pattern, scan)
+        self._numbers = [i for i, f in enumerate(schema) if not pa.types.is_string(f.type)]
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         if self.pattern is UpdatePattern.MONOTONIC:
             return delta if 1 in self.signs else Delta.empty(self.schema)
-        positive, negative = delta.filter(delta.sign > 0), delta.filter(delta.sign < 0)
+        positive, negative = parted(delta)
         first = self.buffer.insert(positive)
         withdrawn = self.buffer.withdraw(negative)
         expired, expiry = self.buffer.expire(now)
@@ -90,13 +121,23 @@ class Changelog:
     def _net(self, positions: Any, times: Any, sign: Any) -> Any:
         """Which events are left after equal tuples of opposite sign cancelled in their instant."""
         kept = np.ones(len(times), np.bool_)
-        mixed = _mixed(times, sign)
+        mixed = self._candidates(_mixed(times, sign), positions, times, sign)
         if len(mixed):
             rows = self.buffer.rows.take(positions[mixed])
             interner = Interner([pa.int64(), *self.schema.types])
             codes = interner.codes([pa.array(times[mixed]), *rows.columns], len(mixed))
             kept[mixed] = surplus(codes, sign[mixed])
         return kept
+
+    def _candidates(self, mixed: Any, positions: Any, times: Any, sign: Any) -> Any:
+        """Those of the ``mixed`` events that may cancel: most differ in some number already."""
+        for index in self._numbers:
+            if not len(mixed):
+                break
+            numbers = self.buffer.rows.column(index, positions[mixed])
+            if not numbers.null_count:
+                mixed = mixed[_opposed(times[mixed], sign[mixed], identity_keys(numbers))]
+        return mixed
 
     def live_rows(self) -> pa.RecordBatch:
         """The relation as it stands."""

@@ -20,6 +20,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
+from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
 from windrow.windows.values.rows import FEW, RowIndex
 
@@ -79,8 +80,7 @@ class BagDifference:
         """Codes, times and signs of everything that came to or left one side."""
         buffer, codes = self.buffers[side], self.codes[side]
         delta = delta.with_rows(batch_of(delta.rows.columns, self.schema, len(delta)))
-        plus = delta.sign > 0
-        positive, negative = delta.filter(plus), delta.filter(~plus)
+        positive, negative = parted(delta)
         first = buffer.insert(positive)
         codes.append(self.rows.locate(positive.rows.columns, len(positive)))
         gone = buffer.withdraw(negative)

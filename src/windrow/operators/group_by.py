@@ -34,6 +34,7 @@ from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Accumulator, Events, Values
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.base import Saved, below
+from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.expressions import Expression
@@ -93,8 +94,7 @@ class GroupedAggregation:
 
     def _events(self, delta: Delta, now: int) -> Events | None:
         """Store what came, and list it with what went."""
-        plus = delta.sign > 0
-        positive, negative = delta.filter(plus), delta.filter(~plus)
+        positive, negative = parted(delta)
         first = self.buffer.insert(positive)
         keys = positive.rows.columns[: self.width]
         self.codes.append(self.groups.codes(keys, len(positive)))

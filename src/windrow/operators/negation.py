@@ -30,6 +30,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.openings import Flips, changes_of, counted
+from windrow.operators.parting import parted
 from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import EXP, LINK
@@ -83,12 +84,12 @@ class Unmatched:
         return answer
 
     def _add_left(self, delta: Delta) -> tuple[Int64s, Int64s]:
-        buffer, plus = self.left.buffer, delta.sign > 0
-        positive = delta.filter(plus)
+        buffer = self.left.buffer
+        positive, negative = parted(delta)
         first = buffer.insert(positive)
         keys = [evaluate(k, positive.rows) for k in self.left.keys]
         self.left.codes.append(self.values.codes(keys, len(positive)))
-        gone = buffer.withdraw(delta.filter(~plus))
+        gone = buffer.withdraw(negative)
         return np.arange(first, buffer.next, dtype=np.int64), gone[gone < first]
 
     def _add_right(
@@ -97,8 +98,7 @@ class Unmatched:
         """Codes, times and signs of what came to and left the right side, and which are NULL."""
         arrays = [evaluate(k, delta.rows) for k in self.right_keys]
         delta = delta.with_rows(batch_of(arrays, self.right_schema, len(delta)))
-        plus = delta.sign > 0
-        positive, negative = delta.filter(plus), delta.filter(~plus)
+        positive, negative = parted(delta)
         first = self.right.insert(positive)
         self.right_codes.append(self._right_codes(positive.rows))
         gone = self.right.withdraw(negative)
@@ -123,7 +123,9 @@ class Unmatched:
         if self.null_aware and (len(nulls.at) or len(total.at)):
             return np.arange(self.left.buffer.base, self.left.buffer.next, dtype=np.int64)
         older = self.left.rings.walk(flips.values, self.left.buffer.life, LINK)
-        return np.unique(np.concatenate([older, new, gone]))
+        if len(gone):
+            return np.unique(np.concatenate([older, new, gone]))
+        return np.sort(np.concatenate([older, new]))  # what is new is in no ring yet
 
     def _emit(self, at: Int64s, flips: Flips, nulls: Flips, total: Flips, now: int) -> Delta:
         if self.null_aware:

@@ -115,9 +115,12 @@ def counted(counts: Int64s, code: Int64s, time: Int64s, sign: npt.NDArray[np.int
     earlier = np.where(events.opening, before[events.group_of], np.concatenate([[0], after[:-1]]))
     flipped = np.flatnonzero((earlier == 0) != (after == 0))
     value, instant = last[flipped], events.time[events.last][flipped]
-    first = np.searchsorted(value, np.arange(size), side="left")
-    stop = np.searchsorted(value, np.arange(size), side="right")
-    return Flips(was_open, first, stop, instant, np.unique(value))
+    # Values are in order, so the instants of one stand together.
+    starts = np.flatnonzero(np.diff(value, prepend=-1))
+    values = value[starts]
+    first, stop = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    first[values], stop[values] = starts, np.append(starts[1:], len(value))
+    return Flips(was_open, first, stop, instant, values)
 
 
 def changes_of(

@@ -12,6 +12,7 @@ from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
+from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import END, TS
 
@@ -31,8 +32,9 @@ class RelationStream:
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        self.buffer.insert(delta.filter(delta.sign > 0))
-        self.buffer.withdraw(delta.filter(delta.sign < 0))
+        positive, negative = parted(delta)
+        self.buffer.insert(positive)
+        self.buffer.withdraw(negative)
         life = self.buffer.life.view
         start, end = np.maximum(life[:, TS], self.now + 1), np.minimum(life[:, END] - 1, now)
         first, last = -(-start // self.every), end // self.every

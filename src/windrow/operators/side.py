@@ -18,6 +18,7 @@ from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
+from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import LINK
 from windrow.plan.expressions import Expression
@@ -62,17 +63,12 @@ class Side:
         if nulls.any():  # NULL equals nothing
             delta = delta.filter(~nulls)
             keys = [evaluate(k, delta.rows) for k in self.keys]
-        if bool((delta.sign > 0).all()):
-            codes = interner.codes(keys, len(delta))
-            first = self.buffer.insert(delta)
-            withdrawn = np.empty(0, np.int64)
-        else:
-            plus = delta.sign > 0
-            positive = delta.filter(plus)
-            codes = interner.codes([evaluate(k, positive.rows) for k in self.keys], len(positive))
-            first = self.buffer.insert(positive)
-            withdrawn = self.buffer.withdraw(delta.filter(~plus))
-        self.codes.append(codes)
+        positive, negative = parted(delta)
+        if len(negative):
+            keys = [evaluate(k, positive.rows) for k in self.keys]
+        self.codes.append(interner.codes(keys, len(positive)))
+        first = self.buffer.insert(positive)
+        withdrawn = self.buffer.withdraw(negative)
         return np.arange(first, self.buffer.next, dtype=np.int64), withdrawn[withdrawn < first]
 
     def link(self, positions: Int64s, codes: int) -> None:

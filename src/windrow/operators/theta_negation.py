@@ -27,6 +27,7 @@ from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.openings import changes_of, counted
 from windrow.operators.pairing import Pairing, Pairs
+from windrow.operators.parting import parted
 from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP
 from windrow.plan.expressions import Expression
@@ -72,13 +73,13 @@ class UnmatchedTheta:
 
     def _add_left(self, delta: Delta) -> tuple[Int64s, Int64s]:
         """As ``Side.add``, but a tuple with a NULL key stays: nothing goes with it."""
-        buffer, plus = self.left.buffer, delta.sign > 0
-        positive = delta.filter(plus)
+        buffer = self.left.buffer
+        positive, negative = parted(delta)
         first = buffer.insert(positive)
         keys = [evaluate(k, positive.rows) for k in self.left.keys]
         self.left.codes.append(self.pairing.interner.codes(keys, len(positive)))
         self.matches.extend(len(positive), 0)
-        gone = buffer.withdraw(delta.filter(~plus))
+        gone = buffer.withdraw(negative)
         return np.arange(first, buffer.next, dtype=np.int64), gone[gone < first]
 
     def _emit(self, fresh: Pairs, ended: Pairs, touched: Int64s, now: int) -> Delta:

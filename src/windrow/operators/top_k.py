@@ -29,6 +29,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.first_ranks import changes_of_first, counting_tree
+from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import END
 from windrow.plan.nodes import OrderKey
@@ -63,8 +64,7 @@ class FirstK:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         buffer, earlier = self.buffer, self.buffer.now
-        plus = delta.sign > 0
-        positive, negative = delta.filter(plus), delta.filter(~plus)
+        positive, negative = parted(delta)
         first = buffer.insert(positive)
         gone = buffer.withdraw(negative)
         expired, expiry = buffer.expire(now)

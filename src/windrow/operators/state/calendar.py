@@ -10,10 +10,10 @@ the more are filed at once, the more of them go to the same place in memory. Loo
 through every time, which is quicker than filing as long as they are few. So a calendar that never
 holds many tuples is a plain list, and costs no more than one.
 
-A day is a list of chunks of ``CHUNK`` entries, all full but the first; chunks that are read become
-free. The length of a day follows from the expiries that are in the calendar, and is no less than
-the time between two looks. Days of a wrong length make it read tuples that stay; when it has read
-``PATIENCE`` times as many in vain as it holds, the length is chosen anew.
+A day is a list of chunks of ``CHUNK`` entries, all full but the last; chunks that are read become
+free. A day has as many ticks as let a year reach to the last expiry in the calendar, rounded up to
+a power of two. Days of a wrong length make it read tuples that stay; when it has read ``PATIENCE``
+times as many in vain as it holds, the length is chosen anew.
 
 Cost: O(1) per tuple that comes and per tuple that goes; per interval the loose ones and those of
 the last day that stay. Space: 16 bytes per tuple, and less than two chunks per day.
@@ -31,41 +31,43 @@ from windrow.core.time import BEGINNING, FOREVER
 
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
-DAYS = 256
+DAYS = 512
 """A power of two; the more, the fewer tuples are read that stay."""
-CHUNK = 32
+CHUNK = 64
 LOOSE = 4096
-PATIENCE = 8
+PATIENCE = 4
+FIRST, END = 0, 1
+"""Columns of ``days``: the first chunk, and the place behind the last entry, 0 if there is none."""
 FREE, SPARE, VAIN = 0, 1, 2
 """Places of ``slab``: the first free chunk, how many are free, entries read that stayed."""
 
 
 @inlined
-def _put(day, position, exp, ends, entries, following, slab):  # type: ignore[no-untyped-def]
-    """Add an entry to a day; there has to be a free chunk.
-
-    ``ends[day]`` is the place behind its last entry, 0 if it has none.
-    """
-    at = ends[day]
+def _put(day, position, exp, days, entries, following, slab):  # type: ignore[no-untyped-def]
+    """Add an entry to a day; there has to be a free chunk."""
+    at = days[day, END]
     if at & (CHUNK - 1) == 0:
         chunk = slab[FREE]
         slab[FREE] = following[chunk]
         slab[SPARE] -= 1
-        following[chunk] = at // CHUNK - 1
+        if at == 0:
+            days[day, FIRST] = chunk
+        else:
+            following[at // CHUNK - 1] = chunk
         at = chunk * CHUNK
     entries[at, 0] = position
     entries[at, 1] = exp
-    ends[day] = at + 1
+    days[day, END] = at + 1
 
 
-@kernel(int64, ints, ints, int64, int64, ints_out, grid_out, ints_out, ints_out)
-def _file(positions, exp, shift, today, ends, entries, following, slab):  # type: ignore[no-untyped-def]
+@kernel(int64, ints, ints, int64, int64, grid_out, grid_out, ints_out, ints_out)
+def _file(positions, exp, shift, today, days, entries, following, slab):  # type: ignore[no-untyped-def]
     """Put tuples into their days, none of them before today; how many will ever expire."""
     count = 0
     for i in range(len(positions)):
         if exp[i] < FOREVER:
             day = max(exp[i] >> shift, today) & (DAYS - 1)
-            _put(day, positions[i], exp[i], ends, entries, following, slab)
+            _put(day, positions[i], exp[i], days, entries, following, slab)
             count += 1
     return count
 
@@ -87,34 +89,44 @@ def _sift(positions, exp, now):  # type: ignore[no-untyped-def]
     return found, expiries
 
 
-@kernel(types.UniTuple(ints_out, 2), int64, int64, int64, ints_out, grid_out, ints_out, ints_out)
-def _read(now, first, last, ends, entries, following, slab):  # type: ignore[no-untyped-def]
+@inlined
+def _wider(values, room):  # type: ignore[no-untyped-def]
+    """A copy with more room behind it."""
+    wider = np.empty(room, np.int64)
+    wider[: len(values)] = values
+    return wider
+
+
+@kernel(types.UniTuple(ints_out, 2), int64, int64, int64, grid_out, grid_out, ints_out, ints_out)
+def _read(now, first, last, days, entries, following, slab):  # type: ignore[no-untyped-def]
     """Take what has expired by ``now`` out of the days from ``first`` to ``last``."""
-    room = 0
-    for number in range(first, last + 1):
-        end = ends[number & (DAYS - 1)]
-        while end > 0:
-            chunk = (end - 1) // CHUNK
-            room += end - chunk * CHUNK
-            end = (following[chunk] + 1) * CHUNK
+    room = 256
     found, expiries, count = np.empty(room, np.int64), np.empty(room, np.int64), 0
     for number in range(first, last + 1):
         day = number & (DAYS - 1)
-        end, ends[day] = ends[day], 0
+        chunk, end = days[day, FIRST], days[day, END]
+        days[day, END] = 0
         while end > 0:
-            chunk = (end - 1) // CHUNK
-            for at in range(chunk * CHUNK, end):
+            final = chunk == (end - 1) // CHUNK
+            stop = end if final else (chunk + 1) * CHUNK
+            if count + CHUNK > room:
+                room *= 2
+                found, expiries = _wider(found, room), _wider(expiries, room)
+            for at in range(chunk * CHUNK, stop):
                 if entries[at, 1] <= now:
                     found[count], expiries[count] = entries[at, 0], entries[at, 1]
                     count += 1
                 else:
-                    _put(day, entries[at, 0], entries[at, 1], ends, entries, following, slab)
+                    _put(day, entries[at, 0], entries[at, 1], days, entries, following, slab)
+                    slab[VAIN] += 1
             # Only now is the chunk free: what stays has gone into other ones.
-            end = (following[chunk] + 1) * CHUNK
+            after = following[chunk]
             following[chunk] = slab[FREE]
             slab[FREE] = chunk
             slab[SPARE] += 1
-    slab[VAIN] += room - count
+            if final:
+                break
+            chunk = after
     return found[:count], expiries[:count]
 
 
@@ -124,13 +136,13 @@ class Calendar:
     def __init__(self) -> None:
         self._positions, self._exp = np.empty(64, np.int64), np.empty(64, np.int64)
         self._loose = 0
-        self._now, self._step = BEGINNING, 0
+        self._now = BEGINNING
         self._start_over()
 
     def _start_over(self) -> None:
         """No tuples in any day, and days of no length yet."""
         self._filed = self._shift = self._today = 0
-        self._ends = np.zeros(DAYS, np.int64)
+        self._days = np.zeros((DAYS, 2), np.int64)
         self._entries, self._following = np.empty((0, 2), np.int64), NONE
         self._slab = np.array([-1, 0, 0])
 
@@ -161,7 +173,7 @@ class Calendar:
             self._grow(2 * (len(self._following) - int(self._slab[SPARE]) + needed))
         self._filed += _file(
             positions, exp, self._shift, self._today,
-            self._ends, self._entries, self._following, self._slab,
+            self._days, self._entries, self._following, self._slab,
         )  # fmt: skip
 
     def _measure(self, exp: Int64s) -> None:
@@ -169,7 +181,7 @@ class Calendar:
         finite = exp[exp < FOREVER]
         start = self._now if self._now > BEGINNING else int(finite.min(initial=FOREVER))
         reach = max(int(finite.max(initial=BEGINNING)) - start, 0)
-        self._shift = max((reach // DAYS).bit_length(), self._step.bit_length() - 1)
+        self._shift = (reach // DAYS).bit_length()
         self._today = start >> self._shift
 
     def _grow(self, chunks: int) -> None:
@@ -184,19 +196,20 @@ class Calendar:
         self._entries, self._following = entries, following
 
     def due(self, now: int) -> tuple[Int64s, Int64s]:
-        self._step, self._now = now - self._now if self._now > BEGINNING else 0, now
+        self._now = now
         positions, exp = _sift(self._positions[: self._loose], self._exp[: self._loose], now)
         self._loose -= len(exp)
         if not self._filed:
             return positions, exp
-        more = self._read(now)
-        return np.concatenate([positions, more[0]]), np.concatenate([exp, more[1]])
+        # Of equal expiries those that were filed came first.
+        filed = self._read(now)
+        return np.concatenate([filed[0], positions]), np.concatenate([filed[1], exp])
 
     def _read(self, now: int) -> tuple[Int64s, Int64s]:
         first, self._today = self._today, max(self._today, now >> self._shift)
         last = min(self._today, first + DAYS - 1)
         found: tuple[Int64s, Int64s] = _read(
-            now, first, last, self._ends, self._entries, self._following, self._slab
+            now, first, last, self._days, self._entries, self._following, self._slab
         )
         self._filed -= len(found[0])
         wasteful = len(self._following) * CHUNK > PATIENCE * (self._filed + DAYS * CHUNK)
@@ -207,7 +220,7 @@ class Calendar:
     def _file_anew(self) -> None:
         """Choose the length of days again; this also gives back chunks that were needed once."""
         everything = _read(
-            FOREVER - 1, 0, DAYS - 1, self._ends, self._entries, self._following, self._slab
+            FOREVER - 1, 0, DAYS - 1, self._days, self._entries, self._following, self._slab
         )
         self._start_over()
         self._file(*everything)
