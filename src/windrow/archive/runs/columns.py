@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-SHORTEST, LONGEST, MANY = 1_024, 4_096, 2_500
+SHORTEST, LONGEST, MANY = 1_024, 4_096, 1_000
 """Rows of a row group, and how many of them a run may have before they get longer."""
 _SAMPLED = 3
 _WORTH_IT = 0.5
@@ -53,7 +53,9 @@ class Columns:
 
 
 def group_rows(rows: int) -> int:
-    """How long the row groups of a run are: a probe decodes one, but all are in the footer."""
+    """How long the row groups of a run are: a probe decodes one, but the footer lists them all,
+    and a scan takes its time for each.
+    """
     return min(max(SHORTEST, -(-rows // MANY)), LONGEST)
 
 

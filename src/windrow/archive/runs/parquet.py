@@ -22,22 +22,19 @@ _REMEMBERED = 64
 
 @dataclass(frozen=True)
 class _View:
-    """Some columns of a file: which leaves are read, where in them a schema's columns are, and
-    which of these are codes; ``alike`` says that all else has the types that are asked for.
+    """Some columns of a file: which leaves are read, and where among them a schema's columns are;
+    ``alike`` says that they have the types that are asked for.
     """
 
     schema: pa.Schema
     leaves: list[int]
     order: list[int]
-    coded: list[int]
     alike: bool
 
-    def plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns of the schema, codes as values unless the schema wants codes."""
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What was read as the schema has it."""
         read = batch.columns
         columns = [read[place] for place in self.order]
-        for place in self.coded:
-            columns[place] = columns[place].dictionary_decode()
         if self.alike:
             return pa.RecordBatch.from_arrays(columns, schema=self.schema)
         table = pa.Table.from_arrays(columns, self.schema.names)
@@ -45,10 +42,8 @@ class _View:
 
 
 class ParquetEntries:
-    """Row groups are small, so that a bucket costs the decoding of one or two.
-
-    The footer is read once. What repeats is decoded to codes for a bucket, and only the bucket's
-    rows to values.
+    """Row groups are small, so that a bucket costs the decoding of one or two; the footer is read
+    once, when the run is opened.
     """
 
     def __init__(self, pages: Pages, layout: Layout) -> None:
@@ -66,12 +61,12 @@ class ParquetEntries:
             return []
         view = self._view(schema, stamped=only is not ALL)
         first, last = self._groups(start, stop)
-        table = self._coded.reader.read_row_groups(
+        table = self._file.reader.read_row_groups(
             list(range(first, last)), column_indices=view.leaves, use_threads=False
         ).slice(start - self.starts[first], stop - start)
         if only is not ALL:
             table = _within(table, only)
-        return [view.plain(batch) for batch in table.to_batches() if batch.num_rows]
+        return [view.of(batch) for batch in table.to_batches() if batch.num_rows]
 
     def piece(
         self, start: int, stop: int, schema: pa.Schema, only: Only
@@ -131,25 +126,6 @@ class ParquetEntries:
         group = self._file.metadata.row_group(0)
         return [group.column(i).path_in_schema.partition(".")[0] for i in range(group.num_columns)]
 
-    @cached_property
-    def _coded(self) -> pq.ParquetFile:
-        """The file again, with its footer: strings that were written with dictionaries as codes."""
-        data = self._file.metadata
-        group = data.row_group(0)
-        coded = [
-            group.column(i).path_in_schema
-            for i in range(group.num_columns)
-            if group.column(i).physical_type == "BYTE_ARRAY"
-            and group.column(i).has_dictionary_page
-            and group.column(i).path_in_schema in self._schema.names
-        ]
-        return pq.ParquetFile(
-            pa.BufferReader(self._pages.buffer),
-            metadata=data,
-            read_dictionary=coded,
-            pre_buffer=False,
-        )
-
     def _view(self, schema: pa.Schema, *, stamped: bool) -> _View:
         """What is read for a schema (and stamps); found again by the schema's identity."""
         view = self._views.get((id(schema), stamped))
@@ -157,17 +133,12 @@ class ParquetEntries:
             if len(self._views) >= _REMEMBERED:  # readers come and go, and each brings schemas
                 self._views.clear()
             wanted = {*schema.names, *((DAY, EXPIRY) if stamped else ())}
-            stored = self._coded.schema_arrow
+            stored = self._file.schema_arrow
             names = [name for name in stored.names if name in wanted]
-            kinds = [stored.field(name).type for name in schema.names]
-            coded = [i for i, kind in enumerate(kinds) if pa.types.is_dictionary(kind)]
-            alike = all(
-                (kind.value_type if i in coded else kind).equals(field.type)
-                for i, (kind, field) in enumerate(zip(kinds, schema, strict=True))
-            )
+            alike = all(stored.field(field.name).type.equals(field.type) for field in schema)
             leaves = [i for i, root in enumerate(self._roots) if root in wanted]
             order = [names.index(name) for name in schema.names]
-            view = self._views[id(schema), stamped] = _View(schema, leaves, order, coded, alike)
+            view = self._views[id(schema), stamped] = _View(schema, leaves, order, alike)
         return view
 
 
