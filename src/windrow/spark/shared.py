@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from windrow.columns.delta import empty_batch
 from windrow.engine.commits import Commit
+from windrow.engine.members import ByMember
 from windrow.engine.results import read_changes
-from windrow.engine.shared import ByMember
 from windrow.engine.sinks import prepare
 from windrow.plan.catalog import Catalog, Destination
 from windrow.plan.routed import MEMBER

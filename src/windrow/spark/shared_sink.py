@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
-from windrow.engine.shared import ByMember
+from windrow.engine.members import ByMember
 from windrow.plan.routed import MEMBER
 from windrow.spark.sinks import Place, ResultWriter, SinkSpec, Written, received, summary
 

@@ -1,0 +1,43 @@
+"""Rows of many queries, told apart by the query's number; light, since sinks need little else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.arrays import Int64s
+
+
+class ByMember:
+    """Rows and the queries that they belong to, put in order when they are first asked for."""
+
+    def __init__(self, member: Int64s, rows: pa.RecordBatch) -> None:
+        self._member, self._rows = member, rows
+
+    @cached_property
+    def _ordered(self) -> tuple[Int64s, Int64s, pa.RecordBatch]:
+        """Which queries have rows, where those of each begin, and the rows; ties as they stood."""
+        order = np.argsort(self._member, kind="stable")
+        members, starts = np.unique(self._member[order], return_index=True)
+        ends = np.append(starts, len(order)).astype(np.int64)
+        rows = self._rows.take(pa.array(order)) if self._rows.num_columns else self._rows
+        self._rows = rows.slice(0, 0)
+        return members, ends, rows
+
+    def part(self, member: int) -> pa.RecordBatch:
+        """The rows of one query."""
+        members, starts, rows = self._ordered
+        at = int(np.searchsorted(members, member))
+        if at == len(members) or members[at] != member:
+            return rows.slice(0, 0)
+        return rows.slice(starts[at], starts[at + 1] - starts[at])
+
+    def parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """All queries that have rows, with them."""
+        members, starts, rows = self._ordered
+        for member, (start, end) in zip(members, pairwise(starts), strict=True):
+            yield int(member), rows.slice(start, end - start)
