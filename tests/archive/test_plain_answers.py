@@ -173,3 +173,18 @@ def test_a_plain_answer_is_a_decoded_one_whatever_is_asked(form, tmp_path):
                     assert found.schema.equals(expected.schema)
                     assert found.combine_chunks().equals(expected.combine_chunks())
         assert len(reader.probe("k0", plain=True)) > 100
+
+
+def test_a_run_that_is_merged_is_read_ahead_and_one_that_is_probed_is_not(tmp_path):
+    schema = pa.schema({"k": pa.string()})
+    archive = Archive.create(tmp_path, schema, "k", window=4, scheme="WATA", n=2, growth=9.0)
+    for day in (1, 2):
+        archive.append(day, pa.table({"k": ["a", "b"]}), now=day)
+    with archive.reader() as reader:
+        reader.probe("a")
+        runs = [run for run, _ in reader._live(None, None)]
+        assert [page._pages is None for run in runs for page in run._pages] == [False] * 4
+        late = Run(archive.disk, archive.layout, runs[0].ref)
+        late.read_ahead()
+        assert late.entries.plain(0, 1).num_rows == 1
+        assert [page._pages is None for page in late._pages] == [True, True]

@@ -24,11 +24,13 @@ class Run:
     def __init__(self, disk: Disk, layout: Layout, ref: RunRef) -> None:
         self.ref, self.layout, self._disk = ref, layout, disk
         where = str(disk.path(ref.directory_file))
+        self._ahead = False
         self._pages = [disk.map_pages(ref.directory_file)]
         self.directory = Directory(self._pages[0].buffer, layout, where)
 
     def read_ahead(self) -> None:
         """Say that the run is going to be read as a whole, or much of it."""
+        self._ahead = True
         for pages in self._pages:
             pages.read_ahead()
 
@@ -38,6 +40,8 @@ class Run:
         where = str(self._disk.path(self.ref.entries_file))
         pages = self._disk.map_pages(self.ref.entries_file)
         self._pages.append(pages)
+        if self._ahead:
+            pages.read_ahead()
         try:
             if self.ref.format == "arrow":
                 return ArrowEntries(pages, self.layout)
