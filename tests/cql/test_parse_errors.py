@@ -34,6 +34,8 @@ CASES = [
     ("SELECT a FROM s (RANGE 5 SECONDS)", "(", "in brackets"),
     ("SELECT a, FROM s", "FROM", "a column or an expression"),
     ("SELECT a + FROM s", "FROM", "an operand"),
+    ("SELECT COUNT(*) FROM s GROUP BY HAVING COUNT(*) > 1", "HAVING", "a column or an expression"),
+    ("SELECT a, COUNT(*) FROM s GROUP BY a, HAVING a > 1", "HAVING", "a column or an expression"),
     ("SELECT (a FROM s", "FROM", "expected )"),
     ("SELECT a FROM s, ", ",", "the name of a stream"),
     ("SELECT a FROM SELECT b FROM s", "SELECT", "parentheses"),

@@ -160,7 +160,14 @@ def test_explain_cost_lists_the_plans_considered_and_marks_the_one_shown() -> No
     ("strategy", "lines"),
     [
         (Strategy.NT, ["strategy NT", "NegativeTuples", "↑ STRICT, key s.k, state hash on the"]),
-        (Strategy.DIRECT, ["strategy DIRECT", "state list, scanned for what expired"]),
+        (
+            Strategy.DIRECT,
+            [
+                "strategy DIRECT",
+                "↑ WEAK, state list, scanned",
+                "WEAKEST, key s.k, window [RANGE 5 SECONDS], state FIFO of",
+            ],
+        ),
         (Strategy.UPA, ["strategy UPA", "↑ WEAK, state calendar queue by expiry"]),
     ],
 )

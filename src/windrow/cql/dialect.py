@@ -273,6 +273,12 @@ class CqlParser(sqlglot_parser.Parser):
             self.fail("a column or an expression")
         return items
 
+    def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+        group = super()._parse_group(skip_group_by_token)
+        if group is not None and self._prev.token_type in (TokenType.GROUP_BY, TokenType.COMMA):
+            self.fail("a column or an expression")
+        return group
+
     def _parse_select(self, *_args: Any, **_kwargs: Any) -> exp.Expr | None:
         """A query where SQLGlot looks for one inside an expression."""
         return self.query() if self.at_type(TokenType.SELECT) else None

@@ -87,15 +87,18 @@ def changes_buffer(plan: Node, strategy: Strategy = Strategy.UPA) -> str | None:
 
 
 def _by_pattern(pattern: UpdatePattern, strategy: Strategy) -> str:
-    foreseeable = pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK)
-    return SCANNED if strategy is Strategy.DIRECT and foreseeable else BUFFERS[pattern]
+    """DIRECT scans what does not expire in the order in which it came; a FIFO it has as well."""
+    if strategy is not Strategy.DIRECT or pattern <= UpdatePattern.WEAKEST:
+        return BUFFERS[pattern]
+    strict = pattern is UpdatePattern.STRICT
+    return f"{SCANNED}, {BUFFERS[pattern]}" if strict else SCANNED
 
 
 def _distinct(pattern: UpdatePattern, strategy: Strategy) -> str:
     """The two implementations of 3.5.2, by whether tuples may expire before their time."""
     match pattern:
         case UpdatePattern.WEAKEST | UpdatePattern.WEAK if strategy is Strategy.DIRECT:
-            return f"{SCANNED}, output by value"
+            return f"{BUFFERS[pattern]}, output by value, {SCANNED}"
         case UpdatePattern.MONOTONIC:
             return "output by value"
         case UpdatePattern.STRICT:
