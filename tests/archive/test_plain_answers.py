@@ -122,6 +122,14 @@ def test_rows_that_are_copied_are_those_that_arrow_decodes(cuts):
     )
 
 
+@pytest.mark.parametrize(("times", "fits"), [(3, True), (2**11, False)])
+def test_more_text_than_offsets_reach_is_left_to_arrow(times, fits):
+    batch = pa.record_batch({"text": pa.array(["x" * 2**20])})
+    lines = sheet(batch, batch.schema)
+    found = Copier(batch.schema).batch([(lines.ctypes.data, 0, 1)] * times)
+    assert (found is not None) == fits
+
+
 @pytest.mark.parametrize(
     "column",
     [

@@ -199,7 +199,8 @@ class PinnedReader(ABC):
                 pieces.append(piece)
         if not pieces:
             return copier.schema.empty_table()
-        return pa.Table.from_batches([copier.batch(pieces)], copier.schema)
+        batch = copier.batch(pieces)
+        return None if batch is None else pa.Table.from_batches([batch], copier.schema)
 
     def _columns(self, names: Sequence[str] | None) -> pa.Schema:
         chosen = self._default if names is None else tuple(names)

@@ -21,6 +21,7 @@ from windrow.columns.kernels import bytes_out, grid, ints_out, kernel, void
 
 _FIXED, _CODED, _STRINGS, _CODED_STRINGS = range(4)
 _ALIGNED = 64
+_LONGEST = 2**31 - 1
 
 
 def sheet(batch: pa.RecordBatch, schema: pa.Schema) -> Int64s | None:
@@ -82,16 +83,19 @@ class Copier:
         self._strings = [pa.types.is_string(t) or pa.types.is_binary(t) for t in self._types]
         self._widths = [t.bit_width // 8 if _is_fixed(t) else 4 for t in self._types]
 
-    def batch(self, pieces: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
+    def batch(self, pieces: Sequence[tuple[int, int, int]]) -> pa.RecordBatch | None:
         """The rows of pieces, each the address of a sheet and rows [start, stop).
 
-        Whoever calls this holds the sheets, and the batches that they are of.
+        None if a column has more bytes of strings than 32-bit offsets reach. Whoever calls this
+        holds the sheets, and the batches that they are of.
         """
         rows = sum(stop - start for _, start, stop in pieces)
         places = np.array(pieces, np.int64)
         totals = np.zeros(len(self._types), np.int64)
         _measure(places, totals)
         sizes = totals.tolist()
+        if max(sizes, default=0) > _LONGEST:
+            return None
         layout, end = [], 0
         for width, strings, size in zip(self._widths, self._strings, sizes, strict=True):
             first, end = end, _up(end + width * (rows + strings))
@@ -124,10 +128,10 @@ def _measure(places, totals):  # type: ignore[no-untyped-def]
         start, stop = places[piece, 1], places[piece, 2]
         for column in range(len(totals)):
             kind, narrow = lines[column, 0], lines[column, 1]
-            if kind == 2:
+            if kind == _STRINGS:
                 offsets = array_at(pointer(lines[column, 3]), stop + 1, np.int32)
                 totals[column] += offsets[stop] - offsets[start]
-            elif kind == 3:
+            elif kind == _CODED_STRINGS:
                 bytes_of = array_at(pointer(lines[column, 3]), stop * narrow, np.uint8)
                 for row in range(start, stop):
                     code = np.int64(bytes_of[row * narrow])
@@ -150,7 +154,7 @@ def _copy(places, layout, arena):  # type: ignore[no-untyped-def]
             lines = array_at(pointer(places[piece, 0]), (len(layout), 6), np.int64)
             start, stop = places[piece, 1], places[piece, 2]
             kind, narrow, wide = lines[column, 0], lines[column, 1], lines[column, 2]
-            if kind == 0:
+            if kind == _FIXED:
                 values = array_at(pointer(lines[column, 3]), stop * wide, np.uint8)
                 for i in range((stop - start) * wide):
                     arena[first + done * wide + i] = values[start * wide + i]
@@ -158,17 +162,17 @@ def _copy(places, layout, arena):  # type: ignore[no-untyped-def]
                 continue
             for row in range(start, stop):
                 code = np.int64(row)
-                if kind != 2:
+                if kind != _STRINGS:
                     codes = array_at(pointer(lines[column, 3]), stop * narrow, np.uint8)
                     code = np.int64(codes[row * narrow])
                     for i in range(1, narrow):
                         code |= np.int64(codes[row * narrow + i]) << (8 * i)
-                if kind == 1:
+                if kind == _CODED:
                     values = array_at(pointer(lines[column, 4]), (code + 1) * wide, np.uint8)
                     for i in range(wide):
                         arena[first + done * wide + i] = values[code * wide + i]
                 else:
-                    where = lines[column, 3] if kind == 2 else lines[column, 4]
+                    where = lines[column, 3] if kind == _STRINGS else lines[column, 4]
                     offsets = array_at(pointer(where), code + 2, np.int32)
                     begin, end = offsets[code], offsets[code + 1]
                     text = array_at(pointer(lines[column, 5]), end, np.uint8)
