@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
-from windrow.operators import changelog as module
-from windrow.operators.changelog import CROWD, Changelog
+from windrow.operators.cancelling import CROWD, Cancelling, mixed_instants
+from windrow.operators.changelog import Changelog
 
 SCHEMA = pa.schema([("name", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
 values = st.tuples(
@@ -56,21 +56,41 @@ def test_an_instant_shows_the_net_change_of_the_bag(
     assert len(found) == sum(abs(n) for n in expected.values())
 
 
-@given(
-    events=st.lists(
-        st.tuples(st.integers(0, 3), st.integers(0, 2), st.sampled_from([1, -1])), max_size=60
-    )
+events = st.lists(
+    st.tuples(
+        st.integers(0, 3), st.integers(0, 2), st.text("ab", max_size=2), st.sampled_from([1, -1])
+    ),
+    max_size=40,
 )
-def test_candidates_are_those_that_meet_their_opposite(events: list[tuple[int, int, int]]) -> None:
+
+
+@given(events=events)
+def test_of_equal_tuples_the_first_that_come_and_go_cancel(
+    events: list[tuple[int, int, str, int]],
+) -> None:
     events.sort(key=lambda event: event[0])
-    times, keys, sign = (
-        (np.array(part, np.int64) for part in zip(*events, strict=True))
-        if (events)
-        else (np.empty(0, np.int64),) * 3
-    )
-    found = module._opposed(times, sign.astype(np.int8), keys)
-    crowds = Counter(t for t, _, _ in events)
-    expected = [
-        i for i, (t, k, s) in enumerate(events) if crowds[t] > CROWD or (t, k, -s) in set(events)
-    ]
-    assert found.tolist() == expected
+    times = np.array([t for t, _, _, _ in events], np.int64)
+    sign = np.array([s for _, _, _, s in events], np.int8)
+    kept = np.ones(len(events), np.bool_)
+    few = Cancelling(np.arange(len(events)), times, sign)
+    for index, kind in ((1, pa.int64()), (2, pa.string())):
+        few.refine(pa.array([events[i][index] for i in few.events], kind))
+    few.cancel(kept)
+    expected = [True] * len(events)
+    for i, (*row, s) in enumerate(events):
+        goes = [j for j in range(len(events)) if expected[j] and (*row, -1) == events[j]]
+        if s > 0 and goes:
+            expected[i] = expected[goes[0]] = False
+    assert kept.tolist() == expected
+
+
+@given(events=events)
+def test_instants_at_which_something_comes_and_something_goes_are_found(
+    events: list[tuple[int, int, str, int]],
+) -> None:
+    events = sorted(events * 3, key=lambda event: event[0])
+    times = np.array([t for t, _, _, _ in events], np.int64)
+    sign = np.array([s for _, _, _, s in events], np.int8)
+    at = {t: [s for other, _, _, s in events if other == t] for t in times.tolist()}
+    expected = [0 if len(set(at[t])) == 1 else 1 + (len(at[t]) > CROWD) for t in times.tolist()]
+    assert mixed_instants(times, sign).tolist() == expected

@@ -13,63 +13,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import identity_keys
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import ints, ints_out, kernel, signs
 from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
+from windrow.operators.cancelling import Cancelling, mixed_instants
 from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
-
-CROWD = 32
-"""Events of one instant beyond which comparing each with each costs more than it saves."""
-
-
-@kernel(ints_out, ints, signs)
-def _mixed(times, sign):  # type: ignore[no-untyped-def]
-    """Indexes of events at instants at which something comes and something goes."""
-    found = np.empty(len(times), np.int64)
-    count, start = 0, 0
-    while start < len(times):
-        stop, plus, minus = start, False, False
-        while stop < len(times) and times[stop] == times[start]:
-            plus |= sign[stop] > 0
-            minus |= sign[stop] < 0
-            stop += 1
-        if plus and minus:
-            for i in range(start, stop):
-                found[count] = i
-                count += 1
-        start = stop
-    return found[:count].copy()
-
-
-@kernel(ints_out, ints, signs, ints)
-def _opposed(times, sign, keys):  # type: ignore[no-untyped-def]
-    """Indexes of events of whose key something comes and something goes at their instant.
-
-    Of an instant with more than ``CROWD`` events all are kept, so that it costs O(1) per event.
-    """
-    found = np.empty(len(times), np.int64)
-    count, start = 0, 0
-    while start < len(times):
-        stop = start
-        while stop < len(times) and times[stop] == times[start]:
-            stop += 1
-        for i in range(start, stop):
-            met = stop - start > CROWD
-            j = start
-            while not met and j < stop:
-                met = keys[j] == keys[i] and sign[j] != sign[i]
-                j += 1
-            if met:
-                found[count] = i
-                count += 1
-        start = stop
-    return found[:count].copy()
 
 
 class Changelog:
@@ -89,7 +41,8 @@ class Changelog:
     ) -> None:
         self.schema, self.pattern, self.signs = schema, pattern, signs
         self.buffer = StateBuffer(schema, pattern, scan)
-        self._numbers = [i for i, f in enumerate(schema) if not pa.types.is_string(f.type)]
+        texts = [pa.types.is_string(kind) for kind in schema.types]
+        self._cheapest_first = sorted(range(len(texts)), key=texts.__getitem__)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -121,23 +74,34 @@ class Changelog:
     def _net(self, positions: Any, times: Any, sign: Any) -> Any:
         """Which events are left after equal tuples of opposite sign cancelled in their instant."""
         kept = np.ones(len(times), np.bool_)
-        mixed = self._candidates(_mixed(times, sign), positions, times, sign)
-        if len(mixed):
-            rows = self.buffer.rows.take(positions[mixed])
+        kinds = mixed_instants(times, sign)
+        if not kinds.any():
+            return kept
+        few = Cancelling(np.flatnonzero(kinds == 1), times, sign)
+        others = np.flatnonzero(kinds == 2)
+        if self._compare(few, positions):
+            few.cancel(kept)
+        else:
+            others = np.union1d(others, few.events)
+        if len(others):
+            rows = self.buffer.rows.take(positions[others])
             interner = Interner([pa.int64(), *self.schema.types])
-            codes = interner.codes([pa.array(times[mixed]), *rows.columns], len(mixed))
-            kept[mixed] = surplus(codes, sign[mixed])
+            codes = interner.codes([pa.array(times[others]), *rows.columns], len(others))
+            kept[others] = surplus(codes, sign[others])
         return kept
 
-    def _candidates(self, mixed: Any, positions: Any, times: Any, sign: Any) -> Any:
-        """Those of the ``mixed`` events that may cancel: most differ in some number already."""
-        for index in self._numbers:
-            if not len(mixed):
-                break
-            numbers = self.buffer.rows.column(index, positions[mixed])
-            if not numbers.null_count:
-                mixed = mixed[_opposed(times[mixed], sign[mixed], identity_keys(numbers))]
-        return mixed
+    def _compare(self, few: Cancelling, positions: Any) -> bool:
+        """Put events into classes by all columns; False if NULLs left it undecided."""
+        decided = True
+        for index in self._cheapest_first:
+            if not len(few.events):
+                return True
+            column = self.buffer.rows.column(index, positions[few.events])
+            if column.null_count:
+                decided = False
+            else:
+                few.refine(column)
+        return decided
 
     def live_rows(self) -> pa.RecordBatch:
         """The relation as it stands."""
