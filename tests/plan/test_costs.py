@@ -15,7 +15,7 @@ from windrow.plan.strategy import Strategy
 
 JOIN = "SELECT s.a, t.c FROM s [RANGE 100], t [RANGE 100] WHERE s.k = t.k"
 NEGATION = JOIN + " AND NOT EXISTS (SELECT * FROM picked [RANGE 100] AS p WHERE p.k = s.k)"
-SIMPLE = {"Node", "Unary"}
+SIMPLE = {"Node", "TupleWise", "Unary"}
 
 
 def flow(text: str, statistics: Statistics | None = None) -> Flow:

@@ -11,7 +11,6 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Expression
 from windrow.plan.nodes import Unary
 from windrow.plan.ranges import Asked
-from windrow.plan.windows import WindowSpec
 
 MEMBER = "__member"
 
@@ -45,7 +44,3 @@ class Routed(Unary):
     @property
     def pattern(self) -> UpdatePattern:
         return UpdatePattern.MONOTONIC
-
-    @property
-    def lifetime(self) -> WindowSpec | None:
-        return None

@@ -10,7 +10,6 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.plan.catalog import FileSource
 from windrow.plan.nodes import Unary
-from windrow.plan.windows import WindowSpec
 
 SUBSCRIPTION = "subscription"
 
@@ -48,10 +47,6 @@ class Subscribe(Unary):
     @property
     def pattern(self) -> UpdatePattern:
         return UpdatePattern.MONOTONIC
-
-    @property
-    def lifetime(self) -> WindowSpec | None:
-        return None
 
     @property
     def attributes(self) -> dict[str, Type]:

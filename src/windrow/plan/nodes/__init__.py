@@ -1,0 +1,84 @@
+"""The logical plan: small frozen nodes, each with a schema, its inputs and its update pattern.
+
+A node says *what*; ``windrow.engine`` maps each to the operator that does it. ``pattern`` is
+the label of the node's output edge by the rules of Golab 2006, 3.5.1; two of those rules are
+made stricter here because a FIFO buffer depends on them (see ``Union`` and ``Join``).
+"""
+
+from windrow.plan.nodes.base import (
+    Node,
+    Unary,
+    walk,
+)
+from windrow.plan.nodes.groups import (
+    Aggregate,
+    DuplicateElimination,
+    GroupBy,
+    OrderKey,
+    TopK,
+)
+from windrow.plan.nodes.inputs import (
+    RelationScan,
+    StageInput,
+    StreamScan,
+    Window,
+)
+from windrow.plan.nodes.joins import (
+    Join,
+    LastingJoin,
+    MultiJoin,
+    is_nrr,
+)
+from windrow.plan.nodes.negation import (
+    Negation,
+    NegationForm,
+)
+from windrow.plan.nodes.outputs import (
+    AppendOnly,
+    Every,
+    OutputWindow,
+    StreamKind,
+    ToStream,
+)
+from windrow.plan.nodes.tuples import (
+    NegativeTuples,
+    Projection,
+    Selection,
+    Stamped,
+    TupleWise,
+    Union,
+    arrives_in_order,
+)
+
+__all__ = [
+    "Aggregate",
+    "AppendOnly",
+    "DuplicateElimination",
+    "Every",
+    "GroupBy",
+    "Join",
+    "LastingJoin",
+    "MultiJoin",
+    "Negation",
+    "NegationForm",
+    "NegativeTuples",
+    "Node",
+    "OrderKey",
+    "OutputWindow",
+    "Projection",
+    "RelationScan",
+    "Selection",
+    "StageInput",
+    "Stamped",
+    "StreamKind",
+    "StreamScan",
+    "ToStream",
+    "TopK",
+    "TupleWise",
+    "Unary",
+    "Union",
+    "Window",
+    "arrives_in_order",
+    "is_nrr",
+    "walk",
+]

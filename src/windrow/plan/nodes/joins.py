@@ -1,0 +1,111 @@
+"""Joins of two and of n inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Schema
+from windrow.plan.expressions import Expression
+from windrow.plan.nodes.base import WEAK, WEAKEST, Node
+from windrow.plan.nodes.inputs import RelationScan, StageInput
+from windrow.plan.nodes.tuples import Projection, Selection
+
+
+@dataclass(frozen=True)
+class Join(Node):
+    """Pairs of live tuples with equal keys for which ``residual`` (over both schemas) is true.
+
+    With no keys it is a theta join. A join of two windows is WEAK even if only one of them
+    bounds the result's lifetime: a tuple that comes late can meet one that is about to expire.
+    """
+
+    left: Node
+    right: Node
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    residual: Expression | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.left.schema + self.right.schema
+
+    @cached_property
+    def pattern(self) -> UpdatePattern:
+        for node, other in ((self.left, self.right), (self.right, self.left)):
+            if is_nrr(node):
+                return other.pattern
+        worst = max(self.left.pattern, self.right.pattern)
+        return WEAK if worst is WEAKEST else worst
+
+
+@dataclass(frozen=True)
+class LastingJoin(Node):
+    """A join of what has external windows with what has INTERNAL ones (Golab 2006, 3.3.2).
+
+    Pairs come as in a Join; then a pair lasts as long as its left tuple, whatever becomes of the
+    right one. As in a Join, what comes late may leave early, so WEAKEST input makes it WEAK.
+    ``stamps`` are columns of the left that say when its tuples came, and so tell apart equal
+    ones that have met different partners; they are needed even if nobody reads them.
+    """
+
+    left: Node
+    right: Node
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    residual: Expression | None = None
+    stamps: tuple[int, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.left.schema + self.right.schema
+
+    @cached_property
+    def pattern(self) -> UpdatePattern:
+        return WEAK if self.left.pattern is WEAKEST else self.left.pattern
+
+
+@dataclass(frozen=True)
+class MultiJoin(Node):
+    """A join of n windows on one common key, evaluated by one operator (Golab 2006, ch. 5).
+
+    ``keys[i]`` are the key expressions over ``branches[i]``; ``order`` is the global join order,
+    as indexes of branches: a new tuple of one branch probes the others in this order. Columns
+    stand in the order of ``branches``, whatever the join order.
+    """
+
+    branches: tuple[Node, ...]
+    keys: tuple[tuple[Expression, ...], ...]
+    order: tuple[int, ...]
+    residual: Expression | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.branches
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(tuple(f for branch in self.branches for f in branch.schema))
+
+    @cached_property
+    def pattern(self) -> UpdatePattern:
+        worst = max(branch.pattern for branch in self.branches)
+        return WEAK if worst is WEAKEST else worst
+
+
+def is_nrr(node: Node) -> bool:
+    """Whether the node is an NRR, perhaps filtered or with columns left out."""
+    while isinstance(node, Selection | Projection):
+        node = node.input
+    if isinstance(node, StageInput):
+        return node.nrr
+    return isinstance(node, RelationScan) and not node.retroactive
