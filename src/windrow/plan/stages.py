@@ -20,11 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
-from windrow.plan.expressions import Call, Column, Expression, Literal, replace_columns, shifted
+from windrow.plan.expressions import Column, Expression, Literal, replace_columns, shifted
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -50,7 +49,18 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
+from windrow.plan.places import (
+    Keys,
+    Where,
+    comparable,
+    computable,
+    plain,
+    positions_of,
+    shared_keys,
+    shown_by,
+)
 from windrow.plan.routed import Routed
+from windrow.plan.rules.inputs import over, with_inputs
 from windrow.plan.strategy import Strategy, applied
 from windrow.plan.subscribe import Ranges, Subscribe
 from windrow.plan.windows import RowsWindow, WindowSpec
@@ -103,16 +113,6 @@ def stages(plan: Node, strategy: Strategy = Strategy.UPA) -> tuple[Stage, ...]:
     return _Cutter().cut(applied(_lowered(plan), strategy))
 
 
-class _Where(Enum):
-    FREE = "free"
-    SINGLE = "single"
-    HIDDEN = "hidden"
-
-
-_Keys = tuple[frozenset[Expression], ...]
-"""Per key its equivalent expressions over the output: after a join, one of either side."""
-
-
 @dataclass(frozen=True)
 class _Open(Node):
     """A leaf whose place is not decided yet."""
@@ -138,7 +138,7 @@ class _Fragment:
     """The part of a plan that is in the stage being built, and where its output is."""
 
     plan: Node
-    placed: _Where | _Keys
+    placed: Where | Keys
 
 
 class _Cutter:
@@ -150,7 +150,7 @@ class _Cutter:
 
     def cut(self, plan: Node) -> tuple[Stage, ...]:
         root = self._fragment(plan)
-        if root.placed is _Where.FREE:
+        if root.placed is Where.FREE:
             root = self._by_row(root)
         self._close(root)
         return tuple(self._stages)
@@ -158,7 +158,7 @@ class _Cutter:
     def _fragment(self, node: Node) -> _Fragment:
         match node:
             case StreamScan() | RelationScan():
-                return _Fragment(_Open(node.name, node), _Where.FREE)
+                return _Fragment(_Open(node.name, node), Where.FREE)
             case Subscribe(cut=Ranges() as cut):
                 return self._in_parts(node, cut)
             case Selection() | Projection() | Subscribe() | Routed():
@@ -186,7 +186,7 @@ class _Cutter:
             case GroupBy():
                 keys = tuple(k.expression for k in node.keys)
                 below = self._together(self._fragment(node.input), keys)
-                return _Fragment(replace(node, input=below.plan), _shown(below.placed, keys))
+                return _Fragment(replace(node, input=below.plan), shown_by(below.placed, keys))
             case Union():
                 return self._union(node)
             case Join() | LastingJoin() if node.left_keys:
@@ -198,11 +198,11 @@ class _Cutter:
                 return self._meeting(node, node.keys)
             case _:  # whatever else there is sees all of its input
                 below_all = [self._together(self._fragment(i), ()) for i in node.inputs]
-                return _Fragment(_with_inputs(node, [b.plan for b in below_all]), _Where.SINGLE)
+                return _Fragment(with_inputs(node, [b.plan for b in below_all]), Where.SINGLE)
 
     def _over(self, node: Node, below: _Fragment) -> _Fragment:
         """``node`` in the stage of its input, whose columns it keeps as they are."""
-        return _Fragment(_with_inputs(node, [below.plan]), below.placed)
+        return _Fragment(with_inputs(node, [below.plan]), below.placed)
 
     def _stateless(self, node: Selection | Projection | Subscribe | Routed) -> _Fragment:
         below = self._fragment(node.input)
@@ -214,9 +214,9 @@ class _Cutter:
             places = tuple(_column(node.input.schema, i) for i in range(len(node.input.schema)))
             first = Literal(None, Type.STRING)  # whose tuple it is, which no key can be
             return _Fragment(
-                replace(node, input=below.plan), _shown(below.placed, (first, *places))
+                replace(node, input=below.plan), shown_by(below.placed, (first, *places))
             )
-        shown = _shown(below.placed, tuple(c.expression for c in node.columns))
+        shown = shown_by(below.placed, tuple(c.expression for c in node.columns))
         return _Fragment(replace(node, input=below.plan), shown)
 
     def _in_parts(self, node: Subscribe, cut: Ranges) -> _Fragment:
@@ -224,73 +224,73 @@ class _Cutter:
         below = self._fragment(node.input)
         leaf = below.plan
         if not isinstance(leaf, _Open):
-            leaf = self._close(self._by_row(below) if below.placed is _Where.FREE else below)
+            leaf = self._close(self._by_row(below) if below.placed is Where.FREE else below)
         key = RangeKey(_column(leaf.schema, node.columns[cut.place]), cut.starts)
         edge = self._edge(leaf, key, node)
         matches = StageInput(edge.name, node.schema, node.pattern)
-        return _Fragment(matches, _Where.HIDDEN)
+        return _Fragment(matches, Where.HIDDEN)
 
     def _union(self, node: Union) -> _Fragment:
         parts = [self._fragment(b) for b in node.branches]
-        fixed = [p.placed for p in parts if p.placed is not _Where.FREE]
+        fixed = [p.placed for p in parts if p.placed is not Where.FREE]
         if not fixed:
-            return _Fragment(_with_inputs(node, [p.plan for p in parts]), _Where.FREE)
-        placed: _Where | _Keys = _Where.HIDDEN
-        if all(p is _Where.SINGLE for p in fixed):
-            placed = _Where.SINGLE
+            return _Fragment(with_inputs(node, [p.plan for p in parts]), Where.FREE)
+        placed: Where | Keys = Where.HIDDEN
+        if all(p is Where.SINGLE for p in fixed):
+            placed = Where.SINGLE
             parts = [self._together(p, ()) for p in parts]
-        elif (shared := _shared(fixed)) is not None:
+        elif (shared := shared_keys(fixed)) is not None:
             placed = shared
             key = tuple(min(same, key=repr) for same in shared)
-            parts = [self._place(p, key) if p.placed is _Where.FREE else p for p in parts]
+            parts = [self._place(p, key) if p.placed is Where.FREE else p for p in parts]
         else:
-            parts = [self._by_row(p) if p.placed is _Where.FREE else p for p in parts]
-        return _Fragment(_with_inputs(node, [p.plan for p in parts]), placed)
+            parts = [self._by_row(p) if p.placed is Where.FREE else p for p in parts]
+        return _Fragment(with_inputs(node, [p.plan for p in parts]), placed)
 
     def _meeting(self, node: Node, keys: Sequence[tuple[Expression, ...]]) -> _Fragment:
         """``node`` over inputs of which tuples with equal ``keys`` (those of each input) meet."""
         parts = [self._fragment(i) for i in node.inputs]
-        if all(p.placed is _Where.SINGLE for p in parts):
-            return _Fragment(_with_inputs(node, [p.plan for p in parts]), _Where.SINGLE)
-        columns = [_comparable(same) for same in zip(*keys, strict=True)]
+        if all(p.placed is Where.SINGLE for p in parts):
+            return _Fragment(with_inputs(node, [p.plan for p in parts]), Where.SINGLE)
+        columns = [comparable(same) for same in zip(*keys, strict=True)]
         hashed = [tuple(c[i] for c in columns) for i in range(len(parts))]
-        known = [_positions(p.placed, k) for p, k in zip(parts, hashed, strict=True)]
+        known = [positions_of(p.placed, k) for p, k in zip(parts, hashed, strict=True)]
         chosen = next((k for k in known if k is not None), tuple(range(len(columns))))
         parts = [
             p if at == chosen else self._place(p, tuple(k[i] for i in chosen))
             for p, k, at in zip(parts, hashed, known, strict=True)
         ]
         shown = 1 if isinstance(node, Negation) else len(parts)
-        placed: _Keys = tuple(frozenset() for _ in chosen)
+        placed: Keys = tuple(frozenset() for _ in chosen)
         offset = 0
         for part, below in list(zip(parts, node.inputs, strict=True))[:shown]:
             moved = [frozenset(shifted(e, offset) for e in same) for same in _keys(part)]
             placed = tuple(a | b for a, b in zip(placed, moved, strict=True))
             offset += len(below.schema)
-        return _Fragment(_with_inputs(node, [p.plan for p in parts]), placed)
+        return _Fragment(with_inputs(node, [p.plan for p in parts]), placed)
 
     def _together(self, below: _Fragment, keys: tuple[Expression, ...]) -> _Fragment:
         """``below`` such that tuples with equal ``keys`` share a bucket (no keys: all tuples)."""
-        if below.placed is _Where.SINGLE:
+        if below.placed is Where.SINGLE:
             return below
         if not keys:
             return self._place(below, None)
-        known = frozenset(_plain(k) for k in keys)
+        known = frozenset(plain(k) for k in keys)
         if isinstance(below.placed, tuple) and all(
-            any(_computable(e, known) for e in same) for same in below.placed
+            any(computable(e, known) for e in same) for same in below.placed
         ):
             return below
         return self._place(below, keys)
 
     def _place(self, below: _Fragment, key: Hashed) -> _Fragment:
         """Spread tuples by ``key``; those that have a place leave it as the output of a stage."""
-        plan = below.plan if below.placed is _Where.FREE else self._close(below)
-        placed = _Where.SINGLE if key is None else tuple(frozenset({_plain(e)}) for e in key)
+        plan = below.plan if below.placed is Where.FREE else self._close(below)
+        placed = Where.SINGLE if key is None else tuple(frozenset({plain(e)}) for e in key)
         return _Fragment(self._send(plan, key), placed)
 
     def _by_row(self, below: _Fragment) -> _Fragment:
         """Spread the tuples of ``below`` evenly: by all columns of its leaves."""
-        return _Fragment(self._send(below.plan, ()), _Where.HIDDEN)
+        return _Fragment(self._send(below.plan, ()), Where.HIDDEN)
 
     def _close(self, fragment: _Fragment) -> _Open:
         """Make the fragment a stage, and return a leaf that stands for its output."""
@@ -314,7 +314,7 @@ class _Cutter:
         if isinstance(node, Projection) and key:
             columns = node.columns
             key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)
-        return _with_inputs(node, [self._send(i, key) for i in node.inputs])
+        return over(node, lambda i: self._send(i, key))
 
     def _edge(self, leaf: _Open, key: Key, post: Subscribe | None = None) -> StageEdge:
         same = (leaf.source, _unqualified(leaf.pre), key)  # two aliases of a stream are one edge
@@ -327,25 +327,12 @@ class _Cutter:
 
 def _lowered(node: Node) -> Node:
     """Selections and projections moved below time windows, where they can be done in packing."""
-    node = _with_inputs(node, [_lowered(i) for i in node.inputs])
+    node = over(node, _lowered)
     if isinstance(node, Selection | Projection):
         window = node.input
         if isinstance(window, Window) and not isinstance(window.spec, RowsWindow):
             return replace(window, input=_lowered(replace(node, input=window.input)))
     return node
-
-
-def _with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
-    """The node over other inputs."""
-    match node:
-        case Union() | MultiJoin():
-            return replace(node, branches=tuple(inputs))
-        case _ if len(inputs) == 1:
-            return replace(node, input=inputs[0])  # type: ignore[call-arg]
-        case _ if inputs:
-            return replace(node, left=inputs[0], right=inputs[1])  # type: ignore[call-arg]
-        case _:
-            return node
 
 
 def _unqualified(pre: Node) -> Node:
@@ -372,68 +359,6 @@ def _column(schema: Schema, index: int) -> Column:
     return Column(index, schema[index].name, schema[index].type)
 
 
-def _plain(expression: Expression) -> Expression:
-    """The expression without the names of its columns, which do not tell columns apart."""
-    return replace_columns(expression, lambda c: replace(c, name=""))
-
-
-def _computable(expression: Expression, known: frozenset[Expression]) -> bool:
-    """Whether the expression's value follows from the values of the ``known`` ones."""
-    if expression in known:
-        return True
-    if isinstance(expression, Call):
-        return all(_computable(a, known) for a in expression.args)
-    return not isinstance(expression, Column)
-
-
-def _shown(placed: _Where | _Keys, columns: tuple[Expression, ...]) -> _Where | _Keys:
-    """The same place, said in terms of an output that computes ``columns``."""
-    if not isinstance(placed, tuple):
-        return placed
-    outputs: dict[Expression, list[Column]] = {}
-    for i, expression in enumerate(columns):
-        outputs.setdefault(_plain(expression), []).append(Column(i, "", expression.type))
-    shown = tuple(frozenset(e for old in same for e in _images(old, outputs)) for same in placed)
-    return shown if all(shown) else _Where.HIDDEN
-
-
-def _images(
-    expression: Expression, outputs: dict[Expression, list[Column]]
-) -> Sequence[Expression]:
-    """The expression over the output's columns: as one of them, or put together from several."""
-    if expression in outputs:
-        return outputs[expression]
-    if isinstance(expression, Call):
-        parts = [_images(a, outputs) for a in expression.args]
-        return [replace(expression, args=tuple(p[0] for p in parts))] if all(parts) else []
-    return [] if isinstance(expression, Column) else [expression]
-
-
-def _shared(placed: Sequence[_Where | _Keys]) -> _Keys | None:
-    """The keys that all of the places have in common, if they are spread alike."""
-    keys = [p for p in placed if isinstance(p, tuple)]
-    if len(keys) < len(placed) or len({len(k) for k in keys}) > 1:
-        return None
-    shared = tuple(frozenset.intersection(*same) for same in zip(*keys, strict=True))
-    return shared if all(shared) else None
-
-
-def _positions(placed: _Where | _Keys, keys: tuple[Expression, ...]) -> tuple[int, ...] | None:
-    """Which of a join's keys the tuples are spread by, if they are spread by nothing else."""
-    if not isinstance(placed, tuple):
-        return None
-    plain = [_plain(k) for k in keys]
-    found = [next((i for i, k in enumerate(plain) if k in same), None) for same in placed]
-    return None if None in found else tuple(i for i in found if i is not None)
-
-
-def _keys(fragment: _Fragment) -> _Keys:
+def _keys(fragment: _Fragment) -> Keys:
     assert isinstance(fragment.placed, tuple)
     return fragment.placed
-
-
-def _comparable(same: Sequence[Expression]) -> tuple[Expression, ...]:
-    """The keys of a join that are compared, such that equal values are stored alike."""
-    if {e.type.integral for e in same} == {True, False} and all(e.type.numeric for e in same):
-        return tuple(Call("cast", (e,), Type.DOUBLE) if e.type.integral else e for e in same)
-    return tuple(same)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from windrow.plan.nodes import (
@@ -28,6 +28,12 @@ def over(node: Node, change: Callable[[Node], Node]) -> Node:
         case Window() | GroupBy() | Unary():
             return replace(node, input=change(node.input))
     return node
+
+
+def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
+    """The node over other inputs, given in its order of them."""
+    following = iter(inputs)
+    return over(node, lambda _: next(following))
 
 
 def without_places(plan: Node) -> Node:
