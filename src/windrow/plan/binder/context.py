@@ -20,7 +20,6 @@ from windrow.plan.nodes import (
     StreamScan,
     Unary,
     Union,
-    Window,
     walk,
 )
 
@@ -63,6 +62,6 @@ def called(plan: Node, name: str | None) -> Node:
             return replace(plan, left=called(plan.left, name), right=right)
         case Union():
             return replace(plan, branches=(called(plan.branches[0], name), *plan.branches[1:]))
-        case Window() | Unary():
+        case Unary():
             return replace(plan, input=called(plan.input, name))
     return plan

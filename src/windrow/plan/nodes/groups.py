@@ -9,7 +9,7 @@ from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Expression, Named
-from windrow.plan.nodes.base import STRICT, WEAK, WEAKEST, Node, Unary
+from windrow.plan.nodes.base import STRICT, WEAK, WEAKEST, Unary
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
-class GroupBy(Node):
+class GroupBy(Unary):
     """One tuple per group: the keys, then the aggregates.
 
     Without keys there is one group, absent while it is empty. ``every_time`` replaces a group's
@@ -34,14 +34,9 @@ class GroupBy(Node):
     often a value was produced (3.3.2, 3.4).
     """
 
-    input: Node
     keys: tuple[Named, ...]
     aggregates: tuple[Aggregate, ...]
     every_time: bool = False
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
     @cached_property
     def schema(self) -> Schema:

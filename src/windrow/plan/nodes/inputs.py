@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
-from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAKEST, Node
+from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAKEST, Node, Unary
 from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, UnboundedWindow, WindowSpec
 
 
@@ -73,19 +72,10 @@ class StageInput(Node):
 
 
 @dataclass(frozen=True)
-class Window(Node):
+class Window(Unary):
     """Stream to relation. Its input is MONOTONIC: a stream, or a view that never withdraws."""
 
-    input: Node
     spec: WindowSpec
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
 
     @property
     def pattern(self) -> UpdatePattern:

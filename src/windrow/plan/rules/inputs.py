@@ -14,7 +14,6 @@ from windrow.plan.nodes import (
     Node,
     Unary,
     Union,
-    Window,
 )
 
 
@@ -25,7 +24,7 @@ def over(node: Node, change: Callable[[Node], Node]) -> Node:
             return replace(node, left=change(node.left), right=change(node.right))
         case Union() | MultiJoin():
             return replace(node, branches=tuple(change(b) for b in node.branches))
-        case Window() | GroupBy() | Unary():
+        case Unary():
             return replace(node, input=change(node.input))
     return node
 
