@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from windrow.core.errors import StateError
+from windrow.engine.files import read_record
 
 COMMIT = "_commit-"
 
@@ -37,17 +37,12 @@ class Commit:
 
     @classmethod
     def read(cls, path: Path) -> Commit:
-        try:
-            values = json.loads(path.read_text())
-            return cls(**{**values, "files": tuple(values["files"])})
-        except (ValueError, TypeError, KeyError) as error:
-            raise StateError(
-                "a commit of results is damaged",
-                where=str(path),
-                expected="a commit as Windrow writes it",
-                found=str(error),
-                remedy="move the directory of results away and run the script from the beginning",
-            ) from error
+        return read_record(
+            path,
+            "a commit of results",
+            lambda values: cls(**{**values, "files": tuple(values["files"])}),
+            remedy="move the directory of results away and run the script from the beginning",
+        )
 
 
 def commit_path(directory: Path, batch: int) -> Path:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from windrow.core.errors import StateError
-from windrow.engine.files import publish
+from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.ranges import Among, Asked
 from windrow.plan.shared_selection import SharedSelection, asking, shared_selections
@@ -96,16 +96,12 @@ def _digest(asked: tuple[Asked, ...]) -> str:
 
 
 def _read(path: Path) -> Seats:
-    try:
-        return [(str(name), str(digest)) for name, digest in json.loads(path.read_text())]
-    except (ValueError, TypeError) as error:
-        raise StateError(
-            "the checkpoint is damaged",
-            where=str(path),
-            expected="the names of queries and digests of their predicates",
-            found=str(error),
-            remedy="restore it, or choose a new directory with --checkpoint",
-        ) from error
+    return read_record(
+        path,
+        "the checkpoint",
+        lambda seats: [(str(name), str(digest)) for name, digest in seats],
+        remedy="restore it, or choose a new directory with --checkpoint",
+    )
 
 
 def _refuse(name: str, path: Path) -> NoReturn:

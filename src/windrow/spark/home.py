@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
-from windrow.engine.files import publish
+from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.stages import Stage
 from windrow.plan.strategy import Strategy
@@ -81,17 +81,13 @@ def open_home(
         }
         publish(identity, json.dumps(known, indent=1))
     else:
-        try:
-            known = json.loads(identity.read_text())
-        except ValueError as error:
-            raise StateError(
-                "the checkpoint is damaged",
-                where=str(identity),
-                expected="JSON",
-                found=str(error),
-                remedy="restore it, or choose a new directory with --checkpoint",
-            ) from error
-        if (known["version"], known["fingerprint"]) != (VERSION, fingerprint):
+        known, same = read_record(
+            identity,
+            "the checkpoint",
+            lambda found: (found, (found["version"], found["fingerprint"])),
+            remedy="restore it, or choose a new directory with --checkpoint",
+        )
+        if same != (VERSION, fingerprint):
             raise StateError(
                 f"the checkpoint of query {query} does not belong to this script",
                 where=str(directory),

@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
-from windrow.core.errors import StateError
-from windrow.engine.files import publish
+from windrow.engine.files import publish, read_record
 from windrow.spark.blobs import pack_delta, unpack_delta
 
 NAME = "waiting.json"
@@ -58,17 +57,14 @@ def load(directory: Path) -> Waiting:
     path = directory / NAME
     if not path.exists():
         return Waiting()
-    try:
-        known = json.loads(path.read_text())
-        return Waiting(known["batch"], known["done"], tuple(Piece(**p) for p in known["pieces"]))
-    except (ValueError, TypeError, KeyError) as error:
-        raise StateError(
-            "the record of what waits for an archive is damaged",
-            where=str(path),
-            expected="a record as Windrow writes it",
-            found=str(error),
-            remedy="run from the beginning with a new --checkpoint; days that are in stay",
-        ) from error
+    return read_record(
+        path,
+        "the record of what waits for an archive",
+        lambda known: Waiting(
+            known["batch"], known["done"], tuple(Piece(**p) for p in known["pieces"])
+        ),
+        remedy="run from the beginning with a new --checkpoint; days that are in stay",
+    )
 
 
 def save(directory: Path, waiting: Waiting) -> None:
