@@ -19,7 +19,7 @@ from windrow.plan.catalog import (
     SubscriptionsDeclaration,
     ViewDeclaration,
 )
-from windrow.plan.expressions import Call, Column, Expression, Literal, columns_of, render
+from windrow.plan.expressions import Column, render
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -41,7 +41,6 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
-from windrow.plan.optimiser import optimise
 from windrow.plan.program import compile_script
 from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow
 
@@ -53,17 +52,6 @@ def shape(plan: Node) -> list[str]:
 def listed(text: str) -> list[tuple[str, Type]]:
     """Names and types of the columns of ``SELECT text FROM s`` or, with seconds, f."""
     return [(field.name, field.type) for field in bound(text).schema]
-
-
-def value(expression: str, stream: str = "s") -> str:
-    """The bound expression, rendered again."""
-    plan = bound(f"SELECT {expression} AS v FROM {stream}")
-    assert isinstance(plan, Projection)
-    return render(plan.columns[0].expression)
-
-
-def kind(expression: str, stream: str = "s") -> Type:
-    return bound(f"SELECT {expression} AS v FROM {stream}").schema[0].type
 
 
 def test_declarations_keep_clock_slack_source_and_timestamp() -> None:
@@ -144,12 +132,6 @@ def test_names_are_found_in_any_case_and_by_alias() -> None:
     assert [str(f) for f in plan.schema] == ["x.k", "Total"]
 
 
-def test_double_quotes_hold_a_column_or_else_a_string() -> None:
-    plan = bound('SELECT k FROM s WHERE "name" = "ab"')
-    selection = next(n for n in walk(plan) if isinstance(n, Selection))
-    assert render(selection.predicate) == "name = 'ab'"
-
-
 def test_stars_list_all_columns_or_those_of_one_table() -> None:
     assert [f.name for f in bound("SELECT * FROM t, r").schema] == ["ts", "k", "c", "k", "w"]
     names = [str(f) for f in bound("SELECT r.*, t.c FROM t, r").schema]
@@ -159,75 +141,6 @@ def test_stars_list_all_columns_or_those_of_one_table() -> None:
 def test_unnamed_items_get_names_that_files_can_have() -> None:
     assert [n for n, _ in listed("SELECT a / 2, SUM(b), COUNT(*), MAX(a + b) FROM s GROUP BY a / 2")
             ] == ["column1", "sum_b", "count", "max"]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("a + b", Type.BIGINT), ("a / b", Type.BIGINT), ("a % 2", Type.BIGINT), ("-a", Type.BIGINT),
-        ("a * x", Type.DOUBLE), ("1", Type.INT), ("3000000000", Type.BIGINT), ("1.5", Type.DOUBLE),
-        ("a > x", Type.BOOLEAN), ("name || 'x'", Type.STRING), ("length(name)", Type.BIGINT),
-        ("CAST(name AS INT)", Type.INT), ("name::DOUBLE", Type.DOUBLE),
-        ("round(x, 2)", Type.DOUBLE),
-        ("floor(a)", Type.INT), ("sqrt(a)", Type.DOUBLE), ("coalesce(a, x)", Type.DOUBLE),
-        ("nullif(a, 0)", Type.INT), ("greatest(a, ts)", Type.BIGINT), ("abs(a)", Type.BIGINT),
-        ("CASE WHEN a > 1 THEN name END", Type.STRING), ("CASE a WHEN 1 THEN 2 ELSE x END",
-                                                         Type.DOUBLE),
-        ("substring(name, 1, 2)", Type.STRING), ("SUBSTRING(name FROM 2)", Type.STRING),
-        ("POSITION('b' IN name)", Type.BIGINT), ("left(name, 1)", Type.STRING),
-        ("starts_with(name, 'a')", Type.BOOLEAN), ("TRY_CAST(name AS BIGINT)", Type.BIGINT),
-        ("mod(a, 3)", Type.BIGINT), ("trim(name)", Type.STRING), ("replace(name, 'a', 'b')",
-                                                                  Type.STRING),
-    ],
-)  # fmt: skip
-def test_expressions_have_the_types_of_the_language(expression: str, expected: Type) -> None:
-    assert kind(expression) is expected
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("ts + INTERVAL 5 MINUTES", Type.TIMESTAMP), ("ts - INTERVAL '1' DAY", Type.TIMESTAMP),
-        ("ts - seen", Type.BIGINT), ("EXTRACT(HOUR FROM ts)", Type.BIGINT),
-        ("date_trunc('Hour', ts)", Type.TIMESTAMP), ("year(day)", Type.BIGINT),
-        ("ts > '2024-01-01'", Type.BOOLEAN), ("ts > day", Type.BOOLEAN),
-    ],
-)  # fmt: skip
-def test_times_have_their_own_arithmetic(expression: str, expected: Type) -> None:
-    assert kind(expression, "f") is expected
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("a <> 1", "a <> 1"), ("a != 1", "a <> 1"), ("name IS NOT NULL", "NOT (name IS NULL)"),
-        ("a BETWEEN 1 AND 3", "a >= 1 AND a <= 3"), ("NOT a = 1", "NOT (a = 1)"),
-        ("a IN (1, 2)", "a IN (1, 2)"), ("a IN (1, b)", "a = 1 OR a = b"),
-        ("a NOT IN (1, 2)", "NOT (a IN (1, 2))"), ("name NOT LIKE 'x%'", "NOT (name LIKE 'x%')"),
-        ("name || name", "CONCAT(name, name)"), ("-3", "-3"), ("x IS TRUE", None),
-        ("coalesce(a, 1.5)", "COALESCE(CAST(a AS DOUBLE), 1.5)"), ("a = NULL", "a = NULL"),
-    ],
-)  # fmt: skip
-def test_sugar_is_gone_after_binding(written: str, meant: str | None) -> None:
-    if meant is None:
-        with pytest.raises(Exception, match="does not take these types"):
-            value(written)
-    else:
-        assert value(written) == meant
-
-
-def test_strings_beside_times_become_times_and_null_takes_its_neighbour_s_type() -> None:
-    plan = bound("SELECT src FROM f WHERE ts >= '1970-01-02 00:00:00+01:00' AND day = '1970-01-03'")
-    selection = next(n for n in walk(plan) if isinstance(n, Selection))
-    constants = [
-        arg
-        for part in (selection.predicate.args if isinstance(selection.predicate, Call) else ())
-        for arg in (part.args if isinstance(part, Call) else ())
-        if isinstance(arg, Literal)
-    ]
-    assert constants == [Literal(82_800_000_000, Type.TIMESTAMP), Literal(2, Type.DATE)]
-    null = bound("SELECT coalesce(NULL, a) AS v FROM s").schema[0]
-    assert null.type is Type.INT
 
 
 def test_equalities_between_tables_become_keys_and_the_rest_stays() -> None:
@@ -500,20 +413,6 @@ def test_a_relation_keeps_its_primary_key_and_without_one_the_row_is_the_key() -
         "PRIMARY KEY (Z, x)); CREATE RELATION c (x INT, y INT)"
     )
     assert [r.key for r in made.catalog.relations] == [(1,), (2, 0), (0, 1)]
-
-
-def test_chains_of_thousands_of_conditions_are_bound_into_shallow_trees() -> None:
-    tests = [f"a = {i}" for i in range(3000)]
-    for word in ("OR", "AND"):
-        plan = bound("SELECT k FROM s WHERE b = 1 AND (" + f" {word} ".join(tests) + ")")
-        predicate = next(n.predicate for n in walk(plan) if isinstance(n, Selection))
-        assert depth(predicate) < 20
-        assert sum(1 for c in columns_of(predicate) if c.name == "a") == 3000
-    optimise(plan)
-
-
-def depth(expression: Expression) -> int:
-    return 1 + max(map(depth, expression.args), default=0) if isinstance(expression, Call) else 1
 
 
 def test_order_by_means_a_name_of_the_select_list_before_a_column_of_the_input() -> None:
