@@ -25,17 +25,23 @@ BEGINNING = 1 << 20
 
 def inferred(path: Path) -> StreamDeclaration:
     """A declaration that reads the file: a stream without time."""
+    schema = Schema(tuple(Field(f.name.strip(), _kind(f.type)) for f in types_in(path)))
+    return StreamDeclaration(path.name, schema, NO_TIMESTAMP, Clock.INTEGER)
+
+
+def types_in(path: Path) -> pa.Schema:
+    """The types that a Parquet file has, or that Arrow sees in the beginning of a text file."""
     unknown = StreamDeclaration(path.name, Schema(()), NO_TIMESTAMP, Clock.INTEGER)
     try:
         match format_of(path, unknown):
             case "csv":
                 options = pa.csv.ReadOptions(block_size=BEGINNING)
                 with pa.csv.open_csv(path, read_options=options) as reader:
-                    found = reader.schema
+                    return reader.schema
             case "json":
-                found = pa.json.read_json(_first_lines(path)).schema
+                return pa.json.read_json(_first_lines(path)).schema
             case _:
-                found = pa.parquet.read_schema(path)
+                return pa.parquet.read_schema(path)
     except (OSError, pa.ArrowException) as error:
         raise InputError(
             where=str(path),
@@ -43,8 +49,6 @@ def inferred(path: Path) -> StreamDeclaration:
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             remedy="check that the file is whole and that its name ends in its format",
         ) from error
-    schema = Schema(tuple(Field(f.name.strip(), _kind(f.type)) for f in found))
-    return StreamDeclaration(path.name, schema, NO_TIMESTAMP, Clock.INTEGER)
 
 
 def _first_lines(path: Path) -> pa.BufferReader:

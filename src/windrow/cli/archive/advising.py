@@ -16,7 +16,8 @@ from windrow.archive.advise import advise as advised
 from windrow.archive.costs.choose import Choice
 from windrow.archive.costs.constraints import Constraints
 from windrow.cli.answers import counted
-from windrow.cli.archive.filling import Files, rows_of
+from windrow.cli.archive.files import files_of, rows_of, schema_of
+from windrow.cli.archive.filling import Files
 from windrow.cli.archive.options import AsJson, Verbose, names_of, print_json
 from windrow.cli.words import err, errors_in_words, out
 
@@ -55,7 +56,8 @@ def advise(
       windrow archive advise day1.parquet --key src --window 30 --probes 100 --scans 10 --hard
     """
     with errors_in_words(verbose=verbose):
-        sample = rows_of(files, None)
+        found_files = files_of(files)
+        sample = rows_of(found_files, schema_of(found_files[0]))
         workload = Workload(window, rows or sample.num_rows, probes, scans, scan_days)
         with (
             tempfile.TemporaryDirectory(prefix="windrow-advise-", dir=disk) as directory,

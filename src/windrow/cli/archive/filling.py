@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,21 +15,15 @@ import typer
 from windrow.archive.archive import Archive
 from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError
-from windrow.archive.layout import Layout
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.opening import open_any
 from windrow.cli.answers import counted
+from windrow.cli.archive.files import files_of, rows_of
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
 from windrow.cli.archive.times import times_of
 from windrow.cli.words import err, errors_in_words, out
 from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
-from windrow.core.schema import Schema
-from windrow.core.time import Clock
-from windrow.plan.catalog import NO_TIMESTAMP, FileSource, StreamDeclaration
-from windrow.streams.files import find_files
-from windrow.streams.inferred import inferred
-from windrow.streams.readers import read_file
 
 Files = Annotated[list[str], typer.Argument(metavar="FILES...", help="Files or directories.")]
 
@@ -47,12 +42,18 @@ def append(
         typer.Option(help="With lifetimes: the column that says when a row is no longer valid."),
     ] = None,
     advance: Annotated[
-        bool, typer.Option(help="Move the window on to the last of these days.")
+        bool,
+        typer.Option(
+            help="Move the window on to the last of these days; with --by, not beyond today."
+        ),
     ] = True,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Take the rows of files in as one day, or cut into days by a column; all of them or none.
+
+    Files are csv, json, parquet or arrow, and their values must fit the archive's types. Rows that
+    --by finds to be of days to come wait until the window gets there.
 
     Into an index of lifetimes rows come at one instant, --day, and each expires at its own.
 
@@ -85,18 +86,31 @@ def append(
             )
         calendar = opened.stat().settings.calendar
         with err().status("reading"):
-            rows = rows_of(files, opened.layout)
+            others = [] if by is None or by in opened.layout.schema.names else [by]
+            rows = rows_of(files_of(files), opened.layout.schema, *others)
         if by is not None:
             days = _cut(rows, by, calendar)
+            last = _newest(days, calendar)
         else:
             assert day is not None
-            days = {calendar.parse(day): rows}
-        now = max(days, default=None) if advance else None
-        days = _in_time(days, now, opened)
+            last = calendar.parse(day)
+            days = {last: rows}
+        now = last if advance else None
+        days, left_out = _in_time(days, now, opened)
         with err().status(f"writing {counted(sum(t.num_rows for t in days.values()), 'row')}"):
             version = opened.append_days(days, now=now)
-        taken = {calendar.label(d): t.num_rows for d, t in days.items()}
-        _say(archive, opened, version, {"days": taken}, as_json)
+        taken = {calendar.label(d): t.num_rows for d, t in sorted(days.items())}
+        _say(archive, opened, version, {"days": taken, "left_out": left_out}, as_json)
+
+
+def _newest(days: Iterable[int], calendar: Calendar) -> int | None:
+    """The last of the days that is not in the future: one wrong date must not expire the rest."""
+    if not calendar.timestamps:
+        return max(days, default=None)
+    today = time.time_ns() // 1000 // calendar.length
+    for day in sorted(day for day in days if day > today):
+        err().print(f"{calendar.label(day)} is still to come: kept ahead", style="yellow")
+    return max((day for day in days if day <= today), default=None)
 
 
 def _insert(
@@ -104,15 +118,10 @@ def _insert(
 ) -> None:
     """Rows that come at one instant and each have their own end."""
     now = times_of(index).moment(at)
+    others = [] if expires in index.layout.schema.names else [expires]
     with err().status("reading"):
-        rows = rows_of(files, index.layout, expires)
-    ends = _ticks(rows, expires)
-    if pa.types.is_temporal(rows.column(expires).type) != index.periods.timestamps:
-        raise ArchiveError(
-            where=f"column {expires}",
-            expected="times" if index.periods.timestamps else "whole numbers, as instants are here",
-            found=str(rows.column(expires).type),
-        )
+        rows = rows_of(files_of(files), index.layout.schema, *others)
+    ends = _ticks(rows, expires, timestamps=index.periods.timestamps)
     with err().status(f"writing {counted(rows.num_rows, 'row')}"):
         done = index.insert(now, rows, pa.array(ends))
     if done.dead:
@@ -123,19 +132,20 @@ def _insert(
     _say(path, index, done.version, {"rows": rows.num_rows, "dead": done.dead}, as_json)
 
 
-def _in_time(days: dict[int, pa.Table], now: int | None, archive: Archive) -> dict[int, pa.Table]:
-    """The days that the window will still have at ``now``; of the others a word."""
+def _in_time(
+    days: dict[int, pa.Table], now: int | None, archive: Archive
+) -> tuple[dict[int, pa.Table], dict[str, int]]:
+    """The days that the window will still have at ``now``; of the others a word, and how many."""
     settings = archive.stat().settings
     first = min(days, default=0) if now is None else now - settings.window + 1
     label = settings.calendar.label
-    for day, rows in sorted(days.items()):
-        if day < first:
-            err().print(
-                f"{label(day)}: {counted(rows.num_rows, 'row')} left out: the window begins on "
-                f"{label(first)}",
-                style="yellow",
-            )
-    return {day: rows for day, rows in days.items() if day >= first}
+    left_out = {label(d): rows.num_rows for d, rows in sorted(days.items()) if d < first}
+    for day, rows in left_out.items():
+        err().print(
+            f"{day}: {counted(rows, 'row')} left out: the window begins on {label(first)}",
+            style="yellow",
+        )
+    return {day: rows for day, rows in days.items() if day >= first}, left_out
 
 
 def advance(
@@ -163,50 +173,27 @@ def advance(
         _say(archive, opened, version, {}, as_json)
 
 
-def rows_of(names: Sequence[str], layout: Layout | None, *others: str) -> pa.Table:
-    """All rows of the files, of the columns that the layout has and of some others.
-
-    A row that cannot be read spoils the lot.
-    """
-    files = [path for name in names for path in find_files(FileSource(name, ""))]
-    if not files:
-        raise InputError(where=", ".join(names), expected="files of rows", found="none")
-    tables = []
-    for path in files:
-        declared = inferred(path)
-        known = None if layout is None else {*layout.schema.names, *others}
-        wanted = Schema(tuple(f for f in declared.schema if known is None or f.name in known))
-        declaration = StreamDeclaration(path.name, wanted, NO_TIMESTAMP, Clock.INTEGER)
-        for parsed in read_file(path, declaration):
-            if parsed.rejected:
-                first = parsed.rejected[0]
-                raise InputError(
-                    where=f"{path}, row {first.row}", expected="a readable row", found=first.reason
-                )
-            tables.append(pa.Table.from_batches([parsed.rows]))
-    return pa.concat_tables(tables)
-
-
 def _cut(rows: pa.Table, column: str, calendar: Calendar) -> dict[int, pa.Table]:
     """The rows of each day, by the values of a column."""
-    days = calendar.days_of(_ticks(rows, column))
+    days = calendar.days_of(_ticks(rows, column, timestamps=calendar.timestamps))
     return {int(day): rows.filter(pa.array(days == day)) for day in np.unique(days)}
 
 
-def _ticks(rows: pa.Table, column: str) -> Int64s:
-    """A column of instants: times in microseconds, or numbers as they are."""
-    if column not in rows.column_names:
-        raise ArchiveError(
-            where="append", expected=f"one of {', '.join(rows.column_names)}", found=column
-        )
+def _ticks(rows: pa.Table, column: str, *, timestamps: bool) -> Int64s:
+    """A column of instants: times in microseconds, or numbers, as the archive has them."""
     values = rows.column(column)
-    temporal = pa.types.is_temporal(values.type)
-    if values.null_count or not (temporal or pa.types.is_integer(values.type)):
+    temporal = pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)
+    sound = temporal if timestamps else pa.types.is_integer(values.type)
+    if values.null_count or not sound:
         raise ArchiveError(
             where=f"column {column}",
-            expected="times or whole numbers, and no NULL",
-            found=f"{values.null_count} NULLs" if values.null_count else str(values.type),
+            expected=f"{'times' if timestamps else 'whole numbers'}, as in this archive, "
+            "and no NULL",
+            found=counted(values.null_count, "NULL") if sound else str(values.type),
         )
+    # What is finer than microseconds is cut off, towards the past.
+    if temporal and values.type == pa.timestamp("ns", getattr(values.type, "tz", None)):
+        values = pc.floor_temporal(values, unit="microsecond")
     ticks = pc.cast(values, pa.timestamp("us")) if temporal else values
     return np.asarray(ticks.cast(pa.int64()))
 
@@ -223,7 +210,7 @@ def _say(
     if as_json:
         print_json({"version": version, "now": now, "entries": found.entries, **taken})
         return
-    for day, rows in sorted(taken.get("days", {}).items()):
+    for day, rows in taken.get("days", {}).items():
         out().print(f"{day}: {counted(rows, 'row')}")
     out().print(
         f"{path}: version {version}, up to {now}, holding {counted(found.entries, 'record')}"

@@ -16,13 +16,13 @@ from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.cli.answers import counted
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
+from windrow.cli.archive.files import schema_of
 from windrow.cli.archive.options import Verbose, Where, names_of
 from windrow.cli.words import errors_in_words, out
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
 from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
-from windrow.streams.inferred import inferred
 
 
 class Scheme(StrEnum):
@@ -172,7 +172,7 @@ def _schema(columns: str | None, like: Path | None) -> pa.Schema:
             remedy='say --like FILE, or --columns "src STRING, bytes BIGINT"',
         )
     if like is not None:
-        return arrow_schema(inferred(like).schema)
+        return schema_of(like)
     declared = compile_script(f"CREATE RELATION archive ({columns});").catalog.find("archive")
     assert isinstance(declared, RelationDeclaration)
     return arrow_schema(declared.schema)

@@ -1,0 +1,223 @@
+"""Rows of files, in the types that an archive has.
+
+A Parquet or Arrow file says its own types; an archive that is made like it keeps them as they are,
+decimals, bytes, lists and nanoseconds too. A text file says none: its values are read as the
+archive's types from the start (``00123`` is no number to a column of texts), and only for an
+archive that is still to be made as what its beginning suggests. A value that does not fit is an
+error that says where it stands, since a day comes in whole or not at all.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.json
+import pyarrow.parquet
+
+from windrow.cli.archive.fitting import misfits, plain_type, typed
+from windrow.columns.arrays import Int64s
+from windrow.columns.types import arrow_schema
+from windrow.core.errors import InputError
+from windrow.core.schema import Field, Schema, Type
+from windrow.core.time import Clock
+from windrow.plan.catalog import NO_TIMESTAMP, FileSource, StreamDeclaration
+from windrow.streams.files import find_files
+from windrow.streams.inferred import inferred, types_in
+from windrow.streams.jsonlines import READ_AS
+from windrow.streams.readers import ROWS, columns_in, format_of, read_file
+
+ARROW_FILES = (".arrow", ".feather", ".ipc")
+BLOCK = 16 << 20
+"""Bytes of a JSON file that are parsed at a time; no line may be longer."""
+
+Numbered = tuple[pa.RecordBatch, Int64s]
+"""Rows, and their numbers in the file, from 1."""
+
+
+def files_of(names: Sequence[str]) -> list[Path]:
+    """Files, those in directories, and those that match patterns; an error if there are none."""
+    files = [path for name in names for path in find_files(FileSource(name, ""))]
+    if not files:
+        raise InputError(where=", ".join(names), expected="files of rows", found="none")
+    return files
+
+
+def schema_of(path: Path) -> pa.Schema:
+    """The columns of a file, as an archive would have them that is made like it."""
+    match _format(path):
+        case "arrow":
+            with _readable(path), pa.memory_map(str(path)) as source:
+                return _opened(source).schema
+        case "parquet":
+            return types_in(path)
+        case "json":  # lists and records, which no stream has
+            plain = arrow_schema(inferred(path).schema)
+            nested = {f.name: f for f in types_in(path) if pa.types.is_nested(f.type)}
+            return pa.schema([nested.get(field.name, field) for field in plain])
+    return arrow_schema(inferred(path).schema)
+
+
+def rows_of(files: Sequence[Path], schema: pa.Schema, *others: str) -> pa.Table:
+    """All rows of the files: the columns of the schema, and some others in types of their own."""
+    if others:
+        found = schema_of(files[0])
+        extra = _resolved(found.names, others, files[0])
+        schema = pa.schema(
+            [
+                *schema,
+                *(pa.field(o, found.field(e).type) for o, e in zip(others, extra, strict=True)),
+            ]
+        )
+    batches = (batch for path in files for batch in _batches(path, schema))
+    return pa.Table.from_batches(batches, schema)
+
+
+def _batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a file in the types of the schema."""
+    for batch, numbers in _numbered(path, schema):
+        columns = []
+        for values, field in zip(batch.columns, schema, strict=True):
+            column = typed(values, field, str(path))
+            for place in misfits(values, column)[:1]:
+                raise InputError(
+                    where=f"{path}, row {numbers[place]}",
+                    expected=f"{field.type} in column {field.name}",
+                    found=repr(values[int(place)].as_py()),
+                )
+            columns.append(column)
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _numbered(path: Path, schema: pa.Schema) -> Iterator[Numbered]:
+    """The columns of the schema, in the types that the file has or that are nearest to them."""
+    match _format(path):
+        case "arrow":
+            with _readable(path), pa.memory_map(str(path)) as source:
+                reader = _opened(source)
+                yield from _columnar(_arrow_batches(reader), reader.schema, schema, path)
+        case "parquet":
+            with _readable(path), pa.parquet.ParquetFile(path) as file:
+                names = _resolved(file.schema_arrow.names, schema.names, path)
+                found = pa.schema([file.schema_arrow.field(name) for name in names])
+                read = file.iter_batches(batch_size=ROWS, columns=names)
+                yield from _columnar(read, found, schema, path)
+        case "json" if any(plain_type(kind) is None for kind in schema.types):
+            with _readable(path):
+                yield from _columnar(_json_batches(path, schema), schema, schema, path)
+        case _:
+            yield from _texts(path, schema)
+
+
+def _texts(path: Path, schema: pa.Schema) -> Iterator[Numbered]:
+    """Rows of a text file; what no stream has is read as text first."""
+    for field in schema:
+        if pa.types.is_nested(field.type):
+            raise InputError(
+                where=f"{path}, column {field.name}",
+                expected="a Parquet, Arrow or JSON file",
+                found=f"a csv file, which cannot have {field.type}",
+            )
+    fields = tuple(Field(f.name, plain_type(f.type) or Type.STRING) for f in schema)
+    declared = StreamDeclaration(path.name, Schema(fields), NO_TIMESTAMP, Clock.INTEGER)
+    if _format(path) == "csv":
+        found = sorted(columns_in(path, declared))
+        if found or not path.stat().st_size:  # else reading it will say what is wrong
+            _resolved(found, schema.names, path)
+    for parsed in read_file(path, declared):
+        for refused in parsed.rejected[:1]:
+            raise InputError(
+                where=f"{path}, row {refused.row}", expected="a readable row", found=refused.reason
+            )
+        yield parsed.rows, parsed.numbers
+
+
+def _columnar(
+    batches: Iterator[pa.RecordBatch], found: pa.Schema, schema: pa.Schema, path: Path
+) -> Iterator[Numbered]:
+    """Batches of a file that has types, their columns in the order of the schema."""
+    names, before = _resolved(found.names, schema.names, path), 0
+    for batch in batches:
+        columns = [batch.column(name) for name in names]
+        numbers = np.arange(before + 1, before + 1 + batch.num_rows, dtype=np.int64)
+        yield pa.RecordBatch.from_arrays(columns, schema.names), numbers
+        before += batch.num_rows
+
+
+def _resolved(found: Sequence[str], wanted: Sequence[str], path: Path) -> list[str]:
+    """The file's name of each column: the same, or the only one but for its case."""
+    names = []
+    for name in wanted:
+        matches = [n for n in found if n == name] or [
+            n for n in found if n.strip().lower() == name.lower()
+        ]
+        if len(matches) != 1:
+            near = difflib.get_close_matches(name, found, n=1)
+            raise InputError(
+                where=str(path),
+                expected=f"one column {name}",
+                found=f"{len(matches) or 'none'} among {', '.join(found) or 'no columns'}",
+                remedy=f"did you mean {near[0]}?" if near and not matches else "",
+            )
+        names.append(matches[0])
+    return names
+
+
+def _json_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Lists and the like are for Arrow's reader; it takes no dates, so they are texts to it."""
+    fields = [
+        pa.field(f.name, pa.string())
+        if pa.types.is_date(f.type) or pa.types.is_time(f.type)
+        else pa.field(f.name, READ_AS[kind] if (kind := plain_type(f.type)) else f.type)
+        for f in schema
+    ]
+    options = pa.json.ParseOptions(
+        explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
+    )
+    with pa.input_stream(str(path), compression="detect") as stream:
+        if not path.stat().st_size:
+            return
+        read = pa.json.ReadOptions(block_size=BLOCK)
+        yield from pa.json.open_json(stream, read_options=read, parse_options=options)
+
+
+def _opened(source: pa.NativeFile) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
+    """An Arrow file, of either kind."""
+    if source.read(6) == b"ARROW1":
+        return pa.ipc.open_file(source)
+    source.seek(0)
+    return pa.ipc.open_stream(source)
+
+
+def _arrow_batches(
+    reader: pa.RecordBatchFileReader | pa.RecordBatchStreamReader,
+) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.RecordBatchStreamReader):
+        yield from reader
+    else:
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+
+
+def _format(path: Path) -> str:
+    if path.suffix.lower() in ARROW_FILES:
+        return "arrow"
+    return format_of(path, StreamDeclaration(path.name, Schema(()), NO_TIMESTAMP, Clock.INTEGER))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """What Arrow cannot read, in words."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(
+            where=str(path),
+            expected=f"a readable {_format(path)} file",
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            remedy="check that the file is whole and that its name ends in its format",
+        ) from error

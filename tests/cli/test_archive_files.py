@@ -1,0 +1,174 @@
+"""What ``windrow archive`` reads: values are in the archive as they are in the files."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from windrow.archive import Archive
+from windrow.archive.opening import open_any
+from windrow.cli.main import app
+
+KEYS = {
+    "small": pa.array([-5, 3, 3], pa.int8()),
+    "huge": pa.array([2**63 + 1, 3, 3], pa.uint64()),
+    "ratio": pa.array([1.5, math.nan, -0.0], pa.float32()),
+    "text": pa.array(["00123", "b,c", ""]),
+    "raw": pa.array([b"\x00\xff", b"a", b"a"]),
+    "day": pa.array([date(2026, 3, 1), date(2026, 3, 2), date(2026, 3, 2)]),
+    "nanos": pa.array([1, 2, 2], pa.timestamp("ns")),
+    "zoned": pa.array([datetime(2026, 3, 1)] * 3, pa.timestamp("us", "Europe/Berlin")),
+    "price": pa.array([Decimal("1.10"), Decimal("12345678901234567890.12"), Decimal(-2)],
+                      pa.decimal128(30, 2)),
+    "tags": pa.array([["x", "y"], ["y"], ["z"]], pa.list_(pa.string())),
+}  # fmt: skip
+TYPED = pa.table(KEYS)
+
+
+def windrow(*arguments, fails=False):
+    result = CliRunner().invoke(app, ["archive", *(str(a) for a in arguments)])
+    assert (result.exit_code == 2) if fails else (result.exit_code == 0), result.output
+    return result.output
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def made(columns, key="k", **options):
+    given = [word for name, value in options.items() for word in (f"--{name}", value)]
+    windrow("create", "a", "--columns", columns, "--key", key, "--window", 7, *given)
+
+
+def rows(path="a", *, columns=None):
+    with open_any(path).reader() as reader:
+        return reader.scan(columns=columns).to_pylist()
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("form", ["parquet", "arrow", "stream"])
+def test_an_archive_like_a_file_keeps_its_types_whatever_the_key(key, form):
+    name = f"typed.{'arrow' if form == 'stream' else form}"
+    if form == "parquet":
+        pq.write_table(TYPED, name)
+    else:
+        opened = pa.ipc.new_file if form == "arrow" else pa.ipc.new_stream
+        with opened(name, TYPED.schema) as writer:
+            writer.write_table(TYPED)
+    windrow("create", "a", "--like", name, "--key", key, "--window", 7)
+    windrow("append", "a", name, "--day", "2026-03-01")
+    assert Archive.open("a").layout.schema.types == TYPED.schema.types
+    others = [n for n in KEYS if n not in (key, "tags")]
+    assert {str(r) for r in rows(columns=others)} == {
+        str(r) for r in TYPED.select(others).to_pylist()
+    }
+
+
+def test_several_values_of_a_record_are_found_from_json_too():
+    lines = [{"id": 1, "tags": ["a", "b"]}, {"id": 2, "tags": ["b"]}, {"id": 3, "tags": []}]
+    Path("d.json").write_text("\n".join(map(json.dumps, lines)))
+    windrow("create", "a", "--like", "d.json", "--key", "tags", "--window", 7)
+    windrow("append", "a", "d.json", "--day", "2026-03-01")
+    found = windrow("probe", "a", "b", "--columns", "id", "--json")
+    assert sorted(json.loads(line)["id"] for line in found.splitlines()) == [1, 2]
+
+
+def test_texts_that_look_like_numbers_stay_texts():
+    Path("d.csv").write_text("k,when,n\n00123,2026-03-01,+1\n1e3,true,2\n")
+    made("k STRING, when STRING, n BIGINT")
+    windrow("append", "a", "d.csv", "--day", "2026-03-01")
+    assert sorted(rows(), key=lambda r: r["n"]) == [
+        {"k": "00123", "when": "2026-03-01", "n": 1},
+        {"k": "1e3", "when": "true", "n": 2},
+    ]
+
+
+def test_csv_values_are_read_as_types_that_no_script_has():
+    pq.write_table(TYPED.drop_columns(["tags"]), "typed.parquet")
+    windrow("create", "a", "--like", "typed.parquet", "--key", "price", "--window", 7)
+    Path("d.csv").write_text(
+        "small,huge,ratio,text,raw,day,nanos,zoned,price\n"
+        "7,18446744073709551615,1.5,x,y,2026-03-01,2026-03-01 00:00:00.000000001,"
+        "2026-03-01 00:00:00Z,0.10\n,,,,,,,,\n"
+    )
+    windrow("append", "a", "d.csv", "--day", "2026-03-01")
+    found = rows(columns=["small", "huge", "raw", "price"])
+    assert {"small": 7, "huge": 2**64 - 1, "raw": b"y", "price": Decimal("0.10")} in found
+    assert dict.fromkeys(["small", "huge", "raw", "price"]) in found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("bad.csv", "k,v\n1,2\nx,3\n", "bad.csv, row 2"),
+        ("bad.csv", "k,v\n1,2\n1.5,3\n", "bad.csv, row 2"),
+        ("bad.csv", "k,v\n1,2\n3\n", "bad.csv, row 2"),
+        ("bad.csv", "k\n1\n", "one column v"),
+        ("bad.csv", "", "one column k"),
+        ("bad.json", '{"k": 1, "v": 2}\n{"k": "x"}\n', "bad.json, row 2"),
+        ("bad.json", '{"k": 1, "v": 2}\n{"k"', "bad.json, row 2"),
+        ("bad.parquet", "PAR1 or not", "a readable parquet file"),
+        ("bad.arrow", "ARROW1 or not", "a readable arrow file"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_comes_in(name, text, said):
+    Path(name).write_text(text)
+    made("k BIGINT, v BIGINT")
+    assert said in windrow("append", "a", name, "--day", "2026-03-01", fails=True)
+    assert rows() == []
+
+
+def test_values_of_another_kind_are_refused_with_their_place():
+    made("k STRING, v DOUBLE")
+    pq.write_table(pa.table({"k": [1, 2], "v": [1.0, 2.0]}), "d.parquet")
+    assert "d.parquet, row 1: expected string in column k; found 1" in windrow(
+        "append", "a", "d.parquet", "--day", "2026-03-01", fails=True
+    )
+
+
+def test_files_of_several_formats_come_in_together_and_an_empty_one_is_an_empty_day():
+    made("k BIGINT, v DOUBLE")
+    Path("a.csv").write_text("v,k,else\n1,1,x\n")
+    Path("b.json").write_text('{"k": 2, "v": 2.5}\n')
+    pq.write_table(pa.table({"K": pa.array([3], pa.int8()), "v": [3]}), "c.parquet")
+    windrow("append", "a", "a.csv", "b.json", "c.parquet", "--day", "2026-03-01")
+    assert sorted(r["k"] for r in rows()) == [1, 2, 3]
+    Path("none.csv").write_text("k,v\n")
+    assert "2026-03-02: 0 rows" in windrow("append", "a", "none.csv", "--day", "2026-03-02")
+
+
+def test_days_are_cut_by_a_column_that_the_archive_does_not_have():
+    made("k BIGINT")
+    Path("d.csv").write_text("k,at\n1,2026-03-01 23:59:59.999999999\n2,2026-03-02\n")
+    said = json.loads(windrow("append", "a", "d.csv", "--by", "at", "--json"))
+    assert said["days"] == {"2026-03-01": 1, "2026-03-02": 1}
+    assert "one column when" in windrow("append", "a", "d.csv", "--by", "when", fails=True)
+
+
+def test_one_date_in_the_future_does_not_expire_the_rest():
+    made("k BIGINT, at TIMESTAMP")
+    Path("d.csv").write_text("k,at\n1,2026-03-01\n2,9062-03-02\n3,2026-03-03\n")
+    said = windrow("append", "a", "d.csv", "--by", "at")
+    assert "9062-03-02 is still to come: kept ahead" in said
+    assert "up to 2026-03-03" in said
+    assert sorted(r["k"] for r in rows()) == [1, 3]
+    assert Archive.open("a").stat().ahead
+
+
+def test_numbers_are_no_times_and_times_no_numbers():
+    made("k BIGINT, at TIMESTAMP")
+    Path("d.csv").write_text("k,at\n1,2026-03-01\n")
+    assert "expected times" in windrow("append", "a", "d.csv", "--by", "k", fails=True)
+    windrow("create", "b", "--columns", "k BIGINT, at TIMESTAMP", "--key", "k", "--window", 7,
+            "--calendar", "numbers")  # fmt: skip
+    assert "expected whole numbers" in windrow("append", "b", "d.csv", "--by", "at", fails=True)
+    assert "up to 1" in windrow("append", "b", "d.csv", "--by", "k")
