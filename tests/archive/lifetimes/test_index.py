@@ -182,6 +182,30 @@ def test_composite_keys_find_prefixes_once_and_lists_have_an_entry_per_value(tmp
     assert values(index, now=5, column="v") == [2]
 
 
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("now", [6, 7])
+def test_a_timed_probe_finds_periods_of_insertion_though_buckets_are_in_the_order_of_expiry(
+    form, now, tmp_path
+):
+    index = create(tmp_path, d_ins(1), format=form)
+    for at, expiries in ((2, [18, 7, 12]), (4, [8, 20]), (6, [9, 21, 11])):
+        rows = ((1, f"{at} to {expiry}") for expiry in expiries)
+        index.insert(at, table(*rows), pa.array(expiries))
+    alive = {
+        (1, 1): ["2 to 7", "2 to 12", "2 to 18"],
+        (2, 2): ["4 to 8", "4 to 20"],
+        (2, 3): ["4 to 8", "4 to 20", "6 to 9", "6 to 11", "6 to 21"],
+        (3, None): ["6 to 9", "6 to 11", "6 to 21"],
+        (None, 1): ["2 to 7", "2 to 12", "2 to 18"],
+    }
+    with index.reader(now) as reader:
+        for between, expected in alive.items():
+            left = sorted(row for row in expected if int(row.split()[-1]) > now)
+            for plain in (False, True):
+                found = decoded(reader.probe(1, *between, plain=plain))
+                assert sorted(found.column("v").to_pylist()) == left
+
+
 def test_columns_that_repeat_are_encoded_in_old_and_new_runs_alike(tmp_path):
     index = create(tmp_path, d_ins(1))
     for now in (2, 4, 6):

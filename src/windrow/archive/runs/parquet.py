@@ -54,6 +54,7 @@ class ParquetEntries:
         groups = [data.row_group(i).num_rows for i in range(data.num_row_groups)]
         self.starts = np.cumsum([0, *groups]).tolist()
         self._schema = layout.given({})
+        self._ordered_by_day = layout.order == DAY
         self._views: dict[tuple[int, bool], _View] = {}
 
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
@@ -65,7 +66,7 @@ class ParquetEntries:
             list(range(first, last)), column_indices=view.leaves, use_threads=False
         ).slice(start - self.starts[first], stop - start)
         if only is not ALL:
-            table = _within(table, only)
+            table = (_within if self._ordered_by_day else _counting)(table, only)
         return [view.of(batch) for batch in table.to_batches() if batch.num_rows]
 
     def piece(
@@ -153,9 +154,9 @@ def _counting(table: pa.Table, only: Only) -> pa.Table:
 
 
 def _within(bucket: pa.Table, only: Only) -> pa.Table:
-    """The same of a bucket, whose rows are in the order of their days if they have no expiry."""
+    """The same of a bucket whose rows are in the order of their days."""
     days = only.days
-    if days is None or only.after is not None or days[-1] - days[0] >= len(days):
+    if days is None or days[-1] - days[0] >= len(days):
         return _counting(bucket, only)
     stamps = bucket.column(DAY).to_numpy()
     low, high = stamps.searchsorted(days[0]), stamps.searchsorted(days[-1], "right")
