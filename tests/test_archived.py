@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 import windrow
 from windrow.archive.archive import Archive
+from windrow.archive.lifetimes.assignment import Chronological
+from windrow.archive.lifetimes.grid import Grid, Technique
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.cli.main import app
 from windrow.core.errors import BindError, WindrowError
@@ -111,6 +113,10 @@ def test_results_with_lifetimes_of_their_own_go_into_a_grid(tmp_path):
         ("ON counts KEY k WINDOW 3 DAYS USING GRID(2, 2)", "without notice"),
         ("ON s KEY k WINDOW 3 DAYS USING WATA(2, 3)", "takes one number"),
         ("ON pairs KEY k WINDOW 3 DAYS USING GRID(2, 2) PACKED", "no update technique"),
+        ("ON pairs KEY k WINDOW 3 DAYS USING GRID", r"at most 3 partitions.*GRID\(3, 3\)"),
+        ("ON pairs KEY k WINDOW 3 DAYS USING GRID(1, 4)", "at most 3 partitions.*found 1 x 4"),
+        ("ON pairs KEY k WINDOW 4 SECONDS USING GRID(2, 2)", "write WINDOW 5 SECONDS"),
+        ("ON mixed KEY k WINDOW 3 DAYS USING GRID(2, 2)", "never expire"),
         ("ON nothing KEY k WINDOW 3 DAYS USING WATA(2)", "called nothing"),
     ],
 )
@@ -119,6 +125,7 @@ def test_what_cannot_be_archived_is_refused_with_the_reason(statement, what):
         f"{STREAM} CREATE RELATION r (k STRING);"
         "CREATE VIEW pairs AS SELECT * FROM s [RANGE 5 SECONDS];"
         "CREATE VIEW counts AS SELECT k, COUNT(*) AS n FROM s [RANGE 5 SECONDS] GROUP BY k;"
+        "CREATE VIEW mixed AS SELECT k FROM s UNION ALL SELECT k FROM s [RANGE 5 SECONDS];"
     )
     with windrow.connect() as db:
         db.execute(text)
@@ -135,6 +142,24 @@ def test_an_archive_that_is_there_must_be_the_one_declared(tmp_path):
     keyed = archived(tmp_path / "m").replace("KEY k", "KEY v")
     with windrow.connect() as db, pytest.raises(WindrowError, match="choose another directory"):
         db.execute(keyed)
+
+
+def test_a_grid_that_was_migrated_to_another_technique_is_still_the_one_declared(tmp_path):
+    grid = (
+        f"{STREAM} CREATE VIEW last AS SELECT k, v FROM s [RANGE 9 SECONDS];"
+        f"CREATE ARCHIVE m ON last KEY k WINDOW 10 SECONDS USING GRID(2, 3) INTO '{tmp_path}/m';"
+    )
+    for until, technique in ((30, Technique.REBUILD), (50, Technique.NO_REBUILD)):
+        with windrow.connect() as db:
+            db.execute(grid)
+            db.push("s", rows(0, until))
+            db.advance(to=until - 1)
+        index = LifetimeIndex.open(tmp_path / "m")
+        assert values(index) == list(range(until - 9, until))
+        index.migrate(grid=Grid(2, 3, technique, Chronological()))
+    index.migrate(grid=Grid(2, 2))
+    with windrow.connect() as db, pytest.raises(WindrowError, match=r"2 x 3 .*found .*2 x 2 "):
+        db.execute(grid)
 
 
 def test_a_script_of_the_command_line_fills_its_archive(tmp_path, monkeypatch):

@@ -18,7 +18,6 @@ import windrow
 from tests.spark.scripts import run_embedded, run_on_spark, write_streams
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.core.errors import WindrowError
 from windrow.engine.commits import commits
 from windrow.plan.program import compile_script
 
@@ -121,18 +120,6 @@ def other_process(directory):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-@pytest.mark.slow
-def test_a_row_that_outlives_the_window_is_told_of(spark, tmp_path):
-    write_streams(tmp_path, files=1, rows=300)
-    catalog = compile_script(
-        f"CREATE STREAM a (ts BIGINT, k INT, v BIGINT) FROM '{tmp_path}/a' FORMAT parquet "
-        "TIMESTAMP BY ts SLACK 4; CREATE VIEW held AS SELECT * FROM a [RANGE 500];"
-        f"CREATE ARCHIVE m ON held KEY k WINDOW 5 MINUTES USING GRID(2, 2) INTO '{tmp_path}/m';"
-    ).catalog
-    with pytest.raises(WindrowError, match="shorten the lifetime"):
-        run_on_spark(catalog, tmp_path / "checkpoint")
 
 
 def test_what_is_pushed_is_archived_when_its_day_is_over(spark, tmp_path):

@@ -132,15 +132,15 @@ class _Lives:
         if _there(declared):
             self._index = LifetimeIndex.open(declared.path)
             _check_columns(declared, self._index.layout)
-            found, wanted = self._index, (grid, declared.window, declared.day)
-            if wanted != (found.grid, found.periods.longest, found.periods.interval):
+            wanted = (grid.insertions, grid.expiries, declared.window, declared.day)
+            cells, periods = self._index.grid, self._index.periods
+            found = (cells.insertions, cells.expiries, periods.longest, periods.interval)
+            if wanted != found:  # how periods are dealt and sub-indices updated is migrate's choice
                 raise ArchiveError(
                     where=declared.path,
-                    expected=f"a grid of {grid.insertions} x {grid.expiries} for lifetimes up to "
-                    f"{declared.window}",
-                    found=f"one of {found.grid.insertions} x {found.grid.expiries} for lifetimes "
-                    f"up to {found.periods.longest}",
-                    remedy="declare what is there, or choose another directory with INTO",
+                    expected=_shape(*wanted),
+                    found=_shape(*found),
+                    remedy="declare what is there, or change it with windrow archive migrate",
                 )
         else:
             self._index = LifetimeIndex.create(
@@ -177,6 +177,12 @@ class _Lives:
     def _last(self) -> int | None:
         now = self._index.contents().now
         return None if now is None else last_day_over(now, self._day)
+
+
+def _shape(insertions: int, expiries: int, longest: int, interval: int) -> str:
+    return (
+        f"a grid of {insertions} x {expiries} for lives up to {longest}, updated every {interval}"
+    )
 
 
 def _there(declared: ArchiveDeclaration) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.core.errors import BindError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
-from windrow.core.time import Clock
+from windrow.core.time import FOREVER, Clock
 from windrow.cql.tree import CreateArchive, CreateSubscriptions, Duration, FileClause, Name
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.scope import did_you_mean
@@ -18,6 +18,7 @@ from windrow.plan.catalog import (
     FileSource,
     SubscriptionsDeclaration,
 )
+from windrow.plan.lives import longest_life
 from windrow.plan.nodes import GroupBy, Node, RelationScan
 from windrow.plan.subscribe import Subscribe
 
@@ -67,6 +68,8 @@ def bind_archive(statement: CreateArchive, context: Context) -> ArchiveDeclarati
             )
     clock = clock_of(plan, statement.span) or context.catalog.clock
     window, day = _days(statement.window, clock)
+    if scheme == "GRID":
+        _check_room(statement, plan, window, day)
     into = statement.into
     path = statement.name.text if into is None else into.path
     kind = "arrow" if into is None else format_of(into, RUNS, "arrow")
@@ -118,6 +121,33 @@ def _days(window: Duration, clock: Clock) -> tuple[int, int]:
             found=str(window.amount), remedy="write 36 HOURS rather than 1.5 DAYS",
         )  # fmt: skip
     return total, total // count
+
+
+def _check_room(statement: CreateArchive, plan: Node, window: int, day: int) -> None:
+    """A grid has room for lives as long as its window, and no more partitions than days."""
+    life, on = longest_life(plan), statement.on.text
+    unit = statement.window.unit or "TICK"
+    if life == FOREVER:
+        raise BindError(
+            f"some records of {on} never expire, and a GRID is for records that do",
+            span=statement.on.span, remedy="give each stream in it a window, [RANGE ...]",
+        )  # fmt: skip
+    if life > window:
+        least = f"{-(-life // day)} {unit}S"
+        raise BindError(
+            f"a record of {on} may live longer than the window", span=statement.window.span,
+            expected=f"{least} or more", found=str(statement.window.amount),
+            remedy=f"write WINDOW {least}",
+        )  # fmt: skip
+    days, rows = window // day, statement.constituents or CONSTITUENTS
+    columns = statement.expiries or rows
+    if max(rows, columns) > days:
+        side = min(days, CONSTITUENTS)
+        raise BindError(
+            span=statement.scheme.span, found=f"{rows} x {columns}",
+            expected=f"at most {days} partitions each way, as many as {unit}S in the window",
+            remedy=f"write GRID({side}, {side})",
+        )  # fmt: skip
 
 
 def bind_subscriptions(
