@@ -253,3 +253,92 @@ def test_another_writer_in_between_is_no_failure(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "write_runs", interrupted)
     put(1, records(1, 60))
     assert contents(archive, FIRST + 1).total() == 129
+
+
+def test_what_other_writers_publish_meanwhile_costs_no_second_writing(spark, tmp_path, monkeypatch):
+    """Two busy queries get in each other's way at every micro-batch."""
+    archive = made(tmp_path / "a")
+    put = batches(spark, archive)
+    put(0, records(0, 60))
+    write, writes = module.write_runs, []
+
+    def interrupted(*arguments):
+        written = write(*arguments)
+        writes.append(archive.append(FIRST + 1, records(1, 9, seed=len(writes) + 5)))
+        return written
+
+    monkeypatch.setattr(module, "write_runs", interrupted)
+    for number in range(1, 4):
+        put(number, records(1, 20, seed=number))
+    assert len(writes) == 3
+    assert archive.verify() == []
+    assert contents(archive, FIRST + 1).total() == 60 + 3 * 20 + 3 * 9
+
+
+def test_another_process_that_is_faster_at_the_last_moment_is_no_failure(
+    spark, tmp_path, monkeypatch
+):
+    archive = made(tmp_path / "a")
+    put = batches(spark, archive)
+    put(0, records(0, 60))
+    publish, faster = Versions.publish, []
+
+    def late(self, manifest):
+        if len(faster) < module.ATTEMPTS - 1:
+            faster.append(None)
+            with monkeypatch.context() as patch:
+                patch.setattr(Versions, "publish", publish)
+                archive.append(FIRST + 1, records(1, 9, seed=len(faster)))
+        publish(self, manifest)
+
+    monkeypatch.setattr(Versions, "publish", late)
+    put(1, records(1, 20), records(2, 5))
+    assert archive.stat().now == FIRST + 1
+    assert contents(archive, FIRST + 2).total() == 60 + 20 + 5 + 9 * (module.ATTEMPTS - 1)
+
+
+def test_rows_whose_day_is_closed_while_they_are_written_come_in_late(spark, tmp_path, monkeypatch):
+    archive = made(tmp_path / "a")
+    put = batches(spark, archive)
+    put(0, records(0, 60))
+    write, closed = module.write_runs, []
+
+    def interrupted(*arguments):
+        written = write(*arguments)
+        if not closed:
+            closed.append(archive.advance(FIRST + 1))
+        return written
+
+    monkeypatch.setattr(module, "write_runs", interrupted)
+    put(1, records(1, 20))
+    with archive.reader(FIRST + 2) as reader:
+        days = Counter(reader.scan(columns=["_day"]).column("_day").to_pylist())
+    assert days == {FIRST: 60, FIRST + 2: 20}
+    archive.vacuum()
+    assert _files(archive) == {run.name for run in _manifest(archive).runs}
+
+
+def test_a_column_that_cannot_tell_the_day_is_refused_before_anything_runs(spark, tmp_path):
+    archive = made(tmp_path / "a")
+    for column in ("src", "bytes"):
+        with pytest.raises(ArchiveError, match=f"one of the columns at; found {column}"):
+            archive_sink(archive.disk.root, timestamp=column)
+    with pytest.raises(ArchiveError, match="0 or more; found -1"):
+        archive_sink(archive.disk.root, timestamp="at", slack=-1)
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(ArchiveError, match="no src, at, bytes"):
+        write_stream(stream, archive.disk.root, timestamp="at")
+
+
+def test_the_day_is_that_of_the_value_which_is_kept(spark, tmp_path):
+    """Whatever type the DataFrame has it in: here a text, and an instant in another zone."""
+    archive = made(tmp_path / "a")
+    sink = archive_sink(archive.disk.root, timestamp="at", source="flows")
+    rest = "'a' AS src, 1L AS bytes"
+    sink(spark.sql(f"SELECT '2026-03-02 23:30:00' AS at, {rest}"), 0)
+    sink(spark.sql(f"SELECT timestamp'2026-03-02 23:30:00-05:00' AS at, {rest}"), 1)
+    with archive.reader(FIRST + 2) as reader:
+        days = reader.scan(columns=["_day"]).column("_day").to_pylist()
+    assert sorted(days) == [FIRST + 1, FIRST + 2]
+    with pytest.raises(Exception, match="cast the column"):
+        sink(spark.sql(f"SELECT 'noon' AS at, {rest}"), 2)

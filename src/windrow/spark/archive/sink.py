@@ -10,6 +10,10 @@ attempt ended is found there and left out; one that died before it published lef
 version names, which a vacuum removes. It is a ``foreachBatch`` function, not a format with a
 writer: only the driver's own process can hold the writer's lease while the tasks write.
 
+Several queries may fill one archive. What the tasks of one have written is published on top of
+whatever the others have published meanwhile, those of one driver in turns. It is only written again
+if somebody has closed a day that rows were written for: then they are late.
+
 When a day is over
     When a row has come that is ``slack`` later than its end, the window moves on to it. A row from
     the future must not make others expire: on a clock of timestamps no day is over that is not over
@@ -19,29 +23,27 @@ When a day is over
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.wave import Wave
-from windrow.spark.archive.writing import (
-    Stamps,
-    WrittenRuns,
-    declared,
-    latest_of,
-    write_runs,
-)
+from windrow.spark.archive.stamps import Stamps
+from windrow.spark.archive.writing import WrittenRuns, declared, latest_of, write_runs
 
 QUERY = "sql.streaming.queryId"
 """The local property under which Spark tells a micro-batch whose it is."""
 ATTEMPTS = 5
-"""How often a micro-batch is written if other writers are faster."""
+"""How often a micro-batch is published, or written, if other writers are faster."""
+_publishing = threading.Lock()
 
 
 def _wall() -> int:
@@ -57,6 +59,7 @@ def write_stream(
     archive's clock (microseconds, for timestamps).
     """
     sink = archive_sink(path, timestamp=timestamp, slack=slack)
+    declared(frame, sink.archive.layout)
     return frame.writeStream.outputMode("append").foreachBatch(sink)
 
 
@@ -67,71 +70,83 @@ def archive_sink(
     slack: int = 0,
     source: str | None = None,
     wall: Callable[[], int] = _wall,
-) -> Callable[[DataFrame, int], None]:
+) -> ArchiveSink:
     """A function for ``foreachBatch``; ``source`` names the stream, if not Spark's query id."""
     archive = Archive.open(Path(path).absolute())
-    if timestamp not in archive.layout.schema.names:
+    stamps = Stamps.by(timestamp, archive.layout, archive.stat().settings.calendar)
+    if slack < 0:
         raise ArchiveError(
-            where="timestamp",
-            expected=f"one of the columns {', '.join(archive.layout.schema.names)}",
-            found=timestamp,
+            where="slack",
+            expected="ticks of the archive's clock (microseconds, for timestamps), 0 or more",
+            found=str(slack),
         )
+    return ArchiveSink(archive, stamps, slack, source, wall)
 
-    def put(frame: DataFrame, number: int) -> None:
-        name = source or frame.sparkSession.sparkContext.getLocalProperty(QUERY)
+
+@dataclass(frozen=True)
+class ArchiveSink:
+    """What is done with a micro-batch, at the driver and by tasks; see ``archive_sink``."""
+
+    archive: Archive
+    stamps: Stamps
+    slack: int
+    source: str | None
+    wall: Callable[[], int]
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        name = self.source or frame.sparkSession.sparkContext.getLocalProperty(QUERY)
         assert name, "Spark names the query of a micro-batch"
-        for attempt in range(ATTEMPTS):
-            try:
-                _put(archive, frame, (name, number), timestamp, slack, wall)
-            except ConflictError:  # somebody else moved the window on, say
-                if attempt == ATTEMPTS - 1:
-                    raise
-            else:
+        for _ in range(ATTEMPTS):
+            if self._put(frame, (name, number)):
                 return
-
-    return put
-
-
-def _put(
-    archive: Archive,
-    frame: DataFrame,
-    batch: tuple[str, int],
-    timestamp: str,
-    slack: int,
-    wall: Callable[[], int],
-) -> None:
-    with archive.session() as session:
-        wave = Wave.of(session.base)
-        calendar, now = wave.settings.calendar, wave.now
-        stamps = Stamps(None, timestamp, calendar, None if now is None else now + 1)
-        chosen = declared(frame, archive.layout)
-        few = chosen.coalesce(frame.sparkSession.sparkContext.defaultParallelism)
-        repeated = session.has(batch)
-        if repeated:  # its rows are in; that the window has moved on is not certain
-            written = WrittenRuns({}, [], latest_of(few.select(timestamp), stamps))
-        else:
-            written = write_runs(few, archive, session, stamps)
-        over = _over(calendar, written.latest, slack, wall)
-        if now is None:  # time may be anywhere before the first row
-            days = (*wave.ahead, *written.runs)
-            over = over if over is not None and any(day <= over for day in days) else None
-        elif over is not None and over <= now:
-            over = None
-        session.commit(
-            written.runs,
-            now=over,
-            batch=None if repeated else batch,
-            encodings=written.encodings,
+        raise ConflictError(
+            where=str(self.archive.disk.root),
+            expected="days that stay open until the rows of a micro-batch are written",
+            found=f"other writers that closed them, {ATTEMPTS} times",
+            remedy="start the query again, which loses nothing; give a longer slack",
         )
 
+    def _put(self, frame: DataFrame, batch: tuple[str, int]) -> bool:
+        """Write rows and publish them, unless their days were closed meanwhile."""
+        with self.archive.session() as session:  # its lease keeps what the tasks write
+            now = Wave.of(session.base).now
+            stamps = replace(self.stamps, first=None if now is None else now + 1)
+            chosen = declared(frame, self.archive.layout)
+            few = chosen.coalesce(frame.sparkSession.sparkContext.defaultParallelism)
+            if session.has(batch):  # its rows are in; that the window has moved on is not certain
+                latest = latest_of(few.select(f"`{stamps.column}`"), stamps)
+                written = WrittenRuns({}, [], latest)
+            else:
+                written = write_runs(few, self.archive, session, stamps)
+            for _ in range(ATTEMPTS - 1):
+                with suppress(ConflictError):  # with another process: those of this one take turns
+                    return self._published(written, batch)
+            return self._published(written, batch)
 
-def _over(
-    calendar: Calendar, latest: int | None, slack: int, wall: Callable[[], int]
-) -> int | None:
-    """The last day that is over, if one is."""
-    if latest is None:
-        return None
-    reached = latest - slack
-    if calendar.timestamps:
-        reached = min(reached, wall())
-    return reached // calendar.length - 1
+    def _published(self, written: WrittenRuns, batch: tuple[str, int]) -> bool:
+        """Make runs part of the newest version; False if it is too late for their days."""
+        with _publishing, self.archive.session() as session:
+            wave, runs = Wave.of(session.base), written.runs
+            repeated = session.has(batch)
+            if repeated:
+                runs = {}
+            elif wave.now is not None and any(day <= wave.now for day in runs):
+                return False
+            over = self._over(written.latest)
+            if over is not None and wave.now is None:  # time may be anywhere before the first row
+                over = over if any(day <= over for day in (*wave.ahead, *runs)) else None
+            elif over is not None and wave.now is not None and over <= wave.now:
+                over = None
+            session.commit(
+                runs, now=over, batch=None if repeated else batch, encodings=written.encodings
+            )
+            return True
+
+    def _over(self, latest: int | None) -> int | None:
+        """The last day that is over, if one is."""
+        if latest is None:
+            return None
+        calendar, reached = self.stamps.calendar, latest - self.slack
+        if calendar.timestamps:
+            reached = min(reached, self.wall())
+        return reached // calendar.length - 1

@@ -18,17 +18,15 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import NUMBERS, Calendar
-from windrow.archive.errors import ArchiveError, DayError
+from windrow.archive.errors import ArchiveError
 from windrow.archive.files import Disk
 from windrow.archive.layout import Layout
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.session import Session
 from windrow.archive.writer import AT_ONCE, Writer
-from windrow.core.errors import InputError
+from windrow.spark.archive.stamps import Stamps
 
-MOST = 2**31
 REPORT = "day int, run string, encodings string, latest bigint"
 """What a task tells the driver: a row for each run that it has written."""
 
@@ -58,46 +56,6 @@ def append(
         ranged = chosen.repartitionByRange(tasks, *archive.layout.key)
         written = write_runs(ranged, archive, session, Stamps(day))
         return session.commit(written.runs, now=now, batch=batch, encodings=written.encodings)
-
-
-@dataclass(frozen=True)
-class Stamps:
-    """Which day rows belong to: ``day``, or that of a ``column`` of time, if it is not given.
-
-    Rows of days before ``first`` are late; they are given ``first``.
-    """
-
-    day: int | None = None
-    column: str = ""
-    calendar: Calendar = NUMBERS
-    first: int | None = None
-
-    def of(self, batch: pa.RecordBatch) -> tuple[np.ndarray, int | None]:
-        """The day of each row, and the latest instant among them."""
-        if self.day is not None:
-            return np.full(batch.num_rows, self.day, np.int64), None
-        times = batch.column(self.column)
-        if times.null_count:
-            raise InputError(
-                where=f"column {self.column}",
-                expected="a time for each row, to tell its day",
-                found=f"{times.null_count} rows without one",
-                remedy="leave them out with .where, or give them a time",
-            )
-        if pa.types.is_timestamp(times.type):
-            times = times.cast(pa.timestamp("us", times.type.tz), safe=False)
-        ticks = times.cast(pa.int64()).to_numpy()
-        days = self.calendar.days_of(ticks)
-        if len(days) and max(-int(days.min()), int(days.max())) >= MOST:
-            raise DayError(
-                where=f"column {self.column}",
-                expected="times whose days have at most 31 bits",
-                found=f"day {int(days[np.abs(days).argmax()])}",
-                remedy="create the archive with a calendar of longer days",
-            )
-        if self.first is not None:
-            days = np.maximum(days, self.first)
-        return days, int(ticks.max()) if len(ticks) else None
 
 
 @dataclass(frozen=True)
