@@ -156,3 +156,25 @@ def test_relations_are_updated_judged_and_remembered_as_embedded(spark, tmp_path
         db.push("names", updates((8, "-", 1, "amy"), (8, "-", 1, "ann")))
         db.push("once", updates((8, "+", 3, "eva")))
         assert (db.rejected("names"), db.rejected("once")) == (1, 1)
+
+
+def test_files_that_a_script_names_are_read_as_embedded_and_once(spark, tmp_path):
+    (tmp_path / "a.csv").write_text("ts,k,v\n1,1,10\n2,2,20\n7,1,30\n")
+    (tmp_path / "names.csv").write_text("k,name\n1,ann\n2,bob\n")
+    script = f"""
+        CREATE STREAM a (ts BIGINT, k INT, v BIGINT) FROM '{tmp_path}/a.csv';
+        CREATE RELATION names (k INT, name STRING) FROM '{tmp_path}/names.csv';
+        CREATE QUERY who AS SELECT a.v, names.name FROM a [RANGE 4], names WHERE a.k = names.k;
+    """
+    found = []
+    for session, options in ((None, {}), (spark, {"checkpoint": tmp_path / "state"})):
+        with windrow.connect(spark=session, **options) as db:
+            (who,) = db.execute(script)
+            db.advance(to=7)
+            found.append(changes(who))
+    assert found[0] == found[1]
+    assert [c[:2] for c in found[0]] == [(1, "+"), (2, "+"), (5, "-"), (6, "-"), (7, "+")]
+    with windrow.connect(spark=spark, checkpoint=tmp_path / "state") as db:
+        (who,) = db.execute(script)
+        db.advance(to=20)
+        assert changes(who) == [*found[1], (11, "-", 30, "ann")]

@@ -35,6 +35,7 @@ class WindrowError(Exception):
         remedy: str = "",
     ) -> None:
         self.where, self.expected, self.found, self.remedy = where, expected, found, remedy
+        self.message = message
         parts = [message] if message else []
         if expected:
             parts.append(f"expected {expected}")
@@ -59,7 +60,7 @@ class ScriptError(WindrowError):
         found: str = "",
         remedy: str = "",
     ) -> None:
-        self.span, self.source, self.message = span, source, message
+        self.span, self.source = span, source
         super().__init__(
             message,
             where=str(span) if span else "",
@@ -117,6 +118,20 @@ class InputError(WindrowError):
 
 class DataError(WindrowError):
     """A value met while a query runs cannot be computed with (an overflow, say)."""
+
+    def inside(self, query: str) -> DataError:
+        """The same error, saying which query met it.
+
+        >>> print(DataError(where="a + b", found="overflow").inside("load"))
+        query load, a + b: found overflow
+        """
+        return DataError(
+            self.message,
+            where=", ".join(filter(None, (f"query {query}", self.where))),
+            expected=self.expected,
+            found=self.found,
+            remedy=self.remedy,
+        )
 
 
 class StateError(WindrowError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -10,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from windrow.core.errors import InputError, WindrowError
+from windrow.core.errors import DataError, InputError, WindrowError
 from windrow.core.time import Clock
 from windrow.engine.archived import ArchivedQuery
+from windrow.engine.feeds import Feed
 from windrow.engine.instants import instant
 from windrow.engine.observed import Observed
+from windrow.engine.outlets import Outlet
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
 from windrow.engine.subscribed import SubscribedQuery
@@ -31,9 +34,10 @@ from windrow.plan.program import Compiled, compile_script
 from windrow.plan.shared_selection import SharedSelection, shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.streams.coerce import coerce
+from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.quarantine import Quarantine
-from windrow.streams.relations import RelationMonitor
+from windrow.streams.relations import RelationMonitor, clock_in
 
 
 class Connection:
@@ -61,30 +65,65 @@ class Connection:
         self.archives: dict[str, ArchivedQuery] = {}
         self._running: list[EmbeddedQuery | SharedQueries] = []
         self._monitors: dict[str, InputMonitor] = {}
+        self._feeds: dict[str, Feed] = {}
+        self._outlets: list[Outlet] = []
         self._observed = Observed()
         self._quarantine = Quarantine(Path(quarantine)) if quarantine is not None else None
 
     def execute(self, cql: str) -> list[EmbeddedQuery | SharedQuery]:
         """Carry out a script; the queries that it defines, in order.
 
-        Nothing is declared if any statement is wrong. A query sees what is pushed after it.
+        Nothing is declared if any statement is wrong. A query sees what is pushed after it, and
+        all of the files that its streams and relations are ``FROM``: what is there by now is read
+        here, and what comes later by ``advance``.
         """
         compiled = self._compiled(cql)
         known = self.catalog.declarations
         archives = [a for a in compiled.catalog.archives if a.name.lower() not in known]
-        before = self.catalog, dict(self._monitors)
+        before = self._remembered()
         self.catalog = compiled.catalog
         for stream in self.catalog.streams:
             self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
         try:
             added = self._start(compiled.queries)
             kept = self._keep(archives)
+            self._write(added)
+            self._open_files()
         except WindrowError:  # a file that a statement names cannot be read, say
-            self.catalog, self._monitors = before
+            self.__dict__.update(before)
             raise
         self.queries.update({query.name: query for query in added})
         self.archives.update({query.name: query for query in kept})
         return added
+
+    def _remembered(self) -> dict[str, Any]:
+        """What a script adds to, as it is before."""
+        added_to = ("_monitors", "_running", "_feeds", "_outlets", "subscriptions")
+        return {"catalog": self.catalog} | {n: copy(self.__dict__[n]) for n in added_to}
+
+    def _write(self, queries: Sequence[EmbeddedQuery | SharedQuery]) -> None:
+        """Send the changes of queries that are INTO somewhere there from now on."""
+        targets = [(query, query.declaration.into) for query in queries]
+        self._outlets += [Outlet(query, into) for query, into in targets if into is not None]
+
+    def _open_files(self) -> None:
+        """Read the files of streams and relations that a query reads for the first time."""
+        for name in {name for query in self._running for name in query.streams}:
+            monitor = self._monitor(name)
+            if monitor.declaration.source is None or name in self._feeds:
+                continue
+            if isinstance(monitor, RelationMonitor):
+                files = find_files(monitor.declaration.source)
+                monitor = self._on_clock(monitor, clock_in(files, monitor.relation))
+            self._feeds[name] = Feed(monitor, self._quarantine)
+        self._read()
+
+    def _read(self) -> None:
+        """Take in all files that have been found; the stream that is behind goes first."""
+        while any(f.step() for f in sorted(self._feeds.values(), key=lambda f: f.monitor.closed)):
+            self._step()
+        if self._feeds:
+            self._step()
 
     def _start(self, declarations: Sequence[QueryDeclaration]) -> list[EmbeddedQuery | SharedQuery]:
         """The queries running, those that can share their selection together."""
@@ -92,6 +131,7 @@ class Connection:
         handles: dict[str, EmbeddedQuery | SharedQuery] = {}
         for group in shared_selections(declarations):
             together = SharedQueries(group, self.strategy)
+            self._show_files(together)
             running.append(together)
             handles.update({query.name: query for query in together.queries})
         subscribed = {}
@@ -111,12 +151,14 @@ class Connection:
         kept = [ArchivedQuery(declared, self.strategy) for declared in archives]
         for query in kept:
             self._show_relations(query)
+            self._show_files(query)
         self._running += kept
         return kept
 
     def _add(self, declaration: QueryDeclaration) -> EmbeddedQuery:
         query = EmbeddedQuery(declaration, self.strategy)
         self._show_relations(query)
+        self._show_files(query)
         return query
 
     def _show_relations(self, query: EmbeddedQuery) -> None:
@@ -125,6 +167,12 @@ class Connection:
             monitor = self._input_of(query.declaration, name)
             if isinstance(monitor, RelationMonitor):
                 query.offer(name, monitor.present())
+
+    def _show_files(self, query: EmbeddedQuery | SharedQueries) -> None:
+        """What was read of its streams' files before a query was made."""
+        for name in query.streams:
+            if name in self._feeds and not isinstance(self._monitor(name), RelationMonitor):
+                query.offer(name, self._feeds[name].again())
 
     def _input_of(self, query: QueryDeclaration, name: str) -> InputMonitor:
         """The monitor of a stream or relation that the query reads."""
@@ -170,7 +218,7 @@ class Connection:
         """
         monitor = self._monitor(stream)
         if isinstance(monitor, RelationMonitor):
-            monitor = self._on_clock_of(monitor, data)
+            monitor = self._on_clock(monitor, monitor.clock_of(data))
             parsed = monitor.coerced(data)
         else:
             parsed = coerce(data, monitor.declaration)
@@ -187,9 +235,9 @@ class Connection:
                 self._quarantine.push(monitor.declaration.name, aside)
         self._step()
 
-    def _on_clock_of(self, monitor: RelationMonitor, data: Any) -> RelationMonitor:
+    def _on_clock(self, monitor: RelationMonitor, clock: Clock | None) -> RelationMonitor:
         """The monitor, on the clock of its first updates if only queries over relations read it."""
-        clock, name = monitor.clock_of(data), monitor.declaration.name.lower()
+        name = monitor.declaration.name.lower()
         if clock is None or clock is monitor.declaration.clock or not monitor.fresh:
             return monitor
         readers = [q for q in self._running if name in q.streams]
@@ -209,7 +257,10 @@ class Connection:
         return found
 
     def advance(self, to: int | datetime | np.datetime64 | str) -> None:
-        """Close every instant up to ``to``, on all streams whose clock understands it."""
+        """Close every instant up to ``to``, on all streams whose clock understands it.
+
+        Files that have come to where streams and relations are ``FROM`` are read first.
+        """
         matching = [m for m in self._monitors.values() if _understands(m.declaration.clock, to)]
         if self._monitors and not matching:
             raise InputError(
@@ -218,6 +269,9 @@ class Connection:
                 found=repr(to),
                 remedy="use the kind of time that the streams are declared with",
             )
+        for feed in self._feeds.values():
+            feed.look()
+        self._read()
         for monitor in matching:
             monitor.advance(instant(to))
         self._step()
@@ -234,6 +288,7 @@ class Connection:
         """Forget everything."""
         self.queries, self._monitors, self.catalog = {}, {}, Catalog()
         self.subscriptions, self.archives, self._running = {}, {}, []
+        self._feeds, self._outlets = {}, []
 
     def _monitor(self, stream: str) -> InputMonitor:
         found = self._monitors.get(stream.lower())
@@ -254,13 +309,27 @@ class Connection:
         return found
 
     def _step(self) -> None:
+        """Bring all queries to where time has come.
+
+        A query that meets a value it cannot compute with stops there, and is complained about
+        when the others have gone on: its error is raised once, and it has no answer any more.
+        """
         for name, monitor in self._monitors.items():
-            released = monitor.release(monitor.closed)
+            released = monitor.release(time_of([monitor]))
             for query in self._running:
                 if name in query.streams:
                     query.offer(name, released)
-        for query in self._running:
-            query.follow(time_of(self._monitors[name] for name in query.streams))
+        failures = []
+        for query in list(self._running):
+            try:
+                query.follow(time_of(self._monitors[name] for name in query.streams))
+            except DataError as error:
+                failures.append(error)
+                self._running.remove(query)
+        for outlet in self._outlets:
+            outlet.flush()
+        if failures:
+            raise failures[0]
 
     def __enter__(self) -> Connection:
         return self

@@ -6,10 +6,11 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
+from windrow.core.errors import DataError, StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.results import answer_of, changes_batch, changes_schema
+from windrow.engine.results import changes_batch, changes_schema
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.strategy import Strategy
@@ -29,7 +30,9 @@ class EmbeddedQuery:
         self._leaves = {n.name: n.name.lower() for n in scans}
         self._waiting: dict[str, list[Delta]] = {name: [] for name in self._schemas}
         self._log: list[pa.RecordBatch] = []
+        self._told = 0
         self.rows_in = self.rows_out = 0
+        self.failure: DataError | None = None
 
     @property
     def name(self) -> str:
@@ -69,7 +72,11 @@ class EmbeddedQuery:
     def _processed(self, now: int) -> Delta:
         """What comes of the rows up to ``now``."""
         ready = {leaf: self._take(name, now) for leaf, name in self._leaves.items()}
-        delta = self.pipeline.process(ready, now)
+        try:
+            delta = self.pipeline.process(ready, now)
+        except DataError as error:
+            self.failure = error.inside(self.name)
+            raise self.failure from None
         for name, parts in self._waiting.items():
             self._waiting[name] = [rest for part in parts if len(rest := part.split(now)[1])]
         return delta
@@ -91,15 +98,32 @@ class EmbeddedQuery:
         schema = changes_schema(self.declaration.plan.schema, self.declaration.clock)
         return pa.Table.from_batches(self._log, schema)
 
+    def news(self) -> list[pa.RecordBatch]:
+        """The changes that ``news`` has not given before."""
+        fresh, self._told = self._log[self._told :], len(self._log)
+        return fresh
+
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, everything that came out."""
+        refuse_if_stopped(self.name, self.failure)
         if self.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
             return self.current()
-        return answer_of(self.changes())
+        return self.changes().drop_columns(["instant", "change"])
 
     def current(self) -> pa.Table:
         """The live tuples of a result that is not a stream, without looking at past changes."""
         return pa.Table.from_batches([self.pipeline.live_rows()])
 
     def __repr__(self) -> str:
-        return f"<query {self.name}: {self.rows_in} rows in, {self.rows_out} changes out>"
+        state = ", stopped by an error" if self.failure is not None else ""
+        return f"<query {self.name}: {self.rows_in} rows in, {self.rows_out} changes out{state}>"
+
+
+def refuse_if_stopped(query: str, failure: DataError | None) -> None:
+    """A query that met a value it cannot compute with has no answer from that instant on."""
+    if failure is not None:
+        raise StateError(
+            f"it has no answer, because it stopped: {failure}",
+            where=f"query {query}",
+            remedy="mend the query or the rows, and make the query again under another name",
+        )

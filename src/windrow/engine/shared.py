@@ -14,11 +14,13 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.types import arrow_schema
+from windrow.core.errors import DataError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.members import ByMember
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.results import answer_of, changes_batch, changes_schema
+from windrow.engine.query import refuse_if_stopped
+from windrow.engine.results import changes_batch, changes_schema
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import StreamScan, walk
 from windrow.plan.shared_selection import SharedSelection
@@ -35,6 +37,7 @@ class SharedQueries:
         self.rows_in = 0
         self.counts = np.zeros(len(group.queries), np.int64)
         self.log: list[ByMember] = []
+        self.failure: DataError | None = None
         scan = next(node for node in walk(group.plan) if isinstance(node, StreamScan))
         self._schema = arrow_schema(scan.columns)
         self._pipeline = Pipeline(group.plan, changes=True, strategy=strategy)
@@ -83,7 +86,11 @@ class SharedQueries:
             return None
         ready = concat([part.split(now)[0] for part in self._waiting], self._schema)
         self._waiting = [rest for part in self._waiting if len(rest := part.split(now)[1])]
-        delta = self._pipeline.process({self.group.stream: ready}, now)
+        try:
+            delta = self._pipeline.process({self.group.stream: ready}, now)
+        except DataError as error:
+            self.failure = error.inside(self.name)
+            raise self.failure from None
         if not len(delta):
             return None
         first = self.group.queries[0]
@@ -111,6 +118,7 @@ class SharedQuery:
 
     def __init__(self, shared: SharedQueries, number: int) -> None:
         self.shared, self.number = shared, number
+        self._told = 0
 
     @property
     def declaration(self) -> QueryDeclaration:
@@ -142,11 +150,18 @@ class SharedQuery:
         parts = [found.part(self.number) for found in self.shared.log]
         return pa.Table.from_batches([p for p in parts if p.num_rows], schema)
 
+    def news(self) -> list[pa.RecordBatch]:
+        """The changes that ``news`` has not given before."""
+        parts = [found.part(self.number) for found in self.shared.log[self._told :]]
+        self._told = len(self.shared.log)
+        return [part for part in parts if part.num_rows]
+
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, everything that came out."""
+        refuse_if_stopped(self.name, self.shared.failure)
         if self.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
             return self.current()
-        return answer_of(self.changes())
+        return self.changes().drop_columns(["instant", "change"])
 
     def current(self) -> pa.Table:
         """The live tuples of a result that is not a stream."""

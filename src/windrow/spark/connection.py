@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.engine.connection import Connection
+from windrow.engine.feeds import Feed
 from windrow.engine.files import publish
 from windrow.plan.catalog import ArchiveDeclaration, QueryDeclaration, SubscriptionsDeclaration
 from windrow.plan.shared_selection import SharedSelection
@@ -33,8 +34,9 @@ from windrow.spark.shared import SharedSparkQuery
 from windrow.spark.shared_handles import GroupHandle, MemberHandle
 from windrow.spark.subscribed import OnSpark
 from windrow.spark.times import StreamTime
+from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor
-from windrow.streams.relations import RelationMonitor
+from windrow.streams.relations import RelationMonitor, clock_in
 
 
 class SparkConnection(Connection):
@@ -76,6 +78,23 @@ class SparkConnection(Connection):
                 handles[declaration.name] = self._add(declaration)
         self._together += together
         return [handles[declaration.name] for declaration in declarations]
+
+    def _write(self, queries: object) -> None:
+        """Queries on Spark write what is INTO files themselves."""
+
+    def _open_files(self) -> None:
+        """Deliver the files of relations, once; queries read those of streams themselves."""
+        for relation in self.catalog.relations:
+            name = relation.name.lower()
+            monitor = self._monitor(name)
+            if relation.source is None or name in self._feeds or self._inboxes[name].next:
+                continue
+            assert isinstance(monitor, RelationMonitor)
+            monitor = self._on_clock(monitor, clock_in(find_files(relation.source), relation))
+            feed = self._feeds[name] = Feed(monitor, self._quarantine)
+            while feed.step():
+                pass
+            self._deliver(name)
 
     def _groups(self) -> list[SharedSelection]:
         return [handle.query.group.selection for handle in self._together]
@@ -177,20 +196,24 @@ class SparkConnection(Connection):
 
     def _step(self) -> None:
         """Deliver what was accepted since the last time."""
-        for name, monitor in self._monitors.items():
-            self._monitor(name)
-            inbox = self._inboxes[name]
-            if isinstance(monitor, RelationMonitor):
-                rows = monitor.drain().to_batch()
-            else:
-                rows = monitor.release(FOREVER).rows
-            if rows.num_rows or (monitor.top is not None and monitor.top != inbox.top):
-                inbox.push(rows, monitor.top)
-            if _advanced(monitor) > inbox.advanced:
-                inbox.advance(_advanced(monitor))
+        for name in self._monitors:
+            self._deliver(name)
         for handle in (*self.queries.values(), *self.archives.values()):
             if handle.writes:
                 handle.start()
+
+    def _deliver(self, name: str) -> None:
+        """What one stream or relation accepted since the last time, and how far it has come."""
+        monitor = self._monitor(name)
+        inbox = self._inboxes[name]
+        if isinstance(monitor, RelationMonitor):
+            rows = monitor.drain().to_batch()
+        else:
+            rows = monitor.release(FOREVER).rows
+        if rows.num_rows or (monitor.top is not None and monitor.top != inbox.top):
+            inbox.push(rows, monitor.top)
+        if _advanced(monitor) > inbox.advanced:
+            inbox.advance(_advanced(monitor))
 
 
 def _advanced(monitor: InputMonitor) -> int:

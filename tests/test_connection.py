@@ -1,0 +1,143 @@
+"""A connection in this process: scripts that name files, and queries that fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import windrow
+from windrow.core.errors import DataError, InputError, StateError
+from windrow.engine.results import read_changes
+
+HITS = "CREATE STREAM hits (ts BIGINT, page STRING) FROM 'hits' FORMAT csv;"
+PAGES = "CREATE RELATION pages (page STRING, owner STRING) FROM 'pages.csv';"
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hits").mkdir()
+    Path("hits/1.csv").write_text("ts,page\n1,a\n2,b\n2,\xff\n".replace("\xff", "c,extra"))
+    Path("pages.csv").write_text("page,owner\na,ann\nb,bob\n")
+
+
+def test_a_script_reads_the_files_that_it_names() -> None:
+    db = windrow.connect(quarantine="bad")
+    [seen] = db.execute(HITS + "SELECT page FROM hits [RANGE 5];")
+    db.advance(to=2)
+    assert seen.answer().to_pydict() == {"page": ["a", "b"]}
+    assert db.rejected("hits") == 1
+    assert [p.parent.name for p in Path("bad").rglob("*.jsonl")] == ["hits"]
+
+
+def test_files_that_come_later_are_read_when_time_advances() -> None:
+    db = windrow.connect()
+    [seen] = db.execute(HITS + "SELECT COUNT(*) AS n FROM hits;")
+    Path("hits/2.csv").write_text("ts,page\n3,a\n4,a\n")
+    db.advance(to=4)
+    assert seen.answer().to_pydict() == {"n": [4]}
+
+
+def test_a_query_that_is_made_later_sees_the_files_from_the_beginning() -> None:
+    db = windrow.connect()
+    db.execute(HITS)
+    [first] = db.execute("SELECT ts, page FROM hits;")
+    db.advance(to=2)
+    db.push("hits", {"ts": [3], "page": ["d"]})
+    [second] = db.execute("SELECT ts, page FROM hits;")
+    shared = db.execute("".join(f"SELECT page FROM hits WHERE ts >= {n};" for n in range(4)))
+    db.advance(to=9)
+    assert second.changes().slice(0, 2) == first.changes().slice(0, 2)
+    assert second.answer().to_pydict() == {"ts": [1, 2, 3], "page": ["a", "b", "d"]}
+    assert [q.answer().num_rows for q in shared] == [3, 3, 2, 1]
+
+
+def test_a_relation_is_what_its_file_holds() -> None:
+    db = windrow.connect()
+    [who] = db.execute(
+        "CREATE STREAM hits (ts BIGINT, page STRING);"
+        + PAGES
+        + "SELECT h.ts, p.owner FROM hits [RANGE 5] AS h, pages AS p WHERE h.page = p.page;"
+    )
+    db.push("hits", {"ts": [1, 2, 3], "page": ["b", "a", "a"]})
+    assert who.answer().to_pydict() == {"ts": [1, 2], "owner": ["bob", "ann"]}
+
+
+def test_updates_in_a_file_are_on_their_own_clock() -> None:
+    Path("pages.csv").write_text(
+        "instant,change,page,owner\n2026-03-01 09:00:00,+,a,ann\n2026-03-01 10:00:00,-,a,ann\n"
+    )
+    db = windrow.connect()
+    [held] = db.execute(PAGES + "SELECT owner FROM pages;")
+    assert held.answer().to_pydict() == {"owner": ["ann"]}
+    db.advance(to="2026-03-01 10:00:00")
+    assert held.answer().num_rows == 0
+
+
+def test_results_go_where_the_script_says() -> None:
+    db = windrow.connect()
+    [seen] = db.execute(HITS + "CREATE QUERY seen AS SELECT page FROM hits INTO 'out' FORMAT csv;")
+    db.advance(to=2)
+    db.push("hits", {"ts": [3], "page": ["d"]})
+    db.advance(to=3)
+    assert seen.changes().num_rows == 3
+    schema = seen.changes().schema
+    assert read_changes(Path("out"), "csv", schema).to_pylist() == seen.changes().to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("CREATE STREAM s (ts BIGINT) FROM 'none.csv'; SELECT ts FROM s;", "found nothing there"),
+        ("CREATE STREAM s (ts BIGINT, z INT) FROM 'pages.csv'; SELECT z FROM s;", "column 'ts'"),
+        (PAGES + "CREATE QUERY q AS SELECT owner FROM pages INTO 'pages.csv';", "found a file"),
+    ],
+)
+def test_a_script_whose_files_cannot_be_used_declares_nothing(wrong: str, says: str) -> None:
+    db = windrow.connect()
+    [seen] = db.execute(HITS + "SELECT page FROM hits;")
+    with pytest.raises(InputError, match=says):
+        db.execute(wrong)
+    assert db.catalog.find("s") is None
+    assert db.catalog.find("pages") is None
+    db.advance(to=2)
+    assert seen.answer().num_rows == 2
+
+
+FAILING = """
+    CREATE STREAM s (ts BIGINT, w BIGINT);
+    CREATE QUERY more AS SELECT w + 1 AS more FROM s;
+    CREATE QUERY all_ AS SELECT w FROM s;
+"""
+
+
+def test_a_query_that_cannot_go_on_stops_alone_and_says_so_once() -> None:
+    db = windrow.connect()
+    more, whole = db.execute(FAILING)
+    db.push("s", {"ts": [1, 2], "w": [1, 2]})
+    with pytest.raises(DataError, match=r"query more, w . 1: .*overflow"):
+        db.push("s", {"ts": [3, 4], "w": [2**63 - 1, 2]})
+    db.push("s", {"ts": [5], "w": [5]})
+    db.advance(to=9)
+    assert whole.changes().column("w").to_pylist() == [1, 2, 2**63 - 1, 2, 5]
+    assert more.changes().column("more").to_pylist() == [2]
+    assert "stopped by an error" in repr(more)
+    with pytest.raises(StateError, match=r"it stopped: .*overflow"):
+        more.answer()
+
+
+def test_queries_that_share_a_selection_stop_together() -> None:
+    db = windrow.connect()
+    *shared, whole = db.execute(
+        "CREATE STREAM s (ts BIGINT, w BIGINT);"
+        + "".join(f"SELECT w + 1 AS more FROM s WHERE w > {n};" for n in range(3))
+        + "SELECT w FROM s;"
+    )
+    with pytest.raises(DataError, match="overflow"):
+        db.push("s", {"ts": [1, 2], "w": [2**63 - 1, 2]})
+    db.advance(to=9)
+    assert whole.answer().num_rows == 2
+    for query in shared:
+        with pytest.raises(StateError, match="overflow"):
+            query.answer()
