@@ -61,6 +61,13 @@ def test_a_failed_cast_names_the_value_and_the_way_out():
     assert values(Call("try_cast", (TEXT,), I), WORDS) == [12, None, None]
 
 
+def test_integers_that_a_narrower_type_does_not_have_are_refused_or_null():
+    wide = rows(a=pa.array([2**63 - 1, 2**53 + 1, 2**31, 2**31 - 1, -(2**31), None]))
+    assert values(Call("try_cast", (A,), I), wide) == [None, None, None, 2**31 - 1, -(2**31), None]
+    with pytest.raises(DataError, match=rf"expected a value that is INT; found {2**63 - 1}; write"):
+        evaluate(Call("cast", (A,), I), wide)
+
+
 def test_case_evaluates_a_cast_only_on_the_rows_that_take_it():
     is_number = Call("ne", (TEXT, Literal("x", S)), B)
     cast = Call("cast", (TEXT,), L)

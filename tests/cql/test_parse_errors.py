@@ -47,6 +47,8 @@ CASES = [
     ("CREATE ARCHIVE m ON s KEY k USING WATA(4)", "USING", "expected WINDOW"),
     ("WITH x AS (SELECT a FROM s) SELECT a FROM x", "WITH", "CREATE VIEW"),
     ("SELECT a FROM s LEFT JOIN t ON s.a = t.a", "t ON s.a = t.a", "LEFT JOIN is not part of CQL"),
+    ("SELECT a FROM s FULL JOIN t ON s.a = t.a", "t ON", "NOT EXISTS finds the tuples without"),
+    ("SELECT a FROM s [RANGE 1 MONTH]", "MONTH", "MINUTE, HOUR, DAY, WEEK"),
     ("SELECT a FROM s JOIN t USING (a)", "t USING (a", "ON and a condition"),
     ("A INTERSECT B", "INTERSECT", "UNION or EXCEPT"),
     ("SELECT a FROM s UNION DISTINCT SELECT a FROM t", "DISTINCT", "keep duplicates"),

@@ -55,6 +55,14 @@ TRICKY: dict[str, Script] = {
     ),
     "the last rows of a union of views": Script("SELECT k FROM both_ [RANGE 3 SLIDE 2]",
                                                 views=(FILTERED, BOTH)),
+    "negation within negation": Script(
+        "SELECT k, a FROM s [RANGE 6] WHERE NOT EXISTS (SELECT * FROM t [RANGE 5] WHERE t.k = s.k "
+        "AND NOT EXISTS (SELECT * FROM s [RANGE 3] AS u WHERE u.k = t.k AND u.a > t.b) "
+        "AND t.b NOT IN (SELECT a FROM s [NOW] AS v WHERE a IS NOT NULL))"
+    ),
+    "groups by the numbers of items": Script(
+        "SELECT a > 0 AS positive, k, COUNT(*) AS c FROM s [RANGE 5] GROUP BY 2, 1"
+    ),
     "a union of views and windows": Script(
         "SELECT k, c FROM counted UNION SELECT k, a FROM largest UNION SELECT k, b FROM t [NOW]",
         views=(FILTERED, COUNTED, LARGEST),

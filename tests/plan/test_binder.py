@@ -42,6 +42,7 @@ from windrow.plan.nodes import (
     walk,
 )
 from windrow.plan.program import compile_script
+from windrow.plan.rules.inputs import without_places
 from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow
 
 
@@ -268,6 +269,19 @@ def test_not_in_is_negation_on_the_value() -> None:
     plan = bound("SELECT * FROM s WHERE a NOT IN (SELECT c FROM t)")
     assert isinstance(plan, Negation)
     assert (plan.form, render(plan.left_keys[0])) == (NegationForm.NOT_IN, "a")
+
+
+@pytest.mark.parametrize(
+    ("by_number", "by_name"),
+    [
+        ("SELECT k, SUM(a) AS n FROM s [NOW] GROUP BY 1 ORDER BY 2 DESC LIMIT 3",
+         "SELECT k, SUM(a) AS n FROM s [NOW] GROUP BY k ORDER BY n DESC LIMIT 3"),
+        ("SELECT *, a + b AS c FROM s [NOW] ORDER BY 7, 2 LIMIT 3",
+         "SELECT *, a + b AS c FROM s [NOW] ORDER BY c, k LIMIT 3"),
+    ],
+)  # fmt: skip
+def test_a_number_in_group_by_and_order_by_is_an_item(by_number: str, by_name: str) -> None:
+    assert without_places(bound(by_number)) == without_places(bound(by_name))
 
 
 def test_top_orders_by_the_first_aggregate_or_by_order_by() -> None:

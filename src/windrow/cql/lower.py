@@ -152,7 +152,10 @@ def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
     remedies = {
         "WITH": "name the inner query with CREATE VIEW",
         "QUALIFY": "filter in an outer SELECT",
+        "NATURAL JOIN": "write the equalities after ON",
     }
+    if construct.startswith(("LEFT", "RIGHT", "FULL")):
+        remedies[construct] = "NOT EXISTS finds the tuples without a partner; UNION them to a join"
     raise ParseError(
         f"{construct} is not part of CQL", span=span, source=sql, remedy=remedies.get(construct, "")
     )

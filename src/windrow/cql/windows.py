@@ -49,7 +49,7 @@ def parse_duration(parser: CqlParser, what: str) -> Duration:
             unit = UNIT_OF[word]
             parser.advance()
         elif word not in {"SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP"}:
-            parser.fail("a unit of time", near=UNIT_OF)
+            parser.fail(f"a unit of time: {', '.join(UNITS)}", near=UNIT_OF)
     return Duration(amount, unit, parser.span_from(first))
 
 

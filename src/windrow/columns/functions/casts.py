@@ -37,11 +37,12 @@ def to_integer(values: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_floating(values.type):
         values = pc.round(values, round_mode="half_to_even")
     width = 8 * target.byte_width - 1
-    low, high = pa.scalar(-(2.0**width)), pa.scalar(2.0**width)
-    fits = pc.and_(pc.greater_equal(values, low), pc.less(values, high))  # false for NaN
     if pa.types.is_integer(values.type):
         limits = pa.scalar(-(2**width), pa.int64()), pa.scalar(2**width - 1, pa.int64())
         fits = pc.and_(pc.greater_equal(values, limits[0]), pc.less_equal(values, limits[1]))
+    else:
+        low, high = pa.scalar(-(2.0**width)), pa.scalar(2.0**width)
+        fits = pc.and_(pc.greater_equal(values, low), pc.less(values, high))  # false for NaN
     return pc.cast(pc.if_else(fits, values, pa.scalar(None, values.type)), target)
 
 

@@ -79,10 +79,13 @@ def _quantile(
         constant = fraction.value if isinstance(fraction, Literal) else None
         if isinstance(constant, int | float) and 0 <= constant <= 1:
             return value, float(constant)
+    found = f"{len(bound)} argument{'s' if len(bound) != 1 else ''}"
+    if len(bound) == 2:
+        constants = [e.value for e in bound if isinstance(e, Literal)]
+        found = f"the fraction {constants[-1]}" if constants else "no constant"
     raise BindError(
         span=span, expected="QUANTILE(column, fraction) with a fraction from 0 to 1",
-        found=f"{len(bound)} argument{'s' if len(bound) != 1 else ''}",
-        remedy="write QUANTILE(x, 0.9)",
+        found=found, remedy="write QUANTILE(x, 0.9)",
     )  # fmt: skip
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
+from windrow.cql.positions import span_of
 from windrow.cql.tree import Item, Select
 from windrow.plan.binder.aggregates import Aggregates, Grouping, has_aggregates
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.expressions import ExpressionBinder
 from windrow.plan.binder.scope import Scope, did_you_mean
-from windrow.plan.expressions import Column, Expression, Named
+from windrow.plan.expressions import Column, Expression, Literal, Named
 
 Order = tuple[Expression, bool]
 """An expression, and whether its greatest values come first."""
@@ -123,7 +124,34 @@ class _Binder:
             for item in items:
                 if item.name.lower() == node.name.lower():
                     return item.expression, descending
-        return self._expressions("ORDER BY").bind(node), descending
+        counted = self._counted(node, items, "ORDER BY")
+        if counted is not None:
+            return counted.expression, descending
+        bound = self._expressions("ORDER BY").bind(node)
+        self._refuse_constant(bound, node, "ORDER BY")
+        return bound, descending
+
+    def _counted(self, node: exp.Expr, items: list[Named], clause: str) -> Named | None:
+        """The item of the select list that a whole number means: the first is 1, as in SQL."""
+        if not isinstance(node, exp.Literal) or not node.is_int:
+            return None
+        if 1 <= int(node.this) <= len(items):
+            return items[int(node.this) - 1]
+        raise BindError(
+            span=span_of(node, self.context.source),
+            expected=f"a number from 1 to {len(items)} in {clause}: which item of the select list",
+            found=node.this,
+        )
+
+    def _refuse_constant(self, bound: Expression, node: exp.Expr, clause: str) -> None:
+        """What is the same for all tuples orders and groups nothing, and was not meant."""
+        if isinstance(bound, Literal):
+            raise BindError(
+                span=span_of(node, self.context.source),
+                expected=f"a column or an expression in {clause}",
+                found="a constant",
+                remedy="write a column without quotes, or the number of an item",
+            )
 
     def _name_aggregates(self, items: list[Named]) -> None:
         """An aggregate is called what its item is called, so that no projection has to rename."""
@@ -139,7 +167,18 @@ class _Binder:
             if alias is not None and not has_aggregates(items[alias].expression):
                 keys.append(items[alias])
                 continue
+            counted = self._counted(node, items, "GROUP BY")
+            if counted is not None:
+                if has_aggregates(counted.expression):
+                    raise BindError(
+                        f"item {node.this} of the select list is an aggregate",
+                        span=span_of(node, self.context.source),
+                        remedy="group by another item",
+                    )
+                keys.append(counted)
+                continue
             bound = binder.bind(node)
+            self._refuse_constant(bound, node, "GROUP BY")
             match = next((n for n in items if n.expression == bound), None)
             if match is not None:
                 keys.append(match)

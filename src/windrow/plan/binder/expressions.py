@@ -172,10 +172,7 @@ class ExpressionBinder:
             )  # fmt: skip
         description, nodes = FUNCTIONS[name], node.expressions
         if len(nodes) < description.least or len(nodes) > (description.most or len(nodes)):
-            raise BindError(
-                f"wrong number of arguments for {node.name}", span=span,
-                expected=description.takes, found=f"{len(nodes)} arguments",
-            )  # fmt: skip
+            raise wrong_number(node.name, description.takes, len(nodes), span)
         args = [self.bind(n) for n in nodes]
         if name == "date_trunc":
             unit = args[0]
@@ -250,6 +247,8 @@ class ExpressionBinder:
             case exp.Substring():
                 parts = [node.this, node.args.get("start"), node.args.get("length")]
                 nodes = [p for p in parts if p is not None]
+                if len(nodes) < FUNCTIONS["substring"].least:
+                    raise wrong_number("substring", FUNCTIONS["substring"].takes, 1, span)
                 return self.call("substring", [self.bind(n) for n in nodes], nodes, span)
             case exp.StrPosition():
                 nodes = [node.this, node.args["substr"]]
@@ -328,6 +327,14 @@ class ExpressionBinder:
             f"{words.get(what, what)} cannot stand in {self.clause}", span=span,
             remedy="bound the input with a window in FROM instead" if what == "WINDOW" else "",
         )  # fmt: skip
+
+
+def wrong_number(function: str, takes: str, found: int, span: Span) -> BindError:
+    """A function was given more or fewer arguments than it takes."""
+    return BindError(
+        f"wrong number of arguments for {function}", span=span, expected=takes,
+        found=f"{found} argument{'' if found == 1 else 's'}",
+    )  # fmt: skip
 
 
 def _null_as(expression: Expression, kind: Type) -> Expression:

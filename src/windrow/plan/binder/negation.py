@@ -85,7 +85,10 @@ def _correlated(plan: Node, scope: Scope, query: Select, context: Context, span:
     binder = ExpressionBinder(whole, context.source, "WHERE")
     nodes = [t.on for t in query.tables if t.on is not None]
     nodes += [query.where] if query.where is not None else []
-    conditions = [binder.condition(part) for node in nodes for part in split(node)]
+    parts = [part for node in nodes for part in split(node)]
+    within = [negated_query(part, context.source) for part in parts]
+    plain = [part for part, negated in zip(parts, within, strict=True) if negated is None]
+    conditions = [binder.condition(part) for part in plain]
     crossing: list[Expression] = []
     own: list[Expression] = []
     for condition in conditions:
@@ -95,6 +98,10 @@ def _correlated(plan: Node, scope: Scope, query: Select, context: Context, span:
     predicate = conjunction(rest)
     if predicate is not None:
         right = Selection(right, predicate, span=span)
+    for negated in filter(
+        None, within
+    ):  # it may name columns of this sub-query, not of the outer one
+        right = bind_negation(right, Scope(inner), negated, context)
     return _negation(plan, right, crossing, NegationForm.NOT_EXISTS, span)
 
 

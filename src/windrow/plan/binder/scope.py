@@ -61,8 +61,16 @@ class Scope:
         if len(found) == 1:
             return self.column(found[0])
         if found:
-            names = " or ".join(str(self.schema[i]) for i in found)
-            raise BindError(f"the column {name} is ambiguous", span=span, remedy=f"write {names}")
+            names = list(dict.fromkeys(str(self.schema[i]) for i in found))
+            if len(names) < len(found):
+                owner = self.schema[found[0]].qualifier or "the sub-query"
+                raise BindError(
+                    f"{owner} has {len(found)} columns called {name}", span=span,
+                    remedy=f"give each a name of its own with AS where {owner} is made",
+                )  # fmt: skip
+            raise BindError(
+                f"the column {name} is ambiguous", span=span, remedy=f"write {' or '.join(names)}"
+            )
         if qualifier is not None and qualifier.lower() not in map(str.lower, self.qualifiers()):
             raise BindError(
                 f"no table here is called {qualifier}",

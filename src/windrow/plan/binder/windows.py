@@ -63,6 +63,11 @@ def window_spec(clause: WindowClause, clock: Clock, schema: Schema) -> WindowSpe
                 raise BindError(
                     span=clause.span, expected="at least one row", found=f"ROWS {clause.count}"
                 )
+            if clause.count >= FOREVER:
+                raise BindError(
+                    span=clause.span, expected="a number of rows of less than 64 bits",
+                    found=f"ROWS {clause.count}", remedy="write UNBOUNDED to keep all",
+                )  # fmt: skip
             scope = Scope(schema)
             keys = tuple(scope.resolve(n.text, None, n.span).index for n in clause.partition_by)
             return RowsWindow(clause.count, keys, clause.internal)
