@@ -119,6 +119,7 @@ def probed(archive, key, t1=None, t2=None) -> Counter:
 
 SINGLE = [
     "host7", ["host7", "host21", "nobody"], "nobody", Range("host2", "host3"),
+    pa.array(["host7", "host21"]), pa.chunked_array([["host7"], ["host8"]]),
     Range(least="host35"), Range(greatest="host12"), Range("x", "y"), [],
 ]  # fmt: skip
 COMPOSITE = [
@@ -158,6 +159,40 @@ def test_keys_of_every_type_pass_through_an_option():
         assert pa.array(found, kind).to_pylist() == [value]
     with pytest.raises(ArchiveError, match="a key of type int32"):
         key_of({"keys": '["seven"]'}, Layout(pa.schema([("k", pa.int32())]), ("k",)))
+
+
+WRONG = {
+    "an option that is none": ({"key": '["a"]'}, "options among path, keys, .* found key"),
+    "keys and a range": ({"keys": '["a"]', "least": "b"}, "both keys and least"),
+    "keys that are no list": ({"keys": "a"}, "a JSON list"),
+    "a key of too many values": ({"keys": '[["host7", 3]]'}, "of the first of them; found .*, 3"),
+    "a key of no values": ({"keys": "[[]]"}, "of the first of them"),
+    "no number of a version": ({"version": "new"}, "option version: .* found new"),
+    "no day": ({"since": "yesterday"}, "the number of a day; found yesterday"),
+    "a column that is not there": ({"columns": "src,port,x"}, "some of src, .* found x"),
+    "a column twice": ({"columns": "src,src"}, "each once; found src, src"),
+    "no column": ({"columns": ""}, "found none|found $"),
+    "a table": ({"provider": "windrow", "owner": "me"}, "CREATE TEMPORARY VIEW"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_option_is_told_and_not_passed_over(archive, wrong):
+    options, words = WRONG[wrong]
+    with pytest.raises(ArchiveError, match=words):
+        parts_of(archive, **options)
+
+
+def test_a_source_is_given_one_path_and_only_read(archive):
+    with pytest.raises(ArchiveError, match=r"no path.*CREATE TEMPORARY VIEW"):
+        ArchiveSource({})
+    with pytest.raises(ArchiveError, match="one archive; found"):
+        ArchiveSource({"paths": '["a", "b"]'})
+    source = ArchiveSource({"path": str(archive.disk.root)})
+    with pytest.raises(ArchiveError, match="append"):
+        source.writer(source.schema(), False)
+    with pytest.raises(ArchiveError, match="write_stream"):
+        source.streamWriter(source.schema(), False)
 
 
 def test_a_process_that_plans_many_reads_lets_go_of_old_leases(archive):
@@ -271,6 +306,60 @@ def test_types_that_spark_has_not_come_as_the_next_wider(spark, tmp_path):
         assert row["at"].microsecond == 123_456
 
 
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_nested_columns_are_read_natively_where_spark_has_their_types(spark, tmp_path, form):
+    inner = pa.struct([("at", pa.timestamp("us")), ("names", pa.list_(pa.string()))])
+    value = {"at": datetime(2026, 3, 1), "names": ["x", None]}
+    data = pa.table(
+        {
+            "k": [1, 2],
+            "inner": pa.array([value, None], inner),
+            "small": pa.array([[200], [1, None]], pa.list_(pa.uint8())),
+            "by": pa.array([[("a", 2**32 - 1)], []], pa.map_(pa.string(), pa.uint32())),
+            "huge": pa.array([1, 2], pa.decimal256(60)),
+        }
+    )
+    archive = Archive.create(
+        tmp_path / "a", data.schema, "k", window=2, scheme="DEL", n=1, format=form
+    )
+    archive.append(1, data, now=1)
+    root = archive.disk.root
+    with pytest.raises(Exception, match="huge: expected a type that Spark has; found decimal256"):
+        read(spark, root)
+    frame = read(spark, root, columns=["k", "inner"])
+    assert ("BatchScan" in frame._jdf.queryExecution().toString()) == (form == "arrow")
+    assert [row.asDict(True) for row in frame.orderBy("k").collect()] == [
+        {"k": 1, "inner": value},
+        {"k": 2, "inner": None},
+    ]
+    found = read(spark, root, columns=["k", "small", "by"]).orderBy("k").collect()
+    assert [(row.small, row.by) for row in found] == [([200], {"a": 2**32 - 1}), ([1, None], {})]
+
+
+def test_sql_says_keys_and_days_in_a_view(spark, archive):
+    path = archive.disk.root
+    spark.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW probed USING windrow "
+        f"OPTIONS (path '{path}', keys '[\"host7\", \"host8\"]', since '6')"
+    )
+    found = spark.sql("SELECT src, _day FROM probed WHERE src = 'host7'").collect()
+    assert Counter(row._day for row in found) == Counter(
+        day for *_, day in probed(archive, "host7", 6).elements()
+    )
+    with pytest.raises(Exception, match="USING windrow OPTIONS"):
+        spark.sql(f"CREATE TABLE kept USING windrow OPTIONS (path '{path}')")
+
+
+def test_a_schema_that_is_given_chooses_columns(spark, archive):
+    path = str(archive.disk.root)
+    chosen = spark.read.format("windrow").schema("_day int, src string").load(path)
+    assert bag(chosen.collect()) == Counter(
+        (row[-1], row[0]) for row in expected(archive).elements()
+    )
+    with pytest.raises(Exception, match=r"some of src, .* found nothing"):
+        spark.read.format("windrow").schema("nothing string").load(path).collect()
+
+
 def test_dates_are_options_on_a_calendar(spark, tmp_path):
     archive = Archive.create(
         tmp_path / "a", SCHEMA, "src", window=3, scheme="DEL", n=1, calendar=Calendar.of("days")
@@ -279,3 +368,6 @@ def test_dates_are_options_on_a_calendar(spark, tmp_path):
     archive.append(20_514, day_of(2), now=20_514)
     frame = loaded(spark, archive, since="2026-03-02")
     assert {row._day for row in frame.collect()} == {20_514}
+    for since in (20_514, "2026-03-02", date(2026, 3, 2)):
+        with reading(spark, archive.disk.root, since=since, now="2026-03-03") as frame:
+            assert {row._day for row in frame.collect()} == {20_514}

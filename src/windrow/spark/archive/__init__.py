@@ -1,6 +1,6 @@
 """The archive on Spark: read as a DataFrame, filled by tasks, fed by a stream.
 
-``pins`` (which version) -> ``keys`` -> ``source`` (the format ``windrow``) -> ``frames`` read;
+``options`` -> ``pins`` (which version) -> ``keys`` -> ``source`` (the format) -> ``frames`` read;
 ``stamps`` (which day) -> ``writing`` -> ``sink`` write a DataFrame; ``waiting`` -> ``filling``
 fill the archives of a script. Probes need no Spark.
 """

@@ -19,7 +19,8 @@ from pyspark.sql import functions as sf
 from windrow.archive.layout import DAY, EXPIRY
 from windrow.archive.runs.open import Only
 from windrow.spark.archive.keys import options_of
-from windrow.spark.archive.pins import Pin, Source, Wish, chosen_columns, pin
+from windrow.spark.archive.options import Moment, Wish, chosen_columns, instant
+from windrow.spark.archive.pins import Pin, Source, pin
 from windrow.spark.archive.source import FORMAT, register
 from windrow.spark.archive.types import is_native, spark_schema
 
@@ -32,9 +33,9 @@ def read(
     path: str | Path,
     *,
     key: Any = None,
-    now: int | None = None,
-    since: int | None = None,
-    until: int | None = None,
+    now: Moment | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     columns: Sequence[str] | None = None,
     version: int | None = None,
 ) -> DataFrame:
@@ -48,8 +49,7 @@ def read(
     held = pin(_root(path), version, now)
     known = _held.setdefault((_root(path), held.manifest.version), held)
     try:
-        names = None if columns is None else tuple(columns)
-        return _frame(spark, _root(path), held, Wish(held.now, since, until, names), key)
+        return _frame(spark, _root(path), held, _wish(held, since, until, columns), key)
     finally:
         if known is not held:
             held.close()
@@ -61,17 +61,16 @@ def reading(
     path: str | Path,
     *,
     key: Any = None,
-    now: int | None = None,
-    since: int | None = None,
-    until: int | None = None,
+    now: Moment | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
     columns: Sequence[str] | None = None,
     version: int | None = None,
 ) -> Iterator[DataFrame]:
     """``read``, holding the version until the block ends: what is computed is computed in it."""
     held = pin(_root(path), version, now)
     try:
-        names = None if columns is None else tuple(columns)
-        yield _frame(spark, _root(path), held, Wish(held.now, since, until, names), key)
+        yield _frame(spark, _root(path), held, _wish(held, since, until, columns), key)
     finally:
         held.close()
 
@@ -80,17 +79,29 @@ def _root(path: str | Path) -> str:
     return str(Path(path).absolute())
 
 
+def _wish(
+    held: Pin, since: Moment | None, until: Moment | None, columns: Sequence[str] | None
+) -> Wish:
+    return Wish(
+        held.now,
+        instant(since, held.manifest, "since"),
+        instant(until, held.manifest, "until"),
+        None if columns is None else tuple(columns),
+        held.manifest.version,
+    )
+
+
 def _frame(spark: SparkSession, root: str, held: Pin, wish: Wish, key: Any) -> DataFrame:
     names = chosen_columns(held.manifest, wish.columns)
     sources = held.sources(wish.since, wish.until)
     kinds = [held.manifest.layout.given({}).field(name).type for name in names]
     parquet = bool(sources) and all(s.run.format == "parquet" for s in sources)
     if key is None and parquet and all(map(is_native, kinds)):
-        return _native(spark, root, held, sources).select(*names)
+        return _native(spark, root, held, sources, names).select(*(f"`{n}`" for n in names))
     register(spark)
     options = {
-        "version": held.manifest.version,
-        "now": held.now,
+        "version": wish.version,
+        "now": wish.now,
         "since": wish.since,
         "until": wish.until,
         "columns": ",".join(names),
@@ -99,9 +110,12 @@ def _frame(spark: SparkSession, root: str, held: Pin, wish: Wish, key: Any) -> D
     return spark.read.format(FORMAT).options(**given, **options_of(key)).load(root)
 
 
-def _native(spark: SparkSession, root: str, held: Pin, sources: Sequence[Source]) -> DataFrame:
+def _native(
+    spark: SparkSession, root: str, held: Pin, sources: Sequence[Source], names: Sequence[str]
+) -> DataFrame:
     """Runs of which the same entries count are read together."""
-    schema = spark_schema(held.manifest.layout.given({}))
+    given = held.manifest.layout.given({})
+    schema = spark_schema(f for f in given if f.name in names or f.name in (DAY, EXPIRY))
     groups: dict[Only, list[str]] = {}
     for source in sources:
         groups.setdefault(source.only, []).append(str(Path(root) / source.run.entries_file))

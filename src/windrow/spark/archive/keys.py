@@ -31,26 +31,26 @@ def options_of(key: Any) -> dict[str, str]:
     if isinstance(key, Range):
         ends = {"least": key.least, "greatest": key.greatest}
         return {name: _text(end) for name, end in ends.items() if end is not None}
+    if isinstance(key, pa.Array | pa.ChunkedArray):
+        key = key.to_pylist()
     several = list(key) if isinstance(key, list | set | frozenset) else [key]
     return {"keys": _text(several)}
 
 
 def key_of(options: Mapping[str, str], layout: Layout) -> Any:
     """What the options ask for; None is everything."""
-    if "keys" in options:
-        keys = _parsed(options["keys"])
-        if not isinstance(keys, list):
-            raise ArchiveError(
-                where="option keys",
-                expected='a JSON list, such as ["a", "b"]',
-                found=options["keys"],
-            )
-        return [_key(one, layout) for one in keys]
-    ends = [
-        _key(_parsed(options[name]), layout) if name in options else None
-        for name in ("least", "greatest")
-    ]
-    return None if ends == [None, None] else Range(*ends)
+    ends = {name: options[name] for name in ("least", "greatest") if name in options}
+    if "keys" not in options:
+        edges = {name: _key(_parsed(text), layout) for name, text in ends.items()}
+        return Range(**edges) if edges else None
+    keys = _parsed(options["keys"])
+    if ends or not isinstance(keys, list):
+        raise ArchiveError(
+            where="option keys",
+            expected="keys, or a range of keys" if ends else 'a JSON list, such as ["a", "b"]',
+            found=f"both keys and {' and '.join(ends)}" if ends else options["keys"],
+        )
+    return [_key(one, layout) for one in keys]
 
 
 def rows_of(directory: Directory, key: Any, total: int) -> Rows:
@@ -82,6 +82,12 @@ def _parsed(text: str) -> Any:
 def _key(value: Any, layout: Layout) -> Any:
     values = value if isinstance(value, list) else [value]
     kinds = [layout.entry_schema.field(name).type for name in layout.key]
+    if not 1 <= len(values) <= len(kinds):
+        raise ArchiveError(
+            where="key",
+            expected=f"values of {', '.join(layout.key)}, or of the first of them",
+            found=_text(value),
+        )
     found = tuple(_in_type(v, kind) for v, kind in zip(values, kinds, strict=False))
     return found if len(kinds) > 1 or len(values) > 1 else found[0]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from windrow.archive.errors import ArchiveError
 from windrow.archive.files import Disk
 from windrow.archive.lifetimes.contents import KIND as LIFETIMES
 from windrow.archive.lifetimes.contents import Contents
@@ -17,6 +15,7 @@ from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.versions import Versions
 from windrow.archive.wave import Wave
+from windrow.spark.archive.options import Moment, instant
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Pin:
         self.reader.close()
 
 
-def pin(root: str, version: int | None = None, now: int | None = None) -> Pin:
+def pin(root: str, version: int | None = None, now: Moment | None = None) -> Pin:
     """Hold a version, the newest if none is named, as seen at ``now``."""
     disk = Disk(Path(root))
     lease = Versions(disk).pin(version)
@@ -61,50 +60,10 @@ def pin(root: str, version: int | None = None, now: int | None = None) -> Pin:
         return Run(disk, manifest.layout, run)
 
     try:
+        at = instant(now, manifest, "now")
         if manifest.kind == LIFETIMES:
-            return Pin(manifest, LifetimeReader(lease, Contents.of(manifest), opened, {}, now))
-        return Pin(manifest, Reader(lease, Wave.of(manifest), opened, {}, now, soft=False))
+            return Pin(manifest, LifetimeReader(lease, Contents.of(manifest), opened, {}, at))
+        return Pin(manifest, Reader(lease, Wave.of(manifest), opened, {}, at, soft=False))
     except BaseException:
         lease.release()
         raise
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What is to be read: options of the format, understood."""
-
-    now: int | None = None
-    since: int | None = None
-    until: int | None = None
-    columns: tuple[str, ...] | None = None
-    version: int | None = None
-
-    @classmethod
-    def of(cls, options: Mapping[str, str], manifest: Manifest) -> Wish:
-        """Days are numbers, or dates if the archive's calendar has them."""
-        calendar = None
-        if manifest.kind != LIFETIMES:
-            calendar = Wave.of(manifest).settings.calendar
-
-        def moment(name: str) -> int | None:
-            text = options.get(name)
-            if text is None:
-                return None
-            return int(text) if calendar is None else calendar.parse(text)
-
-        columns = options.get("columns")
-        names = None if columns is None else tuple(c.strip() for c in columns.split(","))
-        return cls(moment("now"), moment("since"), moment("until"), names, manifest.version)
-
-
-def chosen_columns(manifest: Manifest, names: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The columns of an answer: those named, or all, the archive's stamps too."""
-    there = manifest.layout.given({}).names
-    unknown = [name for name in names or () if name not in there]
-    if unknown or names == ():
-        raise ArchiveError(
-            where="columns",
-            expected=f"some of {', '.join(there)}",
-            found=", ".join(unknown) or "none",
-        )
-    return tuple(there) if names is None else names

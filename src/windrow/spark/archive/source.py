@@ -23,7 +23,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from windrow.archive.errors import ArchiveError, DamagedError
@@ -33,7 +39,8 @@ from windrow.archive.runs.open import Run
 from windrow.archive.versions import Versions
 from windrow.spark.activity import active
 from windrow.spark.archive.keys import Rows, key_of, rows_of
-from windrow.spark.archive.pins import Pin, Source, Wish, chosen_columns, pin
+from windrow.spark.archive.options import Wish, chosen_columns, root_of, version_of
+from windrow.spark.archive.pins import Pin, Source, pin
 from windrow.spark.archive.types import arrow_schema, cast, spark_schema
 
 FORMAT = "windrow"
@@ -73,6 +80,7 @@ class ArchiveReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         held = pin(self.root, self.wish.version, self.wish.now)
         _keep(held)
+        chosen_columns(held.manifest, tuple(self.schema.names))  # somebody may have given a schema
         layout = held.manifest.layout
         found: list[InputPartition] = []
         for source in held.sources(self.wish.since, self.wish.until):
@@ -123,11 +131,8 @@ class ArchiveSource(DataSource):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        if "path" not in options:
-            raise ArchiveError(where="windrow", expected="load(path)", found="no path")
-        self.root = str(options["path"]).removeprefix("file:")
-        version = options.get("version")
-        held = pin(self.root, None if version is None else int(version))
+        self.root = root_of(options)
+        held = pin(self.root, version_of(options))
         _keep(held)
         self.wish = Wish.of(options, held.manifest)
         if self.wish.now is None:  # "now" is that of this moment, whatever days come later
@@ -146,6 +151,19 @@ class ArchiveSource(DataSource):
 
     def reader(self, schema: StructType) -> ArchiveReader:
         return ArchiveReader(self.root, self.wish, schema, self.key)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        raise _only_read("windrow.spark.archive.append(frame, path, day)")
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        raise _only_read("windrow.spark.archive.write_stream(frame, path, timestamp=...)")
+
+
+def _only_read(remedy: str) -> ArchiveError:
+    """The writer's lease has to be one of the driver's own process."""
+    return ArchiveError(
+        where="format windrow", expected="to be read", found="a DataFrame to write", remedy=remedy
+    )
 
 
 def _keep(held: Pin) -> None:
