@@ -61,6 +61,7 @@ class Versions:
 
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
+        self._last: tuple[bytes, Manifest] | None = None
 
     def create(self, manifest: Manifest) -> None:
         """Publish the first version."""
@@ -76,9 +77,15 @@ class Versions:
         return [int(n.removesuffix(".json")) for n in names if n.endswith(".json")]
 
     def read(self, version: int) -> Manifest:
-        """``FileNotFoundError`` if that version was retired."""
+        """``FileNotFoundError`` if that version was retired.
+
+        The same bytes as the last time are the same manifest, which is not taken apart again.
+        """
         name = version_file(version)
-        return Manifest.from_json(self.disk.read(name), str(self.disk.path(name)))
+        text, last = self.disk.read(name), self._last
+        if last is None or last[0] != text:
+            last = self._last = text, Manifest.from_json(text, str(self.disk.path(name)))
+        return last[1]
 
     def pin(self, version: int | None = None) -> Lease:
         """A lease on a version, the newest if none is named.

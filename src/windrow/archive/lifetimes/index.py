@@ -160,8 +160,7 @@ class LifetimeIndex:
         try:
             needed = {run.name for run in lease.manifest.runs}
             self._runs = {name: run for name, run in self._runs.items() if name in needed}
-            contents = Contents.of(lease.manifest)
-            return LifetimeReader(lease, contents, self._opened, self._schemas, now)
+            return LifetimeReader(lease, self._opened, self._schemas, now)
         except BaseException:
             lease.release()
             raise

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.lifetimes.living import living
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.reading import PinnedReader, Schemas
@@ -28,19 +27,19 @@ class LifetimeReader(PinnedReader):
     def __init__(
         self,
         lease: Lease,
-        contents: Contents,
         opened: Callable[[RunRef], Run],
         schemas: Schemas,
         now: int | None,
     ) -> None:
-        if now is not None and contents.now is not None and now < contents.now:
+        updated: int | None = lease.manifest.body["now"]  # taking all of it apart takes longer
+        if now is not None and updated is not None and now < updated:
             raise LifetimeError(
                 where=f"reading at {now}",
-                expected=f"the instant of the last update, {contents.now}, or a later one",
+                expected=f"the instant of the last update, {updated}, or a later one",
                 found=str(now),
                 remedy="what has expired by then may be gone",
             )
-        super().__init__(lease, opened, schemas, contents.now if now is None else now)
+        super().__init__(lease, opened, schemas, updated if now is None else now)
 
     def sources(self, t1: int | None = None, t2: int | None = None) -> list[tuple[RunRef, Only]]:
         """The runs that a probe or scan reads, and which of their entries count."""

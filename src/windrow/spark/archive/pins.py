@@ -7,7 +7,6 @@ from pathlib import Path
 
 from windrow.archive.files import Disk
 from windrow.archive.lifetimes.contents import KIND as LIFETIMES
-from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.manifest import Manifest
 from windrow.archive.reader import Reader
@@ -62,7 +61,7 @@ def pin(root: str, version: int | None = None, now: Moment | None = None) -> Pin
     try:
         at = instant(now, manifest, "now")
         if manifest.kind == LIFETIMES:
-            return Pin(manifest, LifetimeReader(lease, Contents.of(manifest), opened, {}, at))
+            return Pin(manifest, LifetimeReader(lease, opened, {}, at))
         return Pin(manifest, Reader(lease, Wave.of(manifest), opened, {}, at, soft=False))
     except BaseException:
         lease.release()
