@@ -196,7 +196,7 @@ def test_ctrl_c_stops_with_words_and_shows_the_answers_so_far(here):
     said = "".join(heard) + err
     assert process.returncode == 0, said
     assert "stopping after this batch" in said
-    assert "stopped; nothing was kept" in said
+    assert "stopped; the next run begins anew" in said
     assert "busy at" in out
     assert "Traceback" not in said
 

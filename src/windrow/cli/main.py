@@ -228,7 +228,11 @@ def _finish(outcome: Outcome, settings: Settings) -> None:
     print_report(outcome.report, out(), settings.quarantine)
     warn_of_unused(outcome.report, err(), settings.quarantine)
     if outcome.stopped:
-        again = "run the same command to go on" if settings.checkpoint else "nothing was kept"
+        again = (
+            "run the same command to go on"
+            if settings.checkpoint
+            else "the next run begins anew, since there is no --checkpoint"
+        )
         err().print(f"stopped; {again}")
         if settings.once:
             raise typer.Exit(INTERRUPTED)

@@ -98,6 +98,13 @@ class _Run:
         self.on_progress, self.batches = on_progress, 0
 
     def go(self, once: bool, stop: threading.Event) -> Report:
+        try:
+            self._work(once, stop)
+        finally:  # what is right up to an error is right after it
+            self._publish()
+        return Report(tuple(self._report(query) for query in self.queries.values()))
+
+    def _work(self, once: bool, stop: threading.Event) -> None:
         while not stop.is_set():
             if self._read():
                 self._advance()
@@ -106,14 +113,17 @@ class _Run:
                 for feed in self.feeds.values():
                     feed.monitor.finish()
                 self._advance()
-                break
+                return
+            self._publish()
             stop.wait(POLL_SECONDS)
             for feed in self.feeds.values():
                 feed.look()
+
+    def _publish(self) -> None:
+        """All changes so far into files: nobody should wait for them while nothing comes."""
         for name, sink in self.sinks.items():
             query = self.queries[name]
             sink.flush(query.rows_in, query.now)
-        return Report(tuple(self._report(query) for query in self.queries.values()))
 
     def _read(self) -> bool:
         """One batch of the stream that holds time back the most."""

@@ -1,0 +1,66 @@
+"""The embedded runner: what is in the result files, and when."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+
+from windrow.core.errors import DataError
+from windrow.engine import runner
+from windrow.engine.progress import Progress
+from windrow.plan.program import compile_script
+
+SCRIPT = """
+    CREATE STREAM s (ts BIGINT, w BIGINT) FROM 'in' FORMAT csv;
+    CREATE QUERY seen AS SELECT w FROM s INTO 'out' FORMAT csv;
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    Path("in/1.csv").write_text("ts,w\n1,10\n2,20\n3,30\n")
+
+
+def ignored(_: Progress) -> None:
+    """Progress that nobody looks at."""
+
+
+def written() -> list[int]:
+    tables = [pyarrow.csv.read_csv(p) for p in sorted(Path("out").glob("batch-*"))]
+    return [w for table in tables for w in table["w"].to_pylist()]
+
+
+def test_results_are_published_while_the_runner_waits_for_more_files() -> None:
+    stop = threading.Event()
+    catalog = compile_script(SCRIPT).catalog
+    work = threading.Thread(
+        target=lambda: runner.run(
+            catalog, once=False, checkpoint=None, quarantine=None, on_progress=ignored, stop=stop
+        )
+    )
+    work.start()
+    try:
+        for name, expected in (("in/2.csv", [10, 20]), ("in/3.csv", [10, 20, 30])):
+            deadline = time.monotonic() + 60
+            while written() != expected and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert written() == expected
+            Path(f"{name}.hidden").write_text("ts,w\n4,40\n")
+            Path(f"{name}.hidden").rename(name)
+    finally:
+        stop.set()
+        work.join()
+
+
+def test_what_was_right_before_an_error_is_published() -> None:
+    Path("in/2.csv").write_text(f"ts,w\n4,{2**63 - 1}\n")
+    catalog = compile_script(SCRIPT + "CREATE QUERY more AS SELECT w + 1 AS m FROM s;").catalog
+    with pytest.raises(DataError, match="query more, w"):
+        runner.run(catalog, once=True, checkpoint=None, quarantine=None, on_progress=ignored)
+    assert written()[:3] == [10, 20, 30]
