@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import windrow
-from windrow.core.errors import DataError, InputError, StateError
+from windrow.core.errors import DataError, InputError, ScriptError, StateError
 from windrow.engine.results import read_changes
 
 HITS = "CREATE STREAM hits (ts BIGINT, page STRING) FROM 'hits' FORMAT csv;"
@@ -141,3 +141,18 @@ def test_queries_that_share_a_selection_stop_together() -> None:
     for query in shared:
         with pytest.raises(StateError, match="overflow"):
             query.answer()
+
+
+def test_what_connect_cannot_use_is_refused_with_what_it_can() -> None:
+    with pytest.raises(InputError, match="strategy: expected one of nt, direct, upa; found 'foo'"):
+        windrow.connect(strategy="foo")
+    with pytest.raises(InputError, match="expected a SparkSession; found str"):
+        windrow.connect("spark://host:7077")
+    with pytest.raises(InputError, match="expected a SparkSession with checkpoint"):
+        windrow.connect(checkpoint="state")
+
+
+def test_a_traceback_shows_the_place_in_the_script() -> None:
+    with pytest.raises(ScriptError) as caught:
+        windrow.connect().execute("CREATE STREAM s (ts BIGINT);\nSELECT tss FROM s;")
+    assert caught.value.__notes__ == ["  2 | SELECT tss FROM s;\n    |        ^^^"]

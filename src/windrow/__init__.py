@@ -8,26 +8,54 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from windrow.core.errors import InputError
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from windrow.engine.connection import Connection
+    from windrow.plan.strategy import Strategy
 
 __version__ = version("windrow")
 
 
-def connect(spark: Any = None, **options: Any) -> Connection:
+def connect(
+    spark: Any = None,
+    *,
+    quarantine: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    strategy: str | Strategy = "upa",
+) -> Connection:
     """An engine in this process, or on the given SparkSession, with the same methods.
 
     ``quarantine`` names a directory for rows that cannot be used; on Spark ``checkpoint`` names
-    one from which a later connection can go on.
+    one from which a later connection can go on. ``strategy`` is how expiries are handled: ``upa``
+    is the one to use, ``nt`` and ``direct`` are its rivals.
     """
     if spark is not None:
+        if not hasattr(spark, "newSession"):
+            raise InputError(
+                where="connect",
+                expected="a SparkSession",
+                found=type(spark).__name__,
+                remedy="make one with SparkSession.builder.getOrCreate(), or leave it out",
+            )
         from windrow.spark.connection import SparkConnection  # noqa: PLC0415
 
-        connection: Connection = SparkConnection(spark, **options)
+        connection: Connection = SparkConnection(
+            spark, quarantine=quarantine, checkpoint=checkpoint, strategy=strategy
+        )
         return connection
+    if checkpoint is not None:
+        raise InputError(
+            where="connect",
+            expected="a SparkSession with checkpoint",
+            found="none",
+            remedy="give one with spark=, or leave checkpoint out: embedded nothing is kept",
+        )
     from windrow.engine.connection import Connection  # noqa: PLC0415 - compiled kernels load here
 
-    return Connection(**options)
+    return Connection(quarantine=quarantine, strategy=strategy)
 
 
 __all__ = ["__version__", "connect"]

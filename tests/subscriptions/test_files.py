@@ -50,6 +50,12 @@ def test_csv_json_and_parquet_hold_the_same(tmp_path):
         assert attributes_in(path, kind)[:2] == ["bytes", "src"]
 
 
+def test_a_file_without_identifiers_is_refused_before_its_columns_are_looked_for(tmp_path):
+    (tmp_path / "a.csv").write_text("name,bytes\nx,> 5\n")
+    with pytest.raises(InputError, match="expected a column id; found name, bytes"):
+        attributes_in(tmp_path / "a.csv", "csv")
+
+
 def test_minima_and_maxima_are_included_unless_bounds_say_otherwise(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(

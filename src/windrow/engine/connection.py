@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.core.errors import DataError, InputError, WindrowError
+from windrow.core.errors import DataError, InputError, ScriptError, WindrowError
 from windrow.core.time import Clock
 from windrow.engine.archived import ArchivedQuery
 from windrow.engine.feeds import Feed
@@ -58,7 +58,7 @@ class Connection:
     def __init__(
         self, quarantine: str | Path | None = None, strategy: str | Strategy = Strategy.UPA
     ) -> None:
-        self.strategy = Strategy(strategy)
+        self.strategy = _strategy(strategy)
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery | SharedQuery] = {}
         self.subscriptions: dict[str, SubscribedQuery] = {}
@@ -200,7 +200,11 @@ class Connection:
 
     def _compiled(self, cql: str) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""
-        compiled = compile_script(cql, self.catalog, self.strategy)
+        try:
+            compiled = compile_script(cql, self.catalog, self.strategy)
+        except ScriptError as error:
+            error.add_note(error.excerpt())  # where a traceback is all that is shown
+            raise
         wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
         plans = [query.plan for query in wanted]
         statistics = self._observed.statistics(self._monitors, plans)
@@ -344,6 +348,17 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<windrow: {len(self._monitors)} streams, {len(self.queries)} queries>"
+
+
+def _strategy(name: str | Strategy) -> Strategy:
+    try:
+        return Strategy(name)
+    except ValueError:
+        raise InputError(
+            where="strategy",
+            expected=f"one of {', '.join(s.value for s in Strategy)}",
+            found=repr(name),
+        ) from None
 
 
 def _understands(clock: Clock, to: object) -> bool:

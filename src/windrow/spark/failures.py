@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from windrow.core import errors
-from windrow.core.errors import WindrowError
+from windrow.core.errors import DataError, WindrowError
 
 OURS = re.compile(r"windrow\.[\w.]*?(\w+Error): (.+)")
 
@@ -35,6 +35,8 @@ def translated(query: str, failure: BaseException) -> WindrowError:
     if found is not None:
         kind = getattr(errors, found[1], WindrowError)
         message = found[2].strip()
+        if kind is DataError:
+            return DataError(message).inside(query)
         if isinstance(kind, type) and issubclass(kind, WindrowError):
             return kind(message) if kind is not errors.NotExecutableError else WindrowError(message)
     lines = [line.strip() for line in text.splitlines() if line.strip()]

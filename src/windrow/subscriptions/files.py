@@ -40,6 +40,11 @@ def attributes_in(path: Path, format_: str) -> list[str]:
     table, _ = _opened(path, format_)
     names = table if isinstance(table, dict) else table.schema.names
     found = dict.fromkeys(_attribute(name.strip()) for name in names)
+    if "id" not in map(str.lower, found):
+        raise InputError(
+            where=str(path), expected="a column id", found=", ".join(names) or "no columns",
+            remedy="name each subscription in a column id",
+        )  # fmt: skip
     return [name for name in found if name.lower() not in ("id", "since", "until")]
 
 
