@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,25 @@ def test_a_traceback_shows_the_place_in_the_script() -> None:
     with pytest.raises(ScriptError) as caught:
         windrow.connect().execute("CREATE STREAM s (ts BIGINT);\nSELECT tss FROM s;")
     assert caught.value.__notes__ == ["  2 | SELECT tss FROM s;\n    |        ^^^"]
+
+
+def test_columns_of_changes_are_all_called_differently() -> None:
+    db = windrow.connect()
+    (query,) = db.execute(
+        "CREATE STREAM s (ts BIGINT, instant STRING, k STRING);"
+        "CREATE QUERY q AS SELECT instant, k AS change, k, instant AS k FROM s "
+        "INTO 'out' FORMAT json;"
+    )
+    db.push("s", {"ts": [1], "instant": ["x"], "k": ["y"]})
+    db.advance(to=1)
+    (row,) = query.changes().to_pylist()
+    expected = {
+        "instant": 1,
+        "change": "+",
+        "instant_2": "x",
+        "change_2": "y",
+        "k": "y",
+        "k_2": "x",
+    }
+    assert row == expected
+    assert [json.loads(p.read_text()) for p in Path("out").glob("batch-*")] == [expected]

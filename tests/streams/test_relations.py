@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import windrow
+from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.runner import run
 from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
-from windrow.streams.relations import RelationMonitor
+from windrow.streams.relations import RelationMonitor, contents_in
 
 SCHEMA = Schema((Field("k", Type.INT), Field("w", Type.STRING)))
 
@@ -72,6 +74,24 @@ def test_contents_without_instants_are_there_from_the_beginning() -> None:
     relation = monitor()
     relation.accept(relation.coerced([{"k": 1, "w": "a"}, {"k": 2, "w": "b"}]))
     assert released(relation, 0) == [(BEGINNING + 1, 1, 1, "a"), (BEGINNING + 1, 1, 2, "b")]
+
+
+@pytest.mark.parametrize("name", ["instant", "Change"])
+def test_one_of_the_two_columns_of_updates_alone_is_a_mistake(name: str, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(f"{name},k,w\n1,1,a\n")
+    declared = monitor().relation
+    with pytest.raises(InputError, match=f"instant and change, or .* found {name.lower()} alone"):
+        contents_in([tmp_path / "r.csv"], declared, Clock.INTEGER)
+    with pytest.raises(InputError, match=r"data pushed to r: .* alone; add the other column"):
+        monitor().coerced([{name: 1, "k": 1, "w": "a"}])
+
+
+def test_a_relation_may_have_a_column_called_like_one_of_updates() -> None:
+    db = windrow.connect()
+    (query,) = db.execute("CREATE RELATION r (k INT, change STRING); SELECT change FROM r;")
+    db.push("r", [{"k": 1, "change": "x"}])
+    db.advance(to=1)
+    assert query.answer().to_pydict() == {"change": ["x"]}
 
 
 def test_a_query_that_starts_later_sees_what_the_relation_holds() -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
 from windrow.columns.types import arrow_schema
-from windrow.core.schema import Schema
+from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.commits import Commit, commits
 
@@ -23,10 +23,10 @@ SIGNS = pa.array(["-", "+"])
 
 
 def changes_schema(schema: Schema, clock: Clock) -> pa.Schema:
-    """``instant``, ``change``, then the query's columns."""
-    kind = pa.timestamp("us") if clock is Clock.TIMESTAMP else pa.int64()
-    first = [pa.field("instant", kind), pa.field("change", pa.string())]
-    return pa.schema([*first, *arrow_schema(schema)])
+    """``instant``, ``change``, then the query's columns, all called differently."""
+    kind = Type.TIMESTAMP if clock is Clock.TIMESTAMP else Type.BIGINT
+    first = Schema((Field("instant", kind), Field("change", Type.STRING)))
+    return arrow_schema(first + schema)
 
 
 def changes_batch(delta: Delta, schema: Schema, clock: Clock) -> pa.RecordBatch:

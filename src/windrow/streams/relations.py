@@ -26,6 +26,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, flags_out, ints, ints_out, kernel, signs, void
 from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
+from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.plan.catalog import NO_TIMESTAMP, RelationDeclaration, StreamDeclaration
@@ -73,9 +74,23 @@ def contents_in(
 ) -> StreamDeclaration | None:
     """How to read a relation's files if they are its contents; None if any of them has updates."""
     updates = updates_of(relation, clock)
-    if any({INSTANT, CHANGE} <= columns_in(file, updates) for file in files):
+    if any(_has_updates(columns_in(f, updates), relation, str(f)) for f in files):
         return None
     return contents_of(relation, clock)
+
+
+def _has_updates(columns: set[str], relation: RelationDeclaration, where: str) -> bool:
+    """Whether rows with these columns are updates; one of their two columns alone is a mistake."""
+    found = {INSTANT, CHANGE} & columns
+    if len(found) == 1 and not found & {field.name.lower() for field in relation.schema}:
+        raise InputError(
+            where=where,
+            expected=f"updates of {relation.name} with the columns {INSTANT} and {CHANGE}, or its "
+            "contents with neither",
+            found=f"{found.pop()} alone",
+            remedy=f"add the other column; {CHANGE} is + for a row that comes, - for one that goes",
+        )
+    return len(found) == 2
 
 
 def clock_in(files: Sequence[Path], relation: RelationDeclaration) -> Clock | None:
@@ -171,7 +186,8 @@ class RelationMonitor(InputMonitor):
 
     def coerced(self, data: Any) -> Parsed:
         """Pushed data as updates."""
-        if {INSTANT, CHANGE} <= column_names(data, self.declaration):
+        where = f"data pushed to {self.relation.name}"
+        if _has_updates(column_names(data, self.declaration), self.relation, where):
             return coerce(data, self.declaration)
         return self.initial(coerce(data, contents_of(self.relation, self.declaration.clock)))
 
