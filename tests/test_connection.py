@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import windrow
@@ -179,3 +183,14 @@ def test_columns_of_changes_are_all_called_differently() -> None:
     }
     assert row == expected
     assert [json.loads(p.read_text()) for p in Path("out").glob("batch-*")] == [expected]
+
+
+@pytest.mark.parametrize("wrong", [2**63, 20.5, "tomorrow", np.datetime64("NaT"), pd.NaT, None])
+def test_time_does_not_advance_to_what_is_no_instant(wrong: Any) -> None:
+    db = windrow.connect()
+    (seen,) = db.execute("CREATE STREAM s (at TIMESTAMP); SELECT at FROM s;")
+    db.push("s", {"at": ["2026-03-01"]})
+    with pytest.raises(InputError, match=r"advance: expected an integer .*, a date, or ISO 8601"):
+        db.advance(to=wrong)
+    db.advance(to=date(2026, 3, 1))
+    assert seen.answer().num_rows == 1

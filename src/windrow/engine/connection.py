@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +14,7 @@ from windrow.core.errors import DataError, InputError, ScriptError, WindrowError
 from windrow.core.time import Clock
 from windrow.engine.archived import ArchivedQuery
 from windrow.engine.feeds import Feed
-from windrow.engine.instants import instant
+from windrow.engine.instants import Instant, instant
 from windrow.engine.observed import Observed
 from windrow.engine.outlets import Outlet
 from windrow.engine.query import EmbeddedQuery
@@ -260,7 +259,7 @@ class Connection:
         assert isinstance(found, RelationMonitor)
         return found
 
-    def advance(self, to: int | datetime | np.datetime64 | str) -> None:
+    def advance(self, to: Instant) -> None:
         """Close every instant up to ``to``, on all streams whose clock understands it.
 
         Files that have come to where streams and relations are ``FROM`` are read first.

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, Clock
-from windrow.engine.instants import instant
+from windrow.engine.instants import Instant, instant
 from windrow.engine.query import EmbeddedQuery
 from windrow.subscriptions.matching import Matching
 from windrow.subscriptions.predicates import Id
-
-Instant = int | datetime | np.datetime64 | str
 
 
 class SubscribedQuery:
