@@ -89,14 +89,40 @@ def test_stat_draws_the_days_of_each_index(month):
     shown = windrow("stat", "month")
     assert "2026-03-06" in shown
     assert "WATA with n = 2" in shown
-    assert json.loads(windrow("stat", "month", "--json"))["entries"] >= 40
+    plain = json.loads(windrow("stat", "month", "--json"))
+    assert plain["entries"] >= 40
+    assert plain["now"] == "2026-03-06"
+    days = {day for index in plain["indexes"] for day in index["days"]}
+    assert {"2026-03-03", "2026-03-04", "2026-03-05", "2026-03-06"} <= days
+
+
+def test_stat_draws_many_days_by_the_first_and_the_last(month):
+    columns = ("--columns", "k INT", "--key", "k")
+    windrow("create", "year", *columns, "--window", 365, "--scheme", "DEL", "-n", 2)
+    windrow("advance", "year", "--to", "2026-03-06")
+    assert "2025-03-07 to 2025-09-05, 183 days" in windrow("stat", "year")
+    windrow(
+        "create", "day", *columns, "--window", 24, "--calendar", "hours", "--scheme", "DEL", "-n", 1
+    )
+    windrow("advance", "day", "--to", "2026-03-06 23:00")
+    shown = windrow("stat", "day")
+    assert "24 hours up to 2026-03-06 23:00" in shown
+    assert "2026-03-06 00:00 to 2026-03-06 23:00, 24 hours" in shown
+
+
+def test_a_window_of_few_days_has_as_many_indexes(month):
+    made = windrow("create", "few", "--columns", "k INT", "--key", "k", "--window", 3, "--json")
+    assert json.loads(made)["settings"]["n"] == 3
 
 
 def test_plan_says_what_comes_and_does_nothing(month):
     before = windrow("stat", "month")
     shown = windrow("plan", "month", "--days", 3)
     assert [day in shown for day in ("2026-03-07", "2026-03-08", "2026-03-09")] == [True] * 3
-    assert len(json.loads(windrow("plan", "month", "--days", 2, "--json"))) == 2
+    first, _ = json.loads(windrow("plan", "month", "--days", 2, "--json"))
+    assert first["day"] == "2026-03-07"
+    assert {"operation": "Add", "target": "I2", "days": ["2026-03-07"]} in first["transition"]
+    assert "greater" in windrow("plan", "month", "--days", 0, fails=True)
     assert windrow("stat", "month") == before
 
 

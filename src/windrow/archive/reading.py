@@ -19,8 +19,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
+from windrow.archive.matching import rows_for
 from windrow.archive.runs.copying import Copier
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.finding import Finder
@@ -139,6 +141,28 @@ class PinnedReader(ABC):
         schema = self._columns(columns)
         for run, only in self._live(t1, t2):
             yield from self._rows(run, schema, only)
+
+    def matching(
+        self,
+        condition: pc.Expression,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        schema: pa.Schema | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """A scan of the keys that may satisfy a condition; it has to be applied to them still.
+
+        ``schema`` has the plain types for which the condition was made, the entries' if not given.
+        """
+        given = self._columns(columns)
+        types = self._lease.manifest.layout.given({}) if schema is None else schema
+        for run, only in self._live(t1, t2):
+            for start, stop in rows_for(condition, types, run):
+                if stop - start == run.ref.rows:
+                    yield from self._rows(run, given, only)
+                else:
+                    yield from run.entries.rows(start, stop, given, only)
 
     def _rows(self, run: Run, schema: pa.Schema, only: Only) -> Iterator[pa.RecordBatch]:
         """All entries of a run that count."""

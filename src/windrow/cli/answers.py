@@ -82,15 +82,17 @@ def headline(query: QueryReport) -> str:
     return f"{query.name} at {instant(query.now, query.clock)}: {size}"
 
 
-def answer_table(answer: pa.Table) -> Table:
-    """The first rows of the answer, in the order of their values."""
+def answer_table(answer: pa.Table, *, ordered: bool = False) -> Table:
+    """The first rows of the answer, in the order of their values unless it has one of its own."""
     table = Table()
     for field in answer.schema:
         numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         table.add_column(Text(field.name), justify="right" if numeric else "left")
     if answer.num_columns:
-        ordered = answer.sort_by([(name, "ascending") for name in answer.schema.names])
-        for row in zip(*(c.to_pylist() for c in ordered.slice(0, SHOWN).columns), strict=True):
+        if not ordered:
+            keys = [f.name for f in answer.schema if not pa.types.is_nested(f.type)]
+            answer = answer.sort_by([(key, "ascending") for key in keys]) if keys else answer
+        for row in zip(*(c.to_pylist() for c in answer.slice(0, SHOWN).columns), strict=True):
             table.add_row(*(_shown(value) for value in row))
     return table
 

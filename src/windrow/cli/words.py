@@ -2,7 +2,7 @@
 
 Answers go to standard output; progress, remarks and errors to standard error. Nothing that
 comes from a script or from data is read as markup: ``[RANGE 1 MINUTE]`` would be taken for a
-style.
+style, and ``:key:`` for a picture of one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def err() -> Console:
 
 def _console(file: TextIO) -> Console:
     width = None if file.isatty() else WIDE
-    return Console(file=file, width=width, highlight=False, markup=False, soft_wrap=True)
+    return Console(
+        file=file, width=width, highlight=False, markup=False, emoji=False, soft_wrap=True
+    )
 
 
 @contextmanager

@@ -83,7 +83,7 @@ class Directory:
         for search, value in zip(self._searchers, self._values(key), strict=False):
             low = search.left(value, low, high)
             high = search.right(value, low, high)
-        return self._rows(low, high)
+        return self.rows(low, high)
 
     def sought(self, key: Any) -> Any:
         """A key of one column as ``bucket`` wants it: converted once for all runs of an archive."""
@@ -92,13 +92,13 @@ class Directory:
     def bucket(self, sought: Any) -> tuple[int, int]:
         """The rows [start, stop) of a key of one column."""
         place = self._searchers[0].exact(sought, self._count)
-        return (0, 0) if place < 0 else self._rows(place, place + 1)
+        return (0, 0) if place < 0 else self.rows(place, place + 1)
 
     def find_range(self, least: Any, greatest: Any) -> tuple[int, int]:
         """The rows whose keys are between two keys, both included; None leaves a side open."""
         low = 0 if least is None else self._edge(least, after=False)
         high = self._count if greatest is None else self._edge(greatest, after=True)
-        return self._rows(low, max(low, high))
+        return self.rows(low, max(low, high))
 
     def counts(self) -> Int64s:
         """How many entries each key has."""
@@ -121,7 +121,8 @@ class Directory:
             )
         return values
 
-    def _rows(self, low: int, high: int) -> tuple[int, int]:
+    def rows(self, low: int, high: int) -> tuple[int, int]:
+        """The rows [start, stop) of the keys at places [low, high)."""
         if low >= high:
             return 0, 0
         stop = self.end if high == self._count else int(self.starts[high])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import typer
 
 from windrow.archive.archive import Archive
@@ -20,7 +17,8 @@ from windrow.archive.opening import open_any
 from windrow.archive.reader import Reader
 from windrow.archive.reading import Range
 from windrow.archive.runs.encoding import decoded
-from windrow.cli.answers import SHOWN, answer_table, counted
+from windrow.cli.answers import counted
+from windrow.cli.archive.giving import give, writing
 from windrow.cli.archive.options import (
     AsJson,
     At,
@@ -33,7 +31,9 @@ from windrow.cli.archive.options import (
     Where,
     key_of,
     names_of,
+    print_json,
 )
+from windrow.cli.archive.table import Entries
 from windrow.cli.archive.times import bounds, times_of
 from windrow.cli.words import err, errors_in_words, out
 
@@ -67,7 +67,10 @@ def probe(
     """
     with errors_in_words(verbose=verbose):
         opened = open_any(archive)
+        times = times_of(opened)
         wanted: Any
+        if keys and (least is not None or greatest is not None):
+            raise ArchiveError(where="probe", expected="keys, or --from and --to", found="both")
         if keys:
             wanted = [key_of(text, opened.layout) for text in keys]
             wanted = wanted[0] if len(wanted) == 1 else wanted
@@ -76,10 +79,10 @@ def probe(
             wanted = Range(*ends)
         else:
             raise ArchiveError(where="probe", expected="a key, or --from and --to", found="neither")
-        first, last = bounds(times_of(opened), since, until)
+        first, last = bounds(times, since, until)
         with _reader(opened, at, soft=soft) as reader:
             found = reader.probe(wanted, first, last, columns=names_of(columns))
-            _give(decoded(found), into, as_json)
+            give(times.stamped(decoded(found)), into, as_json=as_json)
 
 
 def scan(
@@ -102,10 +105,11 @@ def scan(
     """
     with errors_in_words(verbose=verbose):
         opened = open_any(archive)
-        first, last = bounds(times_of(opened), since, until)
+        times = times_of(opened)
+        first, last = bounds(times, since, until)
         with _reader(opened, at, soft=soft) as reader:
             found = reader.scan(first, last, columns=names_of(columns))
-            _give(decoded(found), into, as_json)
+            give(times.stamped(decoded(found)), into, as_json=as_json)
 
 
 def sql(
@@ -121,36 +125,45 @@ def sql(
     """Answer one SQL query over the window as it is now; the table is called archive.
 
     Its columns are those of the records, _day, and with lifetimes _exp. DuckDB answers, in this
-    process.
+    process; conditions on the key, or on the first column of a composite one, go to the index.
 
     \b
-    Example:
+    Examples:
       windrow archive sql month "SELECT src, SUM(bytes) FROM archive GROUP BY src"
+      windrow archive sql month "SELECT * FROM archive WHERE src = '10.0.0.1' ORDER BY ts DESC"
     """
     with errors_in_words(verbose=verbose):
         opened = open_any(archive)
-        first, last = bounds(times_of(opened), since, until)
+        times = times_of(opened)
         with _reader(opened, at) as reader, duckdb.connect(":memory:") as connection:
-            everything = opened.layout.given({}).names
-            connection.register("archive", reader.scan(first, last, columns=everything))
+            entries = Entries(reader, opened.layout, times, bounds(times, since, until))
+            connection.register("archive", entries)
             # The query is about this table alone; files and the network are none of its business.
             connection.execute("SET enable_external_access = false")
             try:
+                statements = connection.extract_statements(query)
+                if [statement.type for statement in statements] not in _ANSWERING:
+                    raise ArchiveError(where="SQL", expected="one SELECT", found=query)
                 found = connection.sql(query).to_arrow_table()
-            except AttributeError:  # what sql() gives for a statement that has no answer
-                raise ArchiveError(where="SQL", expected="a SELECT", found=query) from None
             except duckdb.Error as error:
                 raise ArchiveError(where="SQL", found=str(error).strip()) from error
-            _give(found, into, as_json)
+            give(found, into, as_json=as_json, ordered=True)
+
+
+_ANSWERING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN])
 
 
 def export(
     archive: Where,
-    into: Annotated[Path, typer.Argument(help="A .parquet or .csv file to write.")],
+    into: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A .parquet, .csv, .json or .arrow file to write."),
+    ],
     since: Since = None,
     until: Until = None,
     at: At = None,
     columns: Columns = None,
+    as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Copy the window, or some days of it, to a file, batch by batch.
@@ -161,17 +174,20 @@ def export(
     """
     with errors_in_words(verbose=verbose):
         opened = open_any(archive)
-        first, last = bounds(times_of(opened), since, until)
-        rows = 0
+        times, rows = times_of(opened), 0
+        first, last = bounds(times, since, until)
         with _reader(opened, at) as reader, err().status("writing") as status:
             names = names_of(columns) or opened.layout.entry_schema.names
-            empty = reader.probe(Range(), 1, 0, columns=names)  # of no day: names and types
-            with _writer(into, decoded(empty).schema) as writer:
+            empty = times.stamped(decoded(reader.probe([], columns=names)))
+            with writing(into, empty.schema) as write:
                 for batch in reader.batches(first, last, columns=names):
-                    table = decoded(pa.Table.from_batches([batch]))
-                    writer.write_table(table)
+                    table = times.stamped(decoded(pa.Table.from_batches([batch])))
+                    write(table)
                     rows += table.num_rows
                     status.update(f"writing: {rows:,} rows")
+        if as_json:
+            print_json({"file": str(into), "rows": rows})
+            return
         out().print(f"{counted(rows, 'row')} in {into}")
 
 
@@ -189,34 +205,3 @@ def _reader(
             found="an index of lifetimes, which never shows what has expired",
         )
     return opened.reader(now)
-
-
-def _writer(path: Path, schema: pa.Schema) -> Any:
-    match path.suffix:
-        case ".parquet":
-            return pa.parquet.ParquetWriter(path, schema, compression="zstd")
-        case ".csv":
-            return pa.csv.CSVWriter(path, schema)
-    raise ArchiveError(where=str(path), expected="a .parquet or .csv file", found=path.suffix)
-
-
-def _give(table: pa.Table, into: Path | None, as_json: bool) -> None:
-    """The answer on the screen, as lines of JSON, or in a file."""
-    if into is not None and into.suffix != ".json":
-        with _writer(into, table.schema) as writer:
-            writer.write_table(table)
-    elif into is not None:
-        into.write_text("".join(f"{line}\n" for line in _lines(table)), encoding="utf-8")
-    if as_json:
-        for line in _lines(table):
-            out().print(line)
-        return
-    if into is None and table.num_rows:
-        out().print(answer_table(table))
-        if table.num_rows > SHOWN:
-            out().print(f"... and {table.num_rows - SHOWN:,} more; keep them all with --into")
-    out().print(counted(table.num_rows, "row") + (f" in {into}" if into is not None else ""))
-
-
-def _lines(table: pa.Table) -> list[str]:
-    return [json.dumps(row, default=str) for row in table.to_pylist()]

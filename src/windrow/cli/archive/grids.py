@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,15 @@ from windrow.cli.archive.options import print_json, size
 from windrow.cli.archive.times import Instants
 from windrow.cli.words import out
 
+LISTED = 6
+"""Periods that are listed one by one."""
+
 
 def show_grid(path: Path, index: LifetimeIndex, *, as_json: bool) -> None:
     """Which periods each sub-index takes in and forgets."""
     found = index.stat()
     if as_json:
-        print_json({**asdict(found), "grid": found.grid.to_json()})
+        print_json(plain_grid(found))
         return
     times = Instants(found.periods)
     now = "not updated yet" if found.now is None else f"updated at {times.label(found.now)}"
@@ -31,6 +35,17 @@ def show_grid(path: Path, index: LifetimeIndex, *, as_json: bool) -> None:
     )
     out().print(_drawn(found, times))
     out().print(f"{counted(found.entries, 'record')}, {size(found.bytes)} on disk")
+
+
+def plain_grid(found: Statistics) -> dict[str, Any]:
+    """For programs; instants and periods are written as every command takes them."""
+    times = Instants(found.periods)
+    value = {**asdict(found), "grid": found.grid.to_json()}
+    value["now"] = None if found.now is None else times.label(found.now)
+    for one in value["subindices"]:
+        for name in ("inserted", "expires"):
+            one[name] = [times.span(period, period) for period in one[name]]
+    return value
 
 
 def _drawn(found: Statistics, times: Instants) -> Table:
@@ -53,7 +68,11 @@ def _drawn(found: Statistics, times: Instants) -> Table:
 
 
 def _spans(periods: tuple[int, ...], times: Instants) -> Text:
-    """Periods, neighbours joined."""
+    """Periods: neighbours joined; those that come in turn by the first, the second, the last."""
+    steps = {later - earlier for earlier, later in pairwise(periods)}
+    if len(periods) > LISTED and len(steps) == 1 and steps != {1}:
+        first, second, last = (times.span(p, p) for p in (*periods[:2], periods[-1]))
+        return Text(f"{first}, {second}, ... {last}, {len(periods)} in all")
     joined: list[tuple[int, int]] = []
     for period in periods:
         if joined and joined[-1][1] == period - 1:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -18,9 +18,13 @@ from windrow.archive.statistics import IndexStatistics, Statistics
 from windrow.cli.answers import counted
 from windrow.cli.archive.grids import show_coming, show_grid
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
+from windrow.cli.archive.times import unit_of
 from windrow.cli.words import err, errors_in_words, out
 
 BROKEN = 1
+
+LISTED = 8
+"""Days of an index that are listed one by one."""
 
 
 def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> None:
@@ -40,16 +44,28 @@ def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> N
             return
         found = opened.stat()
         if as_json:
-            print_json(asdict(found))
+            print_json(plain_days(found))
             return
         settings, label = found.settings, found.settings.calendar.label
         out().print(
-            f"{archive}: version {found.version}, {counted(settings.window, 'day')} up to "
+            f"{archive}: version {found.version}, "
+            f"{counted(settings.window, unit_of(settings.calendar.length))} up to "
             f"{'-' if found.now is None else label(found.now)}, {settings.scheme} with "
             f"n = {settings.n}, {settings.technique}, {found.format} runs"
         )
         out().print(_drawn(found))
         out().print(f"{counted(found.entries, 'record')}, {size(found.bytes)} on disk")
+
+
+def plain_days(found: Statistics) -> dict[str, Any]:
+    """For programs; days are written as every command takes them."""
+    label = found.settings.calendar.label
+    value = asdict(found)
+    value["now"] = None if found.now is None else label(found.now)
+    value["ahead"] = {label(day): rows for day, rows in sorted(found.ahead.items())}
+    for index in value["indexes"]:
+        index["days"] = [label(day) for day in index["days"]]
+    return value
 
 
 def _drawn(found: Statistics) -> Table:
@@ -77,16 +93,23 @@ def _days(index: IndexStatistics, found: Statistics) -> str:
     """Days as the paper draws them; those that have expired in brackets."""
     first = None if found.now is None else found.now - found.settings.window + 1
     calendar = found.settings.calendar
-    shown = [
-        f"({calendar.label(day)})" if first is not None and day < first else calendar.label(day)
-        for day in index.days
-    ]
-    return " ".join(shown) if shown else "-"
+    expired = [day for day in index.days if first is not None and day < first]
+    held = [day for day in index.days if day not in expired]
+    shown = [f"({part})" for part in _stretches(expired, calendar)]
+    return " ".join([*shown, *_stretches(held, calendar)]) or "-"
+
+
+def _stretches(days: Sequence[int], calendar: Calendar) -> list[str]:
+    """Days one by one, or if they are many and follow each other, from the first to the last."""
+    if len(days) > LISTED and days[-1] - days[0] == len(days) - 1:
+        number = counted(len(days), unit_of(calendar.length))
+        return [f"{calendar.label(days[0])} to {calendar.label(days[-1])}, {number}"]
+    return [calendar.label(day) for day in days]
 
 
 def plan(
     archive: Where,
-    days: Annotated[int, typer.Option(help="How many days (or updates) ahead.")] = 7,
+    days: Annotated[int, typer.Option(min=1, help="How many days (or updates) ahead.")] = 7,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -105,9 +128,9 @@ def plan(
         if as_json:
             print_json([
                 {"day": calendar.label(day),
-                 "before": [str(o) for o in step.before],
-                 "transition": [str(o) for o in step.transition],
-                 "after": [str(o) for o in step.after]}
+                 "before": [_plain(o, calendar) for o in step.before],
+                 "transition": [_plain(o, calendar) for o in step.transition],
+                 "after": [_plain(o, calendar) for o in step.after]}
                 for day, step in steps
             ])  # fmt: skip
             return
@@ -128,6 +151,13 @@ def _operations(operations: Iterable[Operation], calendar: Calendar) -> Text:
         names = " -> ".join(str(v) for name, v in fields.items() if name != "days")
         lines.append(f"{type(operation).__name__} {names}{': ' + days if days else ''}")
     return Text("\n".join(lines))
+
+
+def _plain(operation: Operation, calendar: Calendar) -> dict[str, Any]:
+    fields = asdict(operation)
+    if "days" in fields:
+        fields["days"] = [calendar.label(day) for day in fields["days"]]
+    return {"operation": type(operation).__name__, **fields}
 
 
 def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> None:

@@ -17,7 +17,10 @@ from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.cli.answers import counted
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.files import schema_of
-from windrow.cli.archive.options import Verbose, Where, names_of
+from windrow.cli.archive.grids import plain_grid
+from windrow.cli.archive.keeping import plain_days
+from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_json
+from windrow.cli.archive.times import unit_of
 from windrow.cli.words import errors_in_words, out
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
@@ -51,6 +54,9 @@ class Unit(StrEnum):
     NUMBERS = "numbers"
 
 
+AT_FIRST = 4
+"""Indexes that an archive has unless it is said, and it has so many days."""
+
 OF_DAYS = {"scheme": "--scheme", "n": "-n", "growth": "--growth"}
 """Options that only an archive of days has."""
 
@@ -70,7 +76,14 @@ def create(
         Path | None, typer.Option(help="A file that has the columns.", show_default=False)
     ] = None,
     scheme: Annotated[Scheme, typer.Option(help="How days move through indexes.")] = Scheme.WATA,
-    n: Annotated[int, typer.Option("-n", help="How many indexes share the window.")] = 4,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "-n",
+            help="How many indexes share the window.",
+            show_default="4, or as many as there are days",
+        ),
+    ] = None,
     technique: Annotated[
         Technique | None,
         typer.Option(help="How an index is updated; without it as suits the scheme."),
@@ -84,6 +97,7 @@ def create(
     calendar: Annotated[Unit, typer.Option(help="What a day is.")] = Unit.DAYS,
     grid: Sides = None,
     dealt: DealtOut = None,
+    as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Make an empty archive in a new directory: of days, or with --grid of lifetimes.
@@ -97,11 +111,19 @@ def create(
           --technique Rebuild
     """
     with errors_in_words(verbose=verbose):
+        day = Calendar.of(calendar.value)
         if grid is not None:
             given = {OF_DAYS[n]: n for n in OF_DAYS if _is_given(context, n)}
             refuse("create --grid", "archives of days", given)
             cells = grid_of(grid, technique, dealt, Grid(1, 1))
-            _create_grid(archive, _schema(columns, like), key, window, cells, format, calendar)
+            index = _grid(archive, _schema(columns, like), key, window, cells, format, calendar)
+            if as_json:
+                print_json(plain_grid(index.stat()))
+                return
+            out().print(
+                f"{archive}: lifetimes of up to {counted(window, unit_of(day.length))}, "
+                f"{index.grid.name}, {format.value} runs"
+            )
             return
         of_grids = technique if technique in OF_GRIDS else None
         refuse("create without --grid", "grids", {"--dealt": dealt, "--technique": of_grids})
@@ -111,15 +133,18 @@ def create(
             tuple(names_of(key) or ()),
             window=window,
             scheme=scheme.value,
-            n=n,
+            n=min(AT_FIRST, window) if n is None else n,
             technique=None if technique is None else technique.value,  # type: ignore[arg-type]
             growth=growth,
             format=format.value,
-            calendar=Calendar.of(calendar.value),
+            calendar=day,
         )
+        if as_json:
+            print_json(plain_days(made.stat()))
+            return
         settings = made.stat().settings
         out().print(
-            f"{archive}: {counted(settings.window, 'day')}, n = {settings.n}, by "
+            f"{archive}: {counted(window, unit_of(day.length))}, n = {settings.n}, by "
             f"{settings.scheme}, {settings.technique}, {format.value} runs"
         )
 
@@ -131,7 +156,7 @@ def refuse(where: str, whose: str, options: Mapping[str, object]) -> None:
         raise InputError(where=where, expected=f"no option of {whose}", found=", ".join(given))
 
 
-def _create_grid(
+def _grid(
     path: Path,
     schema: pa.Schema,
     key: str,
@@ -139,10 +164,10 @@ def _create_grid(
     grid: Grid,
     form: RunFormat,
     unit: Unit,
-) -> None:
+) -> LifetimeIndex:
     """An index of lifetimes that is updated once a day."""
     day = Calendar.of(unit.value)
-    made = LifetimeIndex.create(
+    return LifetimeIndex.create(
         path,
         schema,
         tuple(names_of(key) or ()),
@@ -151,10 +176,6 @@ def _create_grid(
         grid=grid,
         format=form.value,
         timestamps=day.timestamps,
-    )
-    out().print(
-        f"{path}: lifetimes of up to {counted(made.periods.count, 'day')}, {made.grid.name}, "
-        f"{form.value} runs"
     )
 
 

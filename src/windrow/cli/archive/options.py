@@ -37,7 +37,7 @@ Soft = Annotated[
 Columns = Annotated[str | None, typer.Option(help="Only these columns: a,b,c.", show_default=False)]
 Into = Annotated[
     Path | None,
-    typer.Option(help="A .parquet, .csv or .json file for the answer.", show_default=False),
+    typer.Option(help="A .parquet, .csv, .json or .arrow file for the answer.", show_default=False),
 ]
 
 

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from windrow.archive.archive import Archive
 from windrow.archive.calendar import EPOCH, HOUR, Calendar
 from windrow.archive.errors import DayError
+from windrow.archive.layout import DAY, EXPIRY
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.lifetimes.periods import Periods
 
@@ -29,6 +33,9 @@ class Times(Protocol):
 
     def label(self, moment: int) -> str: ...
 
+    def stamped(self, entries: pa.Table) -> pa.Table:
+        """Entries with their stamps, if they have any, as dates or times instead of numbers."""
+
 
 @dataclass(frozen=True)
 class Days:
@@ -43,6 +50,11 @@ class Days:
 
     def label(self, moment: int) -> str:
         return self.calendar.label(moment)
+
+    def stamped(self, entries: pa.Table) -> pa.Table:
+        if not self.calendar.timestamps:
+            return entries
+        return _begins(entries, 0, self.calendar.length)
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,16 @@ class Instants:
             return str(moment)
         return plain.date().isoformat() if moment % (24 * HOUR) == 0 else plain.isoformat(" ")
 
+    def stamped(self, entries: pa.Table) -> pa.Table:
+        if not self.periods.timestamps:
+            return entries
+        interval = self.periods.interval
+        entries = _begins(entries, self.periods.origin - interval, interval)
+        if EXPIRY not in entries.column_names:
+            return entries
+        moments = entries.column(EXPIRY).cast(pa.timestamp("us"))
+        return entries.set_column(entries.column_names.index(EXPIRY), EXPIRY, moments)
+
     def span(self, first: int, last: int) -> str:
         """The periods from one to another."""
         if not self.periods.timestamps:
@@ -99,6 +121,26 @@ class Instants:
         if begin % (24 * HOUR) == 0 and end % (24 * HOUR) == 0:
             end -= 24 * HOUR  # whole days: the last one is named, not the midnight that ends it
         return self.label(begin) if begin == end else f"{self.label(begin)} to {self.label(end)}"
+
+
+def _begins(entries: pa.Table, zero: int, length: int) -> pa.Table:
+    """Entries with the dates or moments at which their days begin; day 0 does at ``zero``."""
+    if DAY not in entries.column_names:
+        return entries
+    days = entries.column(DAY).cast(pa.int64())
+    moments = pc.add(pc.multiply(days, length), zero).cast(pa.timestamp("us"))
+    if length % (24 * HOUR) == 0 and zero % (24 * HOUR) == 0:
+        moments = moments.cast(pa.date32())
+    return entries.set_column(entries.column_names.index(DAY), DAY, moments)
+
+
+def unit_of(length: int) -> str:
+    """What people call a day of so many ticks.
+
+    >>> unit_of(HOUR), unit_of(24 * HOUR), unit_of(1)
+    ('hour', 'day', 'day')
+    """
+    return "hour" if length == HOUR else "day"
 
 
 def times_of(archive: Archive | LifetimeIndex) -> Times:
