@@ -49,13 +49,15 @@ class CqlParser(sqlglot_parser.Parser):
         self.reset()
         self.sql = sql
         self.failed_at: Token | None = None
+        self.failed_at_end = False
         self._forms: list[tuple[Any, ...] | None] = []
         self._chunks = [statement]
         self._advance_chunk()
 
     def raise_error(self, message: str, token: Token = sqlglot_parser.SENTINEL_NONE) -> None:
         """Remember where it happened, for the error that the user will see."""
-        self.failed_at = token or self._curr or self._prev
+        found = self._curr if token is self._prev else token or self._curr
+        self.failed_at, self.failed_at_end = found or self._prev, not found
         super().raise_error(message, token)
 
     # What our own statements are parsed with.
@@ -348,7 +350,7 @@ class CqlParser(sqlglot_parser.Parser):
         if self._match(TokenType.ALIAS):
             self.name("a name after AS")
         else:
-            rhythm = self.at("EVERY") and self._next.token_type is TokenType.NUMBER
+            rhythm = self.at("EVERY") and not self.at_type(TokenType.IDENTIFIER)
             named: Collection[Any] = self.TABLE_ALIAS_TOKENS
             implicit = self._curr and self._curr.token_type in (*named, TokenType.IDENTIFIER)
             if rhythm or not implicit or self.at("FORMAT", "LIMIT", "OFFSET", "SAMPLE"):

@@ -36,7 +36,11 @@ def _statement(parser: CqlParser, chunk: list[Token], text: str) -> Statement:
         raise ParseError(
             span=token_span(text, place),
             source=text,
-            found=f"'{text[place.start : place.end + 1]}'",
+            found=(
+                "the end of the statement"
+                if parser.failed_at_end
+                else f"'{text[place.start : place.end + 1]}'"
+            ),
             expected=_plain(expected),
         ) from None
     except RecursionError:
