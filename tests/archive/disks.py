@@ -8,7 +8,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from windrow.archive.files import Disk, Written, told
+from windrow.archive.files import Disk, Written
+from windrow.archive.refusals import told
 
 
 class UnsyncedDisk(Disk):
@@ -36,6 +37,7 @@ class FaultyDisk(Disk):
         self._unsynced: set[int] = set()
         self._made: dict[Path, set[Path]] = {}
         self._gone: dict[Path, dict[Path, bytes]] = {}
+        self._folders: dict[Path, set[Path]] = {}
 
     def _operation(self, name: str, half: Callable[[], None] = lambda: None) -> None:
         if self.stopped:
@@ -52,7 +54,11 @@ class FaultyDisk(Disk):
     def make_folder(self, name: str) -> None:
         with told(self.path(name)):
             self._operation(f"make_folder {name}")
+        path = self.path(name)
+        new = [folder for folder in (path, *path.parents) if not folder.exists()]
         super().make_folder(name)
+        for folder in new:
+            self._folders.setdefault(folder.parent, set()).add(folder)
 
     def write(self, name: str, fill: Callable[..., None]) -> Written:
         path = self.path(name)
@@ -72,8 +78,10 @@ class FaultyDisk(Disk):
         with told(path):
             self._operation(f"sync {path.relative_to(self.root)}")
         if flags & os.O_DIRECTORY:
+            path = Path(os.path.normpath(path))
             self._made.pop(path, None)
             self._gone.pop(path, None)
+            self._folders.pop(path, None)
         else:
             self._unsynced.discard(path.stat().st_ino)
 
@@ -115,6 +123,10 @@ class FaultyDisk(Disk):
 
         What is left of a file that was not synced is the beginning of it.
         """
+        for made in self._folders.values():
+            for folder in sorted(made):
+                if folder.exists() and chance.random() < share:
+                    shutil.rmtree(folder)
         for made in self._made.values():
             for path in sorted(made):
                 if path.exists() and chance.random() < share:
@@ -124,7 +136,7 @@ class FaultyDisk(Disk):
                 os.truncate(path, chance.randint(0, path.stat().st_size // 2))
         for gone in self._gone.values():
             for path, data in sorted(gone.items()):
-                if not path.exists() and chance.random() < share:
+                if path.parent.exists() and not path.exists() and chance.random() < share:
                     path.write_bytes(data)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
+import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +15,16 @@ import pytest
 from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from tests.archive.plain import SCHEMA, PlainList, assert_same, files_of, named, table
 from windrow.archive.archive import Archive
-from windrow.archive.errors import ArchiveError, DamagedError, OutcomeUnknownError, StorageError
-from windrow.archive.files import Disk
+from windrow.archive.errors import (
+    ArchiveError,
+    DamagedError,
+    HalfwayError,
+    OutcomeUnknownError,
+    StorageError,
+)
+from windrow.archive.files import Disk, Written
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.opening import open_any
 from windrow.archive.schemes.registry import SCHEMES
 from windrow.archive.versions import Versions
 from windrow.archive.wave import TECHNIQUES
@@ -116,6 +127,71 @@ def test_stopped_after_any_operation_of_any_day(scheme, technique, days, tmp_pat
     crash_everywhere(tmp_path, scheme, technique, days, (0.0, 0.5, 1.0))
 
 
+@pytest.mark.parametrize(("scheme", "technique"), PAIRS)
+def test_what_was_acknowledged_is_there_though_all_that_was_not_synced_is_lost(
+    scheme, technique, tmp_path
+):
+    before = history(tmp_path, scheme, technique, 5)
+    day, after = next_day(before)
+    disk = FaultyDisk(tmp_path)
+    archive = Archive.open(disk)
+    archive.append(day, table(ROWS[day]), now=day)
+    archive.vacuum()
+    disk.lose(random.Random(day), 1.0)
+    archive = Archive.open(UnsyncedDisk(tmp_path))
+    assert which(archive, before, after) is after
+    assert_nothing_leaks(archive)
+
+
+@pytest.mark.parametrize("how", ["rebuild", "drain"])
+def test_a_migration_that_is_stopped_leaves_the_old_layout_or_the_new(how, tmp_path):
+    source = tmp_path / "source"
+    before = history(source, "REINDEX++", "simple shadow", 5)
+
+    def work(archive: Archive) -> None:
+        archive.migrate(scheme="WATA", n=3, technique="in-place", format="parquet", how=how)
+
+    total = operations(source, tmp_path / "work", work)
+    chance, seen = random.Random(total), set()
+    for at, share in itertools.product(range(1, total + 2), (0.5, 1.0)):
+        disk = FaultyDisk(copied(source, tmp_path / "work"), at)
+        with pytest.raises(Crash) if at <= total else contextlib.nullcontext():
+            work(Archive.open(disk))
+        disk.lose(chance, share)
+        archive = Archive.open(UnsyncedDisk(disk.root))
+        assert_same(archive, before)
+        assert archive.verify() == []
+        seen.add((at > total, archive.stat().settings.scheme))
+        assert_nothing_leaks(archive)
+        day, after = next_day(before)
+        archive.append(day, table(ROWS[day]), now=day)
+        assert_same(archive, after)
+    assert seen == {(False, "REINDEX++"), (False, "WATA"), (True, "WATA")}
+
+
+@pytest.mark.parametrize("days", [3, 9])
+def test_moving_on_by_many_days_that_is_stopped_ends_with_one_of_them(days, tmp_path):
+    source = tmp_path / "source"
+    before = history(source, "RATA", "packed shadow", 5)
+    total = operations(source, tmp_path / "work", lambda archive: archive.advance(5 + days))
+    chance, seen = random.Random(total), set()
+    for at in range(1, total + 1):
+        disk = FaultyDisk(copied(source, tmp_path / "work"), at)
+        with pytest.raises(Crash):
+            Archive.open(disk).advance(5 + days)
+        disk.lose(chance, 0.5)
+        archive, state = Archive.open(UnsyncedDisk(disk.root)), before.copy()
+        state.now = archive.stat().now
+        seen.add(state.now)
+        assert_same(archive, state)
+        assert archive.verify() == []
+        assert_nothing_leaks(archive)
+        archive.advance(5 + days)
+        state.now = 5 + days
+        assert_same(archive, state)
+    assert seen == ({5, 6, 7, 8} if days < WINDOW else {5, 14})
+
+
 @pytest.mark.parametrize("technique", TECHNIQUES)
 def test_a_vacuum_that_is_stopped_takes_nothing_that_is_needed(technique, tmp_path):
     source = tmp_path / "source"
@@ -142,25 +218,101 @@ def test_a_vacuum_makes_the_newest_version_durable_before_it_takes_others_away(t
     assert disk.log.index("sync versions") < kinds.index("rename") < kinds.index("delete")
 
 
-def test_creating_that_is_stopped_leaves_nothing_or_an_empty_archive(tmp_path):
-    def create(disk: Disk) -> Archive:
-        return Archive.create(disk, SCHEMA, "key", window=4, scheme="DEL", n=2)
+def create_days(disk: Disk) -> Archive:
+    return Archive.create(disk, SCHEMA, "key", window=4, scheme="DEL", n=2)
 
-    disk = FaultyDisk(tmp_path / "count")
+
+def create_lifetimes(disk: Disk) -> LifetimeIndex:
+    return LifetimeIndex.create(disk, SCHEMA, "key", longest=8, interval=2)
+
+
+@pytest.mark.parametrize("create", [create_days, create_lifetimes])
+def test_creating_that_is_stopped_leaves_nothing_or_an_empty_archive(create, tmp_path):
+    disk = FaultyDisk(tmp_path / "count" / "of" / "operations")
     create(disk)
-    for at, share in itertools.product(range(1, disk.done + 1), (0.0, 1.0)):
-        path = tmp_path / f"{at}-{share}"
+    for at, share in itertools.product(range(1, disk.done + 2), (0.0, 0.5, 1.0)):
+        path = tmp_path / f"{at}-{share}" / "not there" / "yet"
         faulty = FaultyDisk(path, at)
-        with pytest.raises(Crash):
+        with pytest.raises(Crash) if at <= disk.done else contextlib.nullcontext():
             create(faulty)
         faulty.lose(random.Random(at), share)
-        if Versions(Disk(path)).numbers():
-            archive = Archive.open(UnsyncedDisk(path))
+        if at > disk.done or Versions(Disk(path)).numbers():
+            archive = open_any(UnsyncedDisk(path))
         else:
             with pytest.raises(ArchiveError, match="no version of one"):
-                Archive.open(UnsyncedDisk(path))
+                open_any(UnsyncedDisk(path))
             archive = create(UnsyncedDisk(path))
-        assert_same(archive, PlainList(4))
+        assert archive.stat().now is None
+        assert archive.verify() == []
+        archive.vacuum()
+        assert len(archive.disk.names("versions")) == 1
+
+
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
+def test_a_vacuum_that_fails_is_told_and_can_be_repeated(fault, tmp_path):
+    source = tmp_path / "source"
+    before = history(source, "REINDEX++", "packed shadow", 4, garbage=True)
+    total = operations(source, tmp_path / "work", Archive.vacuum)
+    kinds = set()
+    for at in range(1, total + 1):
+        disk = FaultyDisk(copied(source, tmp_path / "work"), at, fault)
+        archive = Archive.open(disk)
+        with pytest.raises(StorageError):
+            archive.vacuum()
+        kinds.add(disk.log[at - 1].split()[0])
+        assert_same(archive, before)
+        assert archive.verify() == []
+        assert_nothing_leaks(archive)
+    assert kinds == {"make_folder", "sync", "rename", "delete"}
+
+
+class TightDisk(UnsyncedDisk):
+    """Takes so many bytes of each file of a kind, and no more."""
+
+    def __init__(self, root: Path, suffix: str, room: int) -> None:
+        super().__init__(root)
+        self.suffix, self.room, self.refused = suffix, room, False
+
+    def write(self, name: str, fill: Callable[..., None]) -> Written:
+        def tight(sink):
+            whole = sink.write
+
+            def write(data):
+                if sink.size + len(data) > self.room and self.suffix in name:
+                    self.refused = True
+                    whole(memoryview(data)[: max(0, self.room - sink.size)])
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                return whole(data)
+
+            sink.write = write
+            fill(sink)
+
+        return super().write(name, tight)
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("suffix", [".arrow", ".parquet", ".directory", "versions/"])
+def test_a_disk_that_is_full_in_the_middle_of_a_file_is_told(form, suffix, tmp_path):
+    path, refused = tmp_path / "archive", set()
+    archive = Archive.create(
+        UnsyncedDisk(path), SCHEMA, "key", window=3, scheme="REINDEX", n=1, format=form
+    )
+    archive.append(1, table(ROWS[1]), now=1)
+    archive.append(2, table(ROWS[2]), now=2)
+    plain = PlainList(3)
+    for day in (1, 2):
+        plain.append(day, ROWS[day])
+    plain.now = 2
+    for room in range(0, 1200, 100):
+        disk = TightDisk(path, suffix, room)
+        with contextlib.suppress(StorageError):
+            Archive.open(disk).append(3, table(ROWS[3]), now=3)
+            break
+        assert disk.refused
+        refused.add(room)
+        assert_same(archive, plain)
+        assert_nothing_leaks(archive)
+    assert refused or suffix == {"arrow": ".parquet", "parquet": ".arrow"}[form]
 
 
 @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
@@ -178,18 +330,23 @@ def test_an_operation_that_fails_is_told_and_can_be_repeated(scheme, technique, 
     for at in range(1, total + 1):
         disk = FaultyDisk(copied(source, tmp_path / "work"), at, fault)
         archive = Archive.open(disk)
+        error: ArchiveError | None = None
         try:
             work(archive)
-        except (StorageError, OutcomeUnknownError) as error:
+        except (StorageError, HalfwayError, OutcomeUnknownError) as found:
+            error = found
             kinds.add((disk.log[at - 1].split()[0], type(error)))
         state = which(archive, before, after)
+        if isinstance(error, StorageError | HalfwayError):
+            assert state is (after if isinstance(error, HalfwayError) else before)
         if state is before:
             work(archive)
         assert_same(archive, after)
         archive.vacuum()
         assert files_of(disk) == named(archive)
     assert {kind for kind, _ in kinds} == {"write", "sync", "link"}
-    assert OutcomeUnknownError in {error for _, error in kinds}
+    errors = {StorageError, OutcomeUnknownError} | ({HalfwayError} if scheme == "RATA" else set())
+    assert {error for _, error in kinds} == errors
 
 
 def test_a_version_that_was_cut_short_is_called_damaged(tmp_path):

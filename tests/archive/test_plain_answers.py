@@ -191,8 +191,8 @@ def test_a_run_that_is_merged_is_read_ahead_and_one_that_is_probed_is_not(tmp_pa
     with archive.reader() as reader:
         reader.probe("a")
         runs = [run for run, _ in reader._live(None, None)]
-        assert [page._pages is None for run in runs for page in run._pages] == [False] * 4
+        assert [page.scattered for run in runs for page in run._pages] == [True] * 4
         late = Run(archive.disk, archive.layout, runs[0].ref)
-        late.read_ahead()
+        late.read_whole()
         assert late.entries.plain(0, 1).num_rows == 1
-        assert [page._pages is None for page in late._pages] == [True, True]
+        assert [page.scattered for page in late._pages] == [False, False]

@@ -14,9 +14,9 @@ from windrow.archive.archive import Archive
 from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError
 from windrow.archive.layout import Layout
+from windrow.archive.leases import leases
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.reading import Range
-from windrow.archive.versions import Versions
 from windrow.spark.archive import read, reading
 from windrow.spark.archive.keys import key_of, options_of
 from windrow.spark.archive.source import HELD, ArchiveSource
@@ -198,7 +198,7 @@ def test_a_source_is_given_one_path_and_only_read(archive):
 def test_a_process_that_plans_many_reads_lets_go_of_old_leases(archive):
     for _ in range(HELD + 3):
         parts_of(archive, keys='["nobody"]')
-    assert len(Versions(archive.disk).leases()) <= HELD + 8
+    assert len(leases(archive.disk)) <= HELD + 8
 
 
 def test_one_frame_takes_any_number_of_filters(spark, archive):

@@ -21,6 +21,22 @@ class ConflictError(ArchiveError):
     """Another writer published first. Nothing of this writer's is seen; it can start over."""
 
 
+class HalfwayError(ArchiveError):
+    """The records are in, as version ``version``; but the window has not moved on all the way, or
+    what a scheme does after a day is left to do. ``advance`` goes on; appending again would double.
+    """
+
+    def __init__(self, version: int, cause: ArchiveError) -> None:
+        self.version = version
+        super().__init__(
+            f"done up to version {version}, which has all records that were given, and no further",
+            where=cause.where,
+            expected=cause.expected,
+            found=cause.found or str(cause),
+            remedy="do not append again: `advance` goes on from here",
+        )
+
+
 class OutcomeUnknownError(ArchiveError):
     """The disk failed in the instant of publishing: open the archive again to see which it is."""
 

@@ -10,10 +10,8 @@ Invariant: a name under which something was published is never written to again.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
-import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,7 +21,12 @@ from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
-from windrow.archive.errors import DamagedError, StorageError
+from windrow.archive.errors import DamagedError
+from windrow.archive.pages import Pages, mapped
+from windrow.archive.refusals import told
+
+_PIECE = 1 << 22
+_MADE = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
 
 
 class Sink(Protocol):
@@ -38,30 +41,6 @@ class Written:
 
     size: int
     checksum: int
-
-
-class Pages:
-    """A file that is mapped to be read a little here and there.
-
-    A system that expects the rest to be wanted too reads megabytes around every byte that is
-    looked at for the first time; it is told not to, until ``read_ahead`` says that they are.
-    """
-
-    def __init__(self, pages: mmap.mmap) -> None:
-        self.buffer: pa.Buffer = pa.py_buffer(pages)
-        self._pages: mmap.mmap | None = pages
-        pages.madvise(mmap.MADV_RANDOM)
-
-    def read_ahead(self) -> None:
-        if self._pages is not None:
-            self._pages.madvise(mmap.MADV_NORMAL)
-        self._pages = None
-
-    def read_end(self, size: int) -> None:
-        """Have the last ``size`` bytes read in one go."""
-        if self._pages is not None:
-            start = max(0, self.buffer.size - size) // mmap.PAGESIZE * mmap.PAGESIZE
-            self._pages.madvise(mmap.MADV_WILLNEED, start)
 
 
 class _Summing:
@@ -98,6 +77,11 @@ class Disk:
     def path(self, name: str) -> Path:
         return self.root / name
 
+    def missing(self) -> int:
+        """How many folders have to be made for this one to be there."""
+        root = self.root.absolute()
+        return sum(not folder.exists() for folder in (root, *root.parents))
+
     def make_folder(self, name: str) -> None:
         with told(self.path(name)):
             self.path(name).mkdir(parents=True, exist_ok=True)
@@ -111,8 +95,12 @@ class Disk:
 
     def copy(self, name: str, new: str) -> Written:
         """Create a file with another's bytes."""
-        source = self.map(name)
-        return self.write(new, lambda sink: _poured(source, sink))
+
+        def fill(sink: Sink) -> None:
+            for piece in self._pieces(name):
+                sink.write(piece)
+
+        return self.write(new, fill)
 
     def sync(self, name: str) -> None:
         """Make a file's bytes durable."""
@@ -152,67 +140,99 @@ class Disk:
         with told(self.path(name)):
             return self.path(name).read_bytes()
 
+    def sum(self, name: str) -> Written:
+        """What a file's bytes come to now."""
+        size = checksum = 0
+        for piece in self._pieces(name):
+            size, checksum = size + len(piece), zlib.crc32(piece, checksum)
+        return Written(size, checksum)
+
+    def _pieces(self, name: str) -> Iterator[bytes]:
+        """All of a file's bytes. They are read, not mapped: a sector that is lost is an error
+        here, where looking at a page of it would end the process.
+        """
+        try:
+            with told(self.path(name)), self.path(name).open("rb") as file:
+                while piece := file.read(_PIECE):
+                    yield piece
+        except FileNotFoundError as error:
+            raise self._damaged(name, "none") from error
+
     def map(self, name: str) -> pa.Buffer:
         """A file's bytes without reading them; they stay readable when the name is deleted."""
-        return pa.py_buffer(self._map(name))
+        try:
+            with told(self.path(name)):
+                return mapped(self.path(name))
+        except FileNotFoundError as error:
+            raise self._damaged(name, "none") from error
 
     def map_pages(self, name: str) -> Pages:
         """The same, for reading a little here and there."""
-        return Pages(self._map(name))
+        return Pages(self.map(name))
 
-    def _map(self, name: str) -> mmap.mmap:
-        try:
-            with told(self.path(name)), self.path(name).open("rb") as file:
-                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (FileNotFoundError, ValueError) as error:
-            raise DamagedError(
-                where=str(self.path(name)),
-                expected="a file that the manifest names",
-                found="none" if isinstance(error, FileNotFoundError) else "an empty one",
-                remedy="run `verify`, and restore the file from a copy of the archive",
-            ) from error
+    def _damaged(self, name: str, found: str) -> DamagedError:
+        return DamagedError(
+            where=str(self.path(name)),
+            expected="a file that the manifest names",
+            found=found,
+            remedy="run `verify`, and restore the file from a copy of the archive",
+        )
 
     def hold(self, name: str) -> int | None:
         """Create a file and lock it for this process's life; None if it was taken away meanwhile.
 
         A process that dies, however it dies, lets go.
         """
-        handle = os.open(self.path(name), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink == 0:
-            os.close(handle)
-            return None
-        return handle
+        with told(self.path(name)):
+            handle, mine = os.open(self.path(name), _MADE, 0o644), False
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                mine = os.fstat(handle).st_nlink > 0
+            finally:
+                if not mine:
+                    os.close(handle)
+            return handle if mine else None
 
     def let_go(self, name: str, handle: int) -> None:
-        self.delete(name)
-        os.close(handle)
+        """A name that cannot be removed is left without its lock, as the dead leave theirs."""
+        try:
+            self.delete(name)
+        finally:
+            os.close(handle)
 
     def try_hold(self, name: str) -> int | None:
         """Lock a file, made if need be; None if somebody else has it."""
-        handle = os.open(self.path(name), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        return handle
+        with told(self.path(name)):
+            handle, mine = os.open(self.path(name), _MADE, 0o644), False
+            try:
+                mine = _locked(handle)
+            finally:
+                if not mine:
+                    os.close(handle)
+            return handle if mine else None
 
     def clear_abandoned(self, name: str) -> bool:
         """Whether the holder of a file is gone; if so the file is removed."""
+        with told(self.path(name)):
+            try:
+                handle = self._open_any_way(self.path(name))
+            except FileNotFoundError:
+                return True
+            try:
+                if not _locked(handle):
+                    return False
+                self.delete(name)
+                return True
+            finally:
+                os.close(handle)
+
+    @staticmethod
+    def _open_any_way(path: Path) -> int:
+        """To be locked. What somebody else has made may be there to be read only."""
         try:
-            handle = os.open(self.path(name), os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return True
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        else:
-            self.delete(name)
-            return True
-        finally:
-            os.close(handle)
+            return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except PermissionError:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     @staticmethod
     def _sync(path: Path, flags: int) -> None:
@@ -224,27 +244,13 @@ class Disk:
                 os.close(handle)
 
 
-def _poured(source: pa.Buffer, sink: Sink) -> None:
-    view, step = memoryview(source), 1 << 22
-    for start in range(0, len(view), step):
-        sink.write(view[start : start + step])
-
-
-@contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
-    """The disk's refusals as errors that say what to do."""
+def _locked(handle: int) -> bool:
+    """Whether this process has the lock of an open file now, without waiting for it."""
     try:
-        yield
-    except (FileNotFoundError, FileExistsError):
-        raise
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise StorageError(
-            "the archive is as it was before",
-            where=str(path),
-            expected="a disk that takes the file" if full else "a disk that works",
-            found=os.strerror(error.errno) if error.errno else str(error),
-            remedy="make room (`vacuum` removes what no version names), then try again"
-            if full
-            else "mend the disk or the permissions, then try again",
-        ) from error
+        # A network file system may refuse to lock what can only be read: taken for held.
+        if error.errno in (errno.EWOULDBLOCK, errno.EBADF):
+            return False
+        raise
+    return True

@@ -22,6 +22,7 @@ from typing import Self, TypedDict
 
 from windrow.archive.files import Disk
 from windrow.archive.formats import check_format
+from windrow.archive.leases import Lease
 from windrow.archive.manifest import Manifest
 from windrow.archive.migration import Estimate, How, switch_over, two_migrations
 from windrow.archive.runs.encoding import joined
@@ -33,7 +34,6 @@ from windrow.archive.schemes.registry import scheme_of
 from windrow.archive.steps import settled, stepped
 from windrow.archive.techniques.planned import Copied, Merged, Paper, Piece, Planned
 from windrow.archive.techniques.registry import technique_of
-from windrow.archive.versions import Lease
 from windrow.archive.wave import DRAINING, Index, Part, Settings, TechniqueName, Wave
 from windrow.archive.writer import Writer
 

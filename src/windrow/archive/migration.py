@@ -14,8 +14,9 @@ from typing import Literal
 
 from windrow.archive.errors import ConflictError
 from windrow.archive.files import Disk
+from windrow.archive.leases import Lease
 from windrow.archive.manifest import Manifest
-from windrow.archive.versions import Lease, Versions
+from windrow.archive.versions import Versions
 
 How = Literal["rebuild", "drain"]
 ATTEMPTS = 1000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from windrow.archive.errors import DayError
+from windrow.archive.leases import Lease
 from windrow.archive.reading import PinnedReader, Schemas
 from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.schemes.operations import Days
-from windrow.archive.versions import Lease
 from windrow.archive.wave import Part, Wave
 
 

@@ -22,13 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
+from windrow.archive.leases import Lease
 from windrow.archive.matching import rows_for
 from windrow.archive.runs.copying import Copier
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.finding import Finder
 from windrow.archive.runs.open import Only, Run
 from windrow.archive.runs.ref import RunRef
-from windrow.archive.versions import Lease
 
 Schemas = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], pa.Schema]
 """By columns and encodings. Open runs know a schema by its identity, so readers share them."""

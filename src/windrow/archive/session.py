@@ -7,18 +7,20 @@ while the session lasts, and part of the archive once ``commit`` has published t
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from windrow.archive.errors import DayError
+from windrow.archive.errors import ConflictError, DayError, HalfwayError, StorageError
 from windrow.archive.files import Disk
+from windrow.archive.leases import Lease
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.steps import settled, stepped
-from windrow.archive.versions import Lease, Versions
+from windrow.archive.versions import Versions
 from windrow.archive.wave import Wave
 from windrow.archive.writer import Writer
 
@@ -72,7 +74,8 @@ class Session:
         """Publish runs by day, and move the window on to ``now``; ``encodings`` are those that
         others have chosen for the runs that they wrote.
 
-        Each day that the window moves on is a version of its own; the first has the runs.
+        Each day that the window moves on is a version of its own; the first has the runs. What
+        fails after that is a ``HalfwayError``.
         """
         wave, writer = self._wave, self._writer
         writer.encodings = joined(writer.encodings, *encodings)
@@ -86,14 +89,27 @@ class Session:
             if now is not None:
                 changed = settled(changed, writer)
             return self.version if changed == wave else self._publish(changed)
-        jump = wave.now is None or now > wave.now + wave.settings.window
+        before = self.version
+        try:
+            return self._moved_on(changed, now)
+        except (ConflictError, StorageError) as error:
+            if self.version == before:
+                raise
+            raise HalfwayError(self.version, error) from error
+
+    def _moved_on(self, wave: Wave, now: int) -> int:
+        """A version for each day up to ``now``, and one for what comes after a day."""
+        writer, jump = self._writer, wave.now is None or now > wave.now + wave.settings.window
         for day in [now] if wave.now is None or jump else range(wave.now + 1, now + 1):
-            if changed.pending and not jump:
-                changed = settled(changed, writer)
-            changed = stepped(changed, day, writer)
-            self._publish(changed)
-        done = settled(changed, writer)
-        return self.version if done == changed else self._publish(done)
+            if wave.pending and not jump:
+                wave = settled(wave, writer)
+            wave = stepped(wave, day, writer)
+            self._publish(wave)
+        done = settled(wave, writer)
+        if done != wave:
+            with contextlib.suppress(ConflictError):  # who came between finds it left to do
+                self._publish(done)
+        return self.version
 
     def _publish(self, wave: Wave) -> int:
         base = self.base

@@ -7,11 +7,13 @@ read after it, to a writer that is still at work, or to nobody.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 
 from windrow.archive.errors import ConflictError
 from windrow.archive.files import Disk
+from windrow.archive.leases import leases
 from windrow.archive.runs.ref import FOLDER as RUNS
 from windrow.archive.versions import VERSIONS, Versions, retired_file
 
@@ -46,9 +48,9 @@ def _vacuum(disk: Disk) -> Vacuumed:
     listed = disk.names(RUNS)
     hidden = [name for name in disk.names(VERSIONS) if name.startswith(".")]
     retired = versions.retire()
-    leases = versions.leases()
-    held = {version for version, _ in leases}
-    working = tuple(token for _, token in leases)
+    at_work = leases(disk)
+    held = {version for version, _ in at_work}
+    working = tuple(token for _, token in at_work)
     needed: set[str] = set()
     for number in versions.numbers():
         needed |= {run.name for run in versions.read(number).runs}
@@ -59,9 +61,10 @@ def _vacuum(disk: Disk) -> Vacuumed:
     for name in listed:
         stem = name.rpartition(".")[0]
         if stem not in needed and not stem.startswith(working):
-            size += disk.size(f"{RUNS}/{name}")
-            disk.delete(f"{RUNS}/{name}")
-            files += 1
+            with contextlib.suppress(FileNotFoundError):  # its writer has thought better of it
+                size += disk.size(f"{RUNS}/{name}")
+                disk.delete(f"{RUNS}/{name}")
+                files += 1
     for name in hidden:
         if not name[1:].startswith(working):
             disk.delete(f"{VERSIONS}/{name}")

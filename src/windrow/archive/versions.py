@@ -1,9 +1,8 @@
 """The versions of an archive on disk: published, pinned, retired.
 
 ``versions/`` has a file for each version, put there by one put-if-absent; the one with the
-greatest number is the archive. ``leases/`` has a file ``<version>-<token>`` for each reader and
-writer at work, locked by it for as long as it lives: what it pins stays. A process that dies lets
-go of its lock, so nobody has to guess from a clock whether it is still there.
+greatest number is the archive. ``leases/`` has a file for each reader and writer at work: what it
+pins stays.
 
 Invariants
     1. What a manifest names was synced before the manifest appeared.
@@ -18,42 +17,24 @@ Invariants
 from __future__ import annotations
 
 import contextlib
-import os
+import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from windrow.archive.errors import (
     ArchiveError,
     ConflictError,
+    DamagedError,
     OutcomeUnknownError,
     StorageError,
 )
 from windrow.archive.files import Disk
+from windrow.archive.leases import LEASES, Lease, lease_file, leases
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import FOLDER as RUNS
 
-VERSIONS, LEASES, RETIRED = "versions", "leases", "retired"
-
-
-@dataclass
-class Lease:
-    """A hold on a version. ``token`` is new for each lease."""
-
-    disk: Disk
-    manifest: Manifest
-    token: str
-    handle: int | None
-    owner: int = field(default_factory=os.getpid)
-
-    @property
-    def name(self) -> str:
-        return _lease(self.manifest.version, self.token)
-
-    def release(self) -> None:
-        if self.handle is not None and self.owner == os.getpid():  # a fork has only a copy
-            self.disk.let_go(self.name, self.handle)
-        self.handle = None
+VERSIONS, RETIRED = "versions", "retired"
+_NAME = re.compile(r"([0-9]{20})\.json")
 
 
 class Versions:
@@ -64,27 +45,42 @@ class Versions:
         self._last: tuple[bytes, Manifest] | None = None
 
     def create(self, manifest: Manifest) -> None:
-        """Publish the first version."""
+        """Publish the first version. What leads to the directory is made, and durable, as well."""
+        above = max(1, self.disk.missing())
         for folder in (VERSIONS, LEASES, RETIRED, RUNS):
             self.disk.make_folder(folder)
-        self.disk.sync_names("")
-        self.disk.sync_names("..")
+        for level in range(above + 1):
+            self.disk.sync_names("/".join([".."] * level))
         self.publish(manifest)
 
     def numbers(self) -> list[int]:
         """The versions that are there, in ascending order."""
-        names = self.disk.names(VERSIONS)
-        return [int(n.removesuffix(".json")) for n in names if n.endswith(".json")]
+        return self._numbered(VERSIONS)
+
+    def _numbered(self, folder: str) -> list[int]:
+        """Files of any other name are no versions, whoever put them there."""
+        names = map(_NAME.fullmatch, self.disk.names(folder))
+        return [int(name[1]) for name in names if name]
 
     def read(self, version: int) -> Manifest:
         """``FileNotFoundError`` if that version was retired.
 
         The same bytes as the last time are the same manifest, which is not taken apart again.
         """
-        name = version_file(version)
+        return self._read(version_file(version), version)
+
+    def _read(self, name: str, version: int) -> Manifest:
+        where = str(self.disk.path(name))
         text, last = self.disk.read(name), self._last
         if last is None or last[0] != text:
-            last = self._last = text, Manifest.from_json(text, str(self.disk.path(name)))
+            last = self._last = text, Manifest.from_json(text, where)
+        if last[1].version != version:
+            raise DamagedError(
+                where=where,
+                expected=f"version {version}",
+                found=f"version {last[1].version}",
+                remedy="restore the file from a copy of the archive",
+            )
         return last[1]
 
     def pin(self, version: int | None = None) -> Lease:
@@ -96,24 +92,24 @@ class Versions:
             wanted = self._newest() if version is None else version
             token = uuid.uuid4().hex
             try:
-                handle = self._hold(_lease(wanted, token))
-            except OSError as error:
+                handle = self._hold(lease_file(wanted, token))
+            except StorageError as error:
                 raise StorageError(
                     where=str(self.disk.path(LEASES)),
-                    expected="to be allowed to write a lease there",
-                    found=str(error),
-                    remedy="readers need write access to this folder, so that files they read stay",
+                    expected="to be allowed to write a lease there, which keeps what is read",
+                    found=error.found,
+                    remedy=error.remedy,
                 ) from error
             if handle is None:
                 continue
             try:
                 return Lease(self.disk, self.read(wanted), token, handle)
             except FileNotFoundError as error:
-                self.disk.let_go(_lease(wanted, token), handle)
+                self.disk.let_go(lease_file(wanted, token), handle)
                 if version is not None:
                     raise self._gone(version) from error
             except BaseException:
-                self.disk.let_go(_lease(wanted, token), handle)
+                self.disk.let_go(lease_file(wanted, token), handle)
                 raise
 
     def _newest(self) -> int:
@@ -157,21 +153,17 @@ class Versions:
         The files it names have been synced; their names are, here.
         """
         disk, target = self.disk, version_file(manifest.version)
-        hidden = f"{VERSIONS}/.{manifest.token}-{manifest.version}"
-        text = manifest.to_json()
+        hidden, text = _hidden(manifest), manifest.to_json()
         disk.sync_names(RUNS)
-        disk.write(hidden, lambda sink: _all(sink.write(text)))
-        disk.sync(hidden)
+        try:
+            disk.write(hidden, lambda sink: _all(sink.write(text)))
+            disk.sync(hidden)
+        except StorageError:
+            with contextlib.suppress(StorageError):  # or the next attempt would find it there
+                disk.delete(hidden)
+            raise
         try:
             disk.link(hidden, target)
-        except FileExistsError as error:
-            disk.delete(hidden)
-            raise ConflictError(
-                f"version {manifest.version} was published by another writer",
-                where=str(disk.root),
-                expected="to be the only writer",
-                remedy="nothing was changed; repeat the operation on the new version",
-            ) from error
         except OSError as error:
             self._resolve(manifest, text, error)
         try:
@@ -182,7 +174,9 @@ class Versions:
             disk.delete(hidden)
 
     def _resolve(self, manifest: Manifest, text: bytes, cause: OSError) -> None:
-        """A link failed without saying that the name is taken: did it happen?"""
+        """A link failed: did it happen all the same? On a network the answer to one that did may
+        get lost, and the question, asked again, be answered with the name being taken.
+        """
         try:
             if self.disk.read(version_file(manifest.version)) == text:
                 return
@@ -196,20 +190,14 @@ class Versions:
             ) from cause
         except StorageError as error:
             raise _unknown(self.disk, manifest, error) from cause
+        with contextlib.suppress(StorageError):
+            self.disk.delete(_hidden(manifest))
         raise ConflictError(
             f"version {manifest.version} was published by another writer",
             where=str(self.disk.root),
+            expected="to be the only writer",
             remedy="nothing was changed; repeat the operation on the new version",
         ) from cause
-
-    def leases(self) -> list[tuple[int, str]]:
-        """(version, token) of everybody at work; what the dead left behind is removed."""
-        found = []
-        for name in self.disk.names(LEASES):
-            if not self.disk.clear_abandoned(f"{LEASES}/{name}"):
-                version, _, token = name.partition("-")
-                found.append((int(version), token))
-        return found
 
     def retire(self) -> list[Manifest]:
         """Take away versions that nobody needs, the oldest first; returns all that are retired."""
@@ -220,14 +208,10 @@ class Versions:
             if version >= newest[0] or self._held(version):
                 break
             self.disk.rename(version_file(version), retired_file(version))
-        found = []
-        for name in self.disk.names(RETIRED):
-            path = f"{RETIRED}/{name}"
-            found.append(Manifest.from_json(self.disk.read(path), str(self.disk.path(path))))
-        return found
+        return [self._read(retired_file(version), version) for version in self._numbered(RETIRED)]
 
     def _held(self, version: int) -> bool:
-        return any(pinned <= version for pinned, _ in self.leases())
+        return any(pinned <= version for pinned, _ in leases(self.disk))
 
 
 def version_file(version: int) -> str:
@@ -238,8 +222,8 @@ def retired_file(version: int) -> str:
     return f"{RETIRED}/{version:020d}.json"
 
 
-def _lease(version: int, token: str) -> str:
-    return f"{LEASES}/{version:020d}-{token}"
+def _hidden(manifest: Manifest) -> str:
+    return f"{VERSIONS}/.{manifest.token}-{manifest.version}"
 
 
 def _all(_: int) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from windrow.archive.calendar import NUMBERS, Calendar
 from windrow.archive.errors import ArchiveError
 from windrow.archive.layout import MAX_DAYS, Layout
-from windrow.archive.manifest import Manifest
+from windrow.archive.manifest import Manifest, understood
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.schemes.base import State, check, is_constituent
 from windrow.archive.schemes.operations import (
@@ -171,17 +171,18 @@ class Wave:
     @classmethod
     def of(cls, manifest: Manifest) -> Wave:
         body, runs = manifest.body, {run.name: run for run in manifest.runs}
-        return cls(
-            Settings.from_json(body["settings"]),
-            body["now"],
-            None if body["state"] is None else State.from_json(body["state"]),
-            _indexes(body["indexes"], runs),
-            {int(day): tuple(runs[n] for n in names) for day, names in body["ahead"].items()},
-            tuple(_operation(value) for value in body["pending"]),
-            body["prepared"],
-            body["batches"],
-            _indexes(body.get("draining", {}), runs),  # the first archives had none
-        )
+        with understood(f"version {manifest.version}"):
+            return cls(
+                Settings.from_json(body["settings"]),
+                None if body["now"] is None else int(body["now"]),
+                None if body["state"] is None else State.from_json(body["state"]),
+                _indexes(body["indexes"], runs),
+                {int(day): tuple(runs[n] for n in names) for day, names in body["ahead"].items()},
+                tuple(_operation(value) for value in body["pending"]),
+                bool(body["prepared"]),
+                {str(source): int(batch) for source, batch in body["batches"].items()},
+                _indexes(body.get("draining", {}), runs),  # the first archives had none
+            )
 
 
 def _indexes_json(indexes: Mapping[str, Index]) -> dict[str, Any]:
@@ -197,8 +198,8 @@ def _indexes_json(indexes: Mapping[str, Index]) -> dict[str, Any]:
 def _indexes(value: Mapping[str, Any], runs: Mapping[str, RunRef]) -> dict[str, Index]:
     return {
         name: Index(
-            tuple(index["days"]),
-            tuple(Part(runs[p["run"]], tuple(p["masked"])) for p in index["parts"]),
+            tuple(map(int, index["days"])),
+            tuple(Part(runs[p["run"]], tuple(map(int, p["masked"]))) for p in index["parts"]),
         )
         for name, index in value.items()
     }
@@ -214,5 +215,5 @@ def _operation_json(operation: Operation) -> dict[str, Any]:
 
 
 def _operation(value: Mapping[str, Any]) -> Operation:
-    fields = {name: tuple(v) if name == "days" else v for name, v in value.items()}
+    fields = {n: tuple(map(int, v)) if n == "days" else str(v) for n, v in value.items()}
     return _OPERATIONS[str(fields.pop("operation"))](**fields)

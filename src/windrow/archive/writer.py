@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from windrow.archive.errors import DamagedError
 from windrow.archive.files import Disk
 from windrow.archive.layout import Layout
 from windrow.archive.runs.merge import merge
@@ -115,8 +116,15 @@ class Writer:
 
     def _copy(self, run: RunRef) -> RunRef:
         made = replace(run, name=self._name())
-        for (old, _), (new, _) in zip(run.files, made.files, strict=True):
-            self._disk.copy(old, new)
+        for (old, written), (new, _) in zip(run.files, made.files, strict=True):
+            copied = self._disk.copy(old, new)
+            if copied != written:
+                raise DamagedError(
+                    where=str(self._disk.path(old)),
+                    expected=f"the {written.size} bytes that were written",
+                    found=f"{copied.size} others (checksum)",
+                    remedy="run `verify`, and restore the file from a copy of the archive",
+                )
             self._disk.sync(new)
         return made
 

@@ -89,6 +89,15 @@ def test_stopped_after_any_operation_it_is_the_index_before_or_after(grid, tmp_p
     assert seen == {FULL, FULL + INTERVAL}
 
 
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
+def test_what_was_acknowledged_is_there_though_all_that_was_not_synced_is_lost(grid, tmp_path):
+    history(tmp_path, grid)
+    disk = FaultyDisk(tmp_path)
+    update(LifetimeIndex.open(disk), FULL + INTERVAL)
+    disk.lose(random.Random(grid.size), 1.0)
+    assert which(LifetimeIndex.open(UnsyncedDisk(tmp_path))) == FULL + INTERVAL
+
+
 @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
 def test_an_operation_that_fails_is_told_and_can_be_repeated(fault, tmp_path):
     source, work = tmp_path / "source", tmp_path / "work"

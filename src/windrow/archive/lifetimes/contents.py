@@ -11,7 +11,7 @@ from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.partition import Partition
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.state import IndexState
-from windrow.archive.manifest import Manifest
+from windrow.archive.manifest import Manifest, understood
 from windrow.archive.runs.ref import Format, RunRef
 
 KIND = "lifetimes"
@@ -80,15 +80,16 @@ class Contents:
     @classmethod
     def of(cls, manifest: Manifest) -> Contents:
         body = manifest.body
-        return cls(
-            Periods(**body["periods"]),
-            Grid.from_json(body["grid"]),
-            body["now"],
-            None if body["state"] is None else IndexState.from_json(body["state"]),
-            {int(body["numbers"][run.name]): run for run in manifest.runs},
-            body["batches"],
-            tuple(map(Partition.from_json, body.get("draining", ()))),  # the first had none
-        )
+        with understood(f"version {manifest.version}"):
+            return cls(
+                Periods(**body["periods"]),
+                Grid.from_json(body["grid"]),
+                None if body["now"] is None else int(body["now"]),
+                None if body["state"] is None else IndexState.from_json(body["state"]),
+                {int(body["numbers"][run.name]): run for run in manifest.runs},
+                {str(source): int(batch) for source, batch in body["batches"].items()},
+                tuple(map(Partition.from_json, body.get("draining", ()))),  # the first had none
+            )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Where the numbers of the state and the runs do not fit together, and how."""

@@ -15,6 +15,7 @@ the version before or the version after, and a reader keeps the version that it 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,7 +38,7 @@ from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.lifetimes.statistics import Coming, Statistics, coming, statistics
 from windrow.archive.lifetimes.taking import take
 from windrow.archive.lifetimes.update import Step
-from windrow.archive.manifest import Manifest
+from windrow.archive.manifest import Manifest, understood
 from windrow.archive.migration import Estimate, How
 from windrow.archive.reading import Schemas
 from windrow.archive.runs.open import Run
@@ -95,7 +96,7 @@ class LifetimeIndex:
         contents.require_room()
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key), lifetimes=True)
         disk = path if isinstance(path, Disk) else Disk(Path(path))
-        manifest = contents.manifest(1, "created", layout, check_format(format), {})
+        manifest = contents.manifest(1, uuid.uuid4().hex, layout, check_format(format), {})
         if Versions(disk).numbers():
             raise _there_already(disk)
         try:
@@ -159,7 +160,7 @@ class LifetimeIndex:
         lease = self._versions.pin()
         try:
             needed = {run.name for run in lease.manifest.runs}
-            self._runs = {name: run for name, run in self._runs.items() if name in needed}
+            self._runs = {name: run for name, run in list(self._runs.items()) if name in needed}
             return LifetimeReader(lease, self._opened, self._schemas, now)
         except BaseException:
             lease.release()
@@ -202,7 +203,8 @@ class LifetimeIndex:
         """Read everything: checksums, order, counts, invariants. Empty if all is well."""
         with self._versions.pinned() as lease:
             found = verify(self.disk, lease.manifest)
-            return found + [Problem(*p) for p in Contents.of(lease.manifest).problems()]
+            with understood(f"version {lease.manifest.version}"):
+                return found + [Problem(*p) for p in Contents.of(lease.manifest).problems()]
 
     def _update(self, now: int, entries: pa.Table | None, batch: tuple[str, int] | None) -> Update:
         with self._versions.pinned() as lease:

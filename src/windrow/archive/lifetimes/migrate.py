@@ -21,6 +21,7 @@ from typing import TypedDict
 
 from windrow.archive.files import Disk
 from windrow.archive.formats import check_format
+from windrow.archive.leases import Lease
 from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.lifetimes.dealing import Cells, deal
 from windrow.archive.lifetimes.grid import Grid, Technique
@@ -31,7 +32,6 @@ from windrow.archive.manifest import Manifest
 from windrow.archive.migration import Estimate, How, switch_over
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
-from windrow.archive.versions import Lease
 
 
 class Changes(TypedDict, total=False):

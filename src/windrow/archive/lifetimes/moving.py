@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windrow.archive.files import Disk
 from windrow.archive.layout import DAY
+from windrow.archive.leases import Lease
 from windrow.archive.lifetimes.arrivals import NOTHING, sort_out
 from windrow.archive.lifetimes.carry import Carrier
 from windrow.archive.lifetimes.contents import Contents
@@ -22,7 +23,6 @@ from windrow.archive.migration import How, two_migrations
 from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.open import Only, Run
 from windrow.archive.runs.ref import RunRef
-from windrow.archive.versions import Lease
 
 
 class Moving:
@@ -105,6 +105,7 @@ class Moving:
             days = tuple(day for day, _ in ref.days if day >= self._newest)
             if days:
                 run, only = self._opened(ref), Only(days, now + 1)
+                run.read_whole()
                 found += run.entries.rows(0, ref.rows, schema, only)
         return stamped(self._layout, found)
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+from windrow.archive.leases import Lease
 from windrow.archive.lifetimes.living import living
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.reading import PinnedReader, Schemas
 from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import RunRef
-from windrow.archive.versions import Lease
 
 
 class LifetimeReader(PinnedReader):

@@ -46,6 +46,7 @@ class Spread:
 
     def add(self, run: Run, only: Only) -> None:
         """Take in the entries of a run that count."""
+        run.read_whole()
         schema, rows = self._layout.given({}), run.ref.rows
         step = max(1, min(ROWS, AT_ONCE // 4 * rows // max(1, run.ref.entries.size)))
         for start in range(0, rows, step):

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.archive.files import Pages
 from windrow.archive.layout import DAY, EXPIRY, Layout
+from windrow.archive.pages import Pages
 from windrow.archive.runs.copying import sheet
 from windrow.archive.runs.entries import ALL, LONG, Only, converted, positions
 from windrow.columns.arrays import Int64s

@@ -47,15 +47,15 @@ class Directory:
             self.end = int(batch.schema.metadata[END])
             self.columns = [batch.column(name) for name in layout.key]
             self.starts: Int64s = batch.column(START).to_numpy(zero_copy_only=True)
-        except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            kinds = [layout.entry_schema.field(name).type for name in layout.key]
+            self._searchers = [searcher(c, k) for c, k in zip(self.columns, kinds, strict=True)]
+        except (pa.ArrowException, LookupError, OSError, TypeError, ValueError) as error:
             raise DamagedError(
                 where=where,
                 expected="the directory of a run",
                 found=str(error),
                 remedy="run `verify`, and restore the file from a copy of the archive",
             ) from error
-        kinds = [layout.entry_schema.field(name).type for name in layout.key]
-        self._searchers = [searcher(c, k) for c, k in zip(self.columns, kinds, strict=True)]
         self._count = len(self.starts)
         self._key = layout.key
 

@@ -42,7 +42,7 @@ def merge(
 ) -> tuple[RunRef | None, dict[str, str]]:
     """One run of all entries that count (None if there are none), and the encodings from now on."""
     for run, _ in inputs:
-        run.read_ahead()
+        run.read_whole()
     live = {day for run, only in inputs for day, _ in run.ref.days if _wanted(day, only)}
     if not live:
         return None, dict(encodings)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.archive.files import Pages
 from windrow.archive.layout import DAY, EXPIRY, Layout
+from windrow.archive.pages import Pages
 from windrow.archive.runs.encoding import encoded
 from windrow.archive.runs.entries import ALL, LONG, Only, converted, positions
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from windrow.archive.files import Written
 
 Format = Literal["arrow", "parquet"]
 FOLDER = "runs"
+_NAME = re.compile(r"[0-9A-Za-z_-]+")
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,15 @@ class RunRef:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunRef:
-        low_high = value["expiries"]
+        """``ValueError`` if the names would lead out of the folder of runs."""
+        name, form, low_high = value["name"], value["format"], value["expiries"]
+        if not _NAME.fullmatch(name) or form not in get_args(Format):
+            raise ValueError(f"{name!r}, of the format {form!r}, which is no run's name")
         return cls(
-            value["name"],
-            value["format"],
+            name,
+            form,
             tuple((int(day), int(rows)) for day, rows in value["days"]),
             None if low_high is None else (int(low_high[0]), int(low_high[1])),
-            Written(*value["entries"]),
-            Written(*value["directory"]),
+            Written(*map(int, value["entries"])),
+            Written(*map(int, value["directory"])),
         )

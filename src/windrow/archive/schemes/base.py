@@ -66,9 +66,8 @@ class State:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> State:
         named = {**value["constituents"], **value["temporaries"]}
-        return state_of(
-            value["window"], value["day"], {name: tuple(days) for name, days in named.items()}
-        )
+        days = {name: tuple(map(int, days)) for name, days in named.items()}
+        return state_of(int(value["window"]), int(value["day"]), days)
 
 
 class Scheme(Protocol):

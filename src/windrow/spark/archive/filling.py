@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from windrow.archive.errors import ConflictError
+from windrow.archive.errors import ConflictError, HalfwayError
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
@@ -155,7 +155,7 @@ class Filling:
         for attempt in range(ATTEMPTS):
             try:
                 self._store.put(over, days)
-            except ConflictError:  # somebody else has written; what is in is passed over
+            except (ConflictError, HalfwayError):  # others wrote; what is in is passed over
                 if attempt == ATTEMPTS - 1:
                     raise
             else:

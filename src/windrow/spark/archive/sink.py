@@ -34,7 +34,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.archive.archive import Archive
-from windrow.archive.errors import ArchiveError, ConflictError
+from windrow.archive.errors import ArchiveError, ConflictError, HalfwayError
 from windrow.archive.wave import Wave
 from windrow.spark.archive.stamps import Stamps
 from windrow.spark.archive.writing import WrittenRuns, declared, latest_of, write_runs
@@ -119,7 +119,9 @@ class ArchiveSink:
             else:
                 written = write_runs(few, self.archive, session, stamps)
             for _ in range(ATTEMPTS - 1):
-                with suppress(ConflictError):  # with another process: those of this one take turns
+                with suppress(
+                    ConflictError, HalfwayError
+                ):  # with others: those of this process wait
                     return self._published(written, batch)
             return self._published(written, batch)
 

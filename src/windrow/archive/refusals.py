@@ -1,0 +1,38 @@
+"""What a disk says when it refuses, as errors that say what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from windrow.archive.errors import StorageError
+
+_FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "a disk that takes the file")
+_MANY = dict.fromkeys((errno.EMFILE, errno.ENFILE), "to be allowed to open another file")
+_EXPECTED = {**_FULL, **_MANY}
+_REMEDY = {
+    **dict.fromkeys(_FULL, "make room (`vacuum` removes what no version names), then try again"),
+    **dict.fromkeys(_MANY, "raise the limit (`ulimit -n`) or close something, then try again"),
+}
+
+
+@contextlib.contextmanager
+def told(path: Path) -> Iterator[None]:
+    """The disk's refusals as errors that say what to do."""
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError):
+        raise
+    except OSError as error:
+        raise StorageError(
+            "the archive is as it was before",
+            where=str(path),
+            expected=_EXPECTED.get(error.errno or 0, "a disk that works"),
+            found=os.strerror(error.errno) if error.errno else str(error),
+            remedy=_REMEDY.get(
+                error.errno or 0, "mend the disk or the permissions, then try again"
+            ),
+        ) from error

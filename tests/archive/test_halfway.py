@@ -1,0 +1,222 @@
+"""What fails or comes between after the first version of an append; and leases that do not go."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.archive.disks import UnsyncedDisk
+from tests.archive.plain import SCHEMA, PlainList, assert_same, bag, files_of, named, table
+from windrow.archive.archive import Archive
+from windrow.archive.errors import ConflictError, HalfwayError, StorageError
+from windrow.archive.files import Disk, Written
+from windrow.archive.leases import leases
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.refusals import told
+from windrow.archive.versions import Versions
+
+
+def archive_of(disk: Disk, days: int) -> tuple[Archive, PlainList]:
+    """RATA has work to do after each of its days."""
+    archive = Archive.create(disk, SCHEMA, "key", window=4, scheme="RATA", n=2)
+    plain = PlainList(4)
+    for day in range(1, days + 1):
+        archive.append(day, table([("a", day), ("b", day)]), now=day)
+        plain.append(day, [("a", day), ("b", day)])
+        plain.now = day
+    return archive, plain
+
+
+class Between(UnsyncedDisk):
+    """Does something before the ``at``-th version is published."""
+
+    def __init__(self, root: Path, at: int, act: Callable[[], None]) -> None:
+        super().__init__(root)
+        self._left, self._act = at, act
+
+    def link(self, name: str, new: str) -> None:
+        self._left -= 1
+        if not self._left:
+            self._act()
+        super().link(name, new)
+
+
+def refuse() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_who_comes_between_a_day_and_the_work_after_it_does_not_undo_the_append(tmp_path):
+    other, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    between = Between(tmp_path, 2, lambda: other.append(9, table([("other", 9)])))
+    version = Archive.open(between).append_days({8: table([("mine", 8)])}, now=6)
+    assert version == Versions(other.disk).numbers()[-1] - 1
+    plain.append(9, [("other", 9)])
+    plain.append(8, [("mine", 8)])
+    plain.now = 6
+    assert_same(other, plain)
+    assert other.verify() == []
+    other.advance(9)
+    plain.now = 9
+    assert_same(other, plain)
+    other.vacuum()
+    assert files_of(other.disk) == named(other)
+
+
+@pytest.mark.parametrize(("at", "days", "reached"), [(2, 1, 6), (2, 3, 6), (3, 3, 7)])
+def test_a_disk_that_fails_after_the_first_version_says_that_the_records_are_in(
+    at, days, reached, tmp_path
+):
+    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    failing = Archive.open(Between(tmp_path, at, refuse))
+    with pytest.raises(HalfwayError, match="do not append again") as told_so:
+        failing.append(9, table([("mine", 9)]), now=5 + days)
+    assert told_so.value.version == archive.stat().version
+    plain.append(9, [("mine", 9)])
+    plain.now = reached
+    assert_same(archive, plain)
+    archive.advance(5 + days)
+    plain.now = 5 + days
+    assert_same(archive, plain)
+    assert archive.verify() == []
+
+
+def test_another_writer_between_two_days_is_not_told_as_if_nothing_had_happened(tmp_path):
+    other, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    between = Between(tmp_path, 2, lambda: other.append(9, table([("other", 9)])))
+    with pytest.raises(HalfwayError):
+        Archive.open(between).append(8, table([("mine", 8)]), now=7)
+    other.advance(7)
+    plain.append(8, [("mine", 8)])
+    plain.append(9, [("other", 9)])
+    plain.now = 7
+    assert_same(other, plain)
+
+
+def test_a_failure_of_the_first_version_changes_nothing_and_can_be_repeated_in_a_session(tmp_path):
+    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+
+    class FullOnce(UnsyncedDisk):
+        left = 1
+
+        def write(self, name: str, fill: Callable[..., None]) -> Written:
+            def failing(sink):
+                if name.startswith("versions/.") and self.left:
+                    self.left -= 1
+                    refuse()
+                fill(sink)
+
+            return super().write(name, failing)
+
+    with Archive.open(FullOnce(tmp_path)).session() as session:
+        runs = {6: session.write(6, table([("mine", 6)]))}
+        with pytest.raises(StorageError):
+            session.commit(runs, now=6)
+        session.commit(runs, now=6)
+    plain.append(6, [("mine", 6)])
+    plain.now = 6
+    assert_same(archive, plain)
+
+
+def test_a_link_that_was_made_though_its_answer_got_lost_is_no_conflict(tmp_path):
+    """As a network file system does that asks again and is told that the name is there."""
+
+    class Forgetful(UnsyncedDisk):
+        def link(self, name: str, new: str) -> None:
+            super().link(name, new)
+            super().link(name, new)
+
+    archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
+    Archive.open(Forgetful(tmp_path)).append(2, table([("a", 2)]), now=2)
+    with archive.reader() as reader:
+        assert bag(reader.probe("a", columns=["value"])) == [(1,), (2,)]
+    assert not [name for name in archive.disk.names("versions") if name.startswith(".")]
+
+
+def test_a_lease_that_cannot_be_removed_does_not_spoil_what_was_done(tmp_path):
+    class Sticky(UnsyncedDisk):
+        def delete(self, name: str) -> None:
+            if name.startswith("leases/"):
+                with told(self.path(name)):
+                    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+            super().delete(name)
+
+    archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
+    stuck = Archive.open(Sticky(tmp_path))
+    version = stuck.append(2, table([("a", 2)]), now=2)
+    assert version == archive.stat().version
+    with stuck.reader() as reader:
+        assert len(reader.probe("a")) == 2
+    assert len(archive.disk.names("leases")) >= 3
+    assert archive.vacuum().held == ()
+    assert leases(archive.disk) == []
+
+
+def test_a_vacuum_goes_on_though_a_listed_file_is_gone_before_its_turn(tmp_path):
+    """A writer has deleted what it wrote in pieces, and has ended, in between."""
+    archive, _ = archive_of(UnsyncedDisk(tmp_path), 3)
+    nobodys = archive.disk.path("runs/0-piece.arrow")
+    nobodys.write_text("")
+
+    class Late(UnsyncedDisk):
+        def size(self, name: str) -> int:
+            nobodys.unlink(missing_ok=True)
+            return super().size(name)
+
+    assert Archive.open(Late(tmp_path)).vacuum().files > 0
+    assert files_of(archive.disk) == named(archive)
+
+
+def test_a_lease_that_may_only_be_read_is_known_for_live_or_dead(tmp_path, monkeypatch):
+    """Somebody else's, in a folder that several people write to."""
+    archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
+    opened = os.open
+
+    def others(path, flags, *rest, **options):
+        if "leases" in str(path) and flags & os.O_RDWR and not flags & os.O_CREAT:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, flags, *rest, **options)
+
+    reader = archive.reader()
+    (tmp_path / "leases" / f"{1:020d}-dead").write_text("")
+    monkeypatch.setattr(os, "open", others)
+    assert leases(archive.disk) == [(reader.version, reader._lease.token)]
+    reader.close()
+    assert archive.disk.names("leases") == []
+
+
+@pytest.mark.parametrize("failing", ["try_hold", "clear_abandoned", "hold"])
+def test_a_lock_that_cannot_be_had_is_told(failing, tmp_path, monkeypatch):
+    archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
+    reader = archive.reader()
+    opened, before = os.open, len(list(Path("/proc/self/fd").iterdir()))
+
+    def refused(path, flags, *rest, **options):
+        place = {"try_hold": "vacuum.lock", "clear_abandoned": reader._lease.token}
+        if place.get(failing, "leases") in str(path):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return opened(path, flags, *rest, **options)
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(StorageError, match="Read-only file system"):
+        (archive.reader if failing == "hold" else archive.vacuum)()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    reader.close()
+
+
+def test_two_that_create_at_once_are_told_apart(tmp_path):
+    """Both kinds of index: each writer's hidden file has a name of its own."""
+
+    def create(disk: Disk) -> LifetimeIndex:
+        return LifetimeIndex.create(disk, SCHEMA, "key", longest=8, interval=2)
+
+    class Slow(UnsyncedDisk):
+        def link(self, name: str, new: str) -> None:
+            create(UnsyncedDisk(tmp_path))
+            super().link(name, new)
+
+    with pytest.raises(ConflictError, match="an archive"):
+        create(Slow(tmp_path))
