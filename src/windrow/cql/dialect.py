@@ -161,7 +161,7 @@ class CqlParser(sqlglot_parser.Parser):
         ended = not (token or self._curr)
         found = "the end of the statement" if ended else f"'{self._find_sql(place, place)}'"
         matches = get_close_matches(place.text.upper(), list(near), 1, 0.6) if not ended else []
-        if matches and not remedy and matches[0] != place.text.upper():
+        if matches and not remedy and matches[0] not in place.text.upper().split():
             remedy = f"did you mean {matches[0]}?"
         raise ParseError(
             span=token_span(self.sql, place), source=self.sql, expected=expected, found=found,

@@ -139,6 +139,8 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
     span = span_of(node, sql, default)
     word = "TOP" if node.meta.get("top") else "LIMIT"
     count = node.args.get("expression")
+    if node.args.get("limit_options") or node.args.get("expressions"):
+        _refuse(f"{word} with PERCENT, WITH TIES or BY", span, sql)
     plain = isinstance(node, exp.Limit) and not node.args.get("offset")
     if not plain or not isinstance(count, exp.Literal) or not count.name.isdigit():
         raise ParseError(
