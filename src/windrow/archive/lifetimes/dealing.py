@@ -25,7 +25,10 @@ class Held:
     days: tuple[int, ...]
 
     def live_bytes(self, over: int) -> int:
-        return self.ref.bytes * self.run.live(over) // self.run.total
+        """What the living of those periods take, if all periods die alike."""
+        days = set(self.days)
+        older = sum(rows for day, rows in self.ref.days if day in days)
+        return self.ref.bytes * self.run.live(over) * older // self.run.total**2
 
 
 @dataclass(frozen=True)

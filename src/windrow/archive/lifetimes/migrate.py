@@ -76,10 +76,24 @@ def estimate(manifest: Manifest, cells: Cells, how: How) -> Estimate:
     for found in dealt.whole.values():
         if scattered or len(found) > 1 or not cells.wants(found[0], over):
             written += sum(one.live_bytes(over) for one in found)
-    if cells.grid.technique is Technique.REBUILD:  # the newest period joins a row of packed runs
-        held = [*dealt.scattered, *(one for found in dealt.whole.values() for one in found)]
-        written += sum(one.live_bytes(over) for one in held) // cells.grid.insertions
-    return Estimate(written, 0, cells.grid.size)
+    # The newest period comes in as an update, into a row of packed runs.
+    held = [*dealt.scattered, *(one for found in dealt.whole.values() for one in found)]
+    row = sum(one.live_bytes(over) for one in held) // cells.grid.insertions
+    newest = _newest_bytes(contents, contents.now)
+    rebuilt = cells.grid.technique is Technique.REBUILD or row < 2 * newest
+    beside = 0 if rebuilt else cells.grid.expiries
+    return Estimate(written + newest + row * rebuilt, 0, cells.grid.size + beside)
+
+
+def _newest_bytes(contents: Contents, now: int) -> int:
+    """What the entries take that came in the newest period."""
+    newest = contents.periods.of(now)
+    return sum(
+        run.bytes * rows // run.rows
+        for run in contents.runs.values()
+        for day, rows in run.days
+        if day == newest
+    )
 
 
 def migrate(
