@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pytest
@@ -133,6 +134,38 @@ def test_records_come_as_a_table_a_batch_or_batches_each_with_its_expiry(tmp_pat
             index.insert(2, two, pa.array(expiries))
     with pytest.raises(ArchiveError, match="an expiry for each record"):
         index.insert(2, two, pa.array([9, None]))
+
+
+def test_times_of_every_unit_are_expiries_of_an_index_of_timestamps(tmp_path):
+    day = 24 * 3600 * 10**6
+    start, later = datetime(2026, 3, 2), datetime(2026, 3, 7)
+    ticks = [
+        (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1) for moment in (start, later)
+    ]
+    kinds = [
+        *map(pa.timestamp, ("s", "ms", "us", "ns")),
+        pa.timestamp("s", "Europe/Paris"),
+        pa.date32(),
+    ]
+    columns = [pa.array([later], kind) for kind in kinds]
+    columns += [pa.chunked_array([columns[0]]), [later], pa.array([ticks[1]])]
+    index = create(tmp_path, longest=30 * day, interval=day, timestamps=True)
+    for number, expiries in enumerate(columns):
+        assert index.insert(ticks[0], table((number, "a")), expiries).dead == 0
+    with index.reader() as reader:
+        assert reader.scan(columns=["_exp"]).column("_exp").to_pylist() == [ticks[1]] * len(columns)
+    odd = pa.array([ticks[1] * 1000 + 1], pa.int64()).cast(pa.timestamp("ns"))
+    for expiries in (
+        pa.array([1.5]),
+        pa.array(["2026-03-07"]),
+        odd,
+        pa.array([2**63], pa.uint64()),
+    ):
+        with pytest.raises(LifetimeError, match="times in whole microseconds"):
+            index.insert(ticks[0], table((1, "b")), expiries)
+    numbers = create(tmp_path / "numbers")
+    with pytest.raises(LifetimeError, match=r"64-bit integers, in ticks.*found timestamp\[s\]"):
+        numbers.insert(2, table((1, "a")), columns[0])
 
 
 def test_a_batch_that_is_repeated_is_taken_once(tmp_path):

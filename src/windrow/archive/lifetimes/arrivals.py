@@ -6,7 +6,9 @@ keeps records is refused with all the others, since its column would be emptied 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +52,34 @@ def sort_out(grid: Grid, periods: Periods, now: int, entries: pa.Table) -> Arriv
     place = np.array(numbers, np.int64)[position]
     counted = dict(zip(found.tolist(), counts.tolist(), strict=True))
     return Arrivals(counted, by_subindex(entries, place), dead)
+
+
+def in_ticks(
+    expiries: pa.Array | pa.ChunkedArray | Sequence[Any], periods: Periods, now: int
+) -> pa.Array:
+    """Expiries as whole numbers: times of whatever unit in microseconds, numbers as they are."""
+    if not isinstance(expiries, pa.Array | pa.ChunkedArray):
+        expiries = pa.array(expiries)
+    kind = expiries.type
+    if pa.types.is_integer(kind) or pa.types.is_null(kind):
+        wanted = pa.int64()
+    elif periods.timestamps and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        wanted = pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None)
+    else:
+        wanted = None
+    try:
+        if wanted is not None:
+            return expiries.cast(wanted).cast(pa.int64())
+    except pa.ArrowInvalid:  # of a finer unit, or out of range
+        pass
+    raise LifetimeError(
+        where=f"insertion at {now}",
+        expected="expiries that are times in whole microseconds, or 64-bit integers"
+        if periods.timestamps
+        else "expiries that are 64-bit integers, in ticks as instants are here",
+        found=str(kind),
+        remedy="cast them first",
+    )
 
 
 def expiry_periods(periods: Periods, expiries: Int64s) -> Int64s:

@@ -16,11 +16,11 @@ the version before or the version after, and a reader keeps the version that it 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -28,7 +28,7 @@ from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.files import Disk
 from windrow.archive.formats import check_format
 from windrow.archive.layout import Layout
-from windrow.archive.lifetimes.arrivals import NOTHING, sort_out
+from windrow.archive.lifetimes.arrivals import NOTHING, in_ticks, sort_out
 from windrow.archive.lifetimes.carry import Carrier
 from windrow.archive.lifetimes.contents import KIND, Contents
 from windrow.archive.lifetimes.grid import Grid
@@ -121,13 +121,14 @@ class LifetimeIndex:
         self,
         now: int,
         data: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch],
-        expiries: pa.Array,
+        expiries: pa.Array | pa.ChunkedArray | Sequence[Any],
         *,
         batch: tuple[str, int] | None = None,
     ) -> Update:
         """Take records in at ``now``, and forget what has expired by then.
 
-        ``expiries`` has for each record the first instant at which it is no longer valid.
+        ``expiries`` has for each record the first instant at which it is no longer valid: ticks
+        or, if these are microseconds since 1970, times.
         ``batch`` names a source and the number of its batch, which only ever grows: one that was
         inserted before is left out, so that a source may repeat what it is not sure of.
         """
@@ -149,7 +150,8 @@ class LifetimeIndex:
                 expected=f"an expiry for each of {len(data)} records",
                 found=str(len(expiries)),
             )
-        return self._update(now, self.layout.entries(data, period, expiries), batch)
+        ends = in_ticks(expiries, self.periods, now)
+        return self._update(now, self.layout.entries(data, period, ends), batch)
 
     def advance(self, now: int) -> Update:
         """Forget what has expired by ``now``."""
