@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -152,6 +152,9 @@ def test_keys_of_every_type_pass_through_an_option():
         (7, pa.int32()), (2.5, pa.float64()), ("7", pa.string()), (True, pa.bool_()),
         (b"\x00\xff", pa.binary()), (date(2026, 3, 1), pa.date32()),
         (datetime(2026, 3, 1, 12, 30), pa.timestamp("us")), (Decimal("2.50"), pa.decimal128(9, 2)),
+        (time(12, 30), pa.time32("s")), (time(12, 30, 0, 5), pa.time64("us")),
+        (timedelta(days=2, seconds=1), pa.duration("s")),
+        (timedelta(microseconds=7), pa.duration("us")),
     ]  # fmt: skip
     for value, kind in values:
         layout = Layout(pa.schema([("k", kind)]), ("k",))

@@ -13,8 +13,10 @@ import pytest
 from windrow.archive.archive import Archive
 from windrow.archive.calendar import HOUR, Calendar
 from windrow.archive.errors import ArchiveError, DayError
+from windrow.archive.runs.open import Run
 from windrow.archive.versions import Versions
-from windrow.spark.archive import append, archive_sink, write_stream
+from windrow.archive.writer import Writer
+from windrow.spark.archive import append, archive_sink, read, write_stream, writing
 from windrow.spark.archive import sink as module
 
 SCHEMA = pa.schema([("src", pa.string()), ("at", pa.timestamp("us")), ("bytes", pa.int64())])
@@ -89,6 +91,42 @@ def test_a_batch_and_a_day_are_checked_before_anything_is_written(spark, tmp_pat
     before = archive.stat().version
     assert append(frame, archive, FIRST, batch=("night", 0)) == before
     assert set((tmp_path / "a/runs").iterdir()) == files
+
+
+def test_names_are_taken_as_they_are_and_a_list_is_a_key_of_many_values(spark, tmp_path):
+    data = pa.table({"a.b": [["x", "y"], ["y"], []], "c d": [1, 2, 3]})
+    archive = Archive.create(tmp_path / "a", data.schema, "a.b", window=2, scheme="DEL", n=1)
+    append(spark.createDataFrame(data), archive, 1, now=1)
+    with archive.reader() as reader:
+        assert sorted(reader.probe("y").column("c d").to_pylist()) == [1, 2]
+    found = read(spark, archive.disk.root, key="y", columns=["c d"]).collect()
+    assert sorted(row["c d"] for row in found) == [1, 2]
+    sink = archive_sink(archive.disk.root, timestamp="c d", source="s")
+    for _ in range(2):
+        sink(spark.createDataFrame(data), 0)
+    with archive.reader(3) as reader:
+        assert sorted(reader.scan(2, columns=["_day"]).column("_day").to_pylist()) == [2, 2, 2]
+
+
+def test_a_task_writes_in_turns_what_would_not_fit_into_memory(tmp_path, monkeypatch):
+    """A key that has nearly all rows is one task's."""
+    monkeypatch.setattr(writing, "AT_ONCE", 4096)
+    archive = made(tmp_path / "a")
+    data = records(0, 2_000).set_column(0, "src", pa.array(["host1"] * 1_990 + ["host2"] * 10))
+    with archive.session() as session:
+        disk, layout = archive.disk, archive.layout
+        writer = Writer(
+            disk, layout, "arrow", {}, session.name("t"), lambda r: Run(disk, layout, r)
+        )
+        cut = writing.Cut(writing.Stamps(FIRST), writer)
+        for batch in data.to_batches(max_chunksize=100):
+            cut.add(batch)
+        runs = [run for _, run in cut.runs()]
+        session.commit({FIRST: runs}, now=FIRST, encodings=[writer.encodings])
+    assert len(runs) == 10
+    assert archive.verify() == []
+    with archive.reader() as reader:
+        assert [len(reader.probe(key)) for key in ("host1", "host2")] == [1_990, 10]
 
 
 def test_an_empty_frame_is_an_empty_day(spark, tmp_path):

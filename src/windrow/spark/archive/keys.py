@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import time, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -69,7 +70,15 @@ def rows_of(directory: Directory, key: Any, total: int) -> Rows:
 
 
 def _text(value: Any) -> str:
-    return json.dumps(value, default=lambda v: v.hex() if isinstance(v, bytes) else str(v))
+    return json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    return str(value)
 
 
 def _parsed(text: str) -> Any:
@@ -96,6 +105,10 @@ def _in_type(value: Any, kind: pa.DataType) -> Any:
     try:
         if isinstance(value, str) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
             return bytes.fromhex(value)
+        if isinstance(value, str) and pa.types.is_time(kind):
+            return pa.scalar(time.fromisoformat(value), kind)
+        if isinstance(value, int) and pa.types.is_duration(kind):
+            return pa.scalar(timedelta(microseconds=value), kind)
         if isinstance(value, str) and not (
             pa.types.is_string(kind) or pa.types.is_large_string(kind)
         ):

@@ -53,7 +53,7 @@ def append(
         session.check([day], now)
         tasks = spark.sparkContext.defaultParallelism
         chosen = declared(frame, archive.layout)
-        ranged = chosen.repartitionByRange(tasks, *archive.layout.key)
+        ranged = chosen.repartitionByRange(tasks, *(f"`{name}`" for name in archive.layout.key))
         written = write_runs(ranged, archive, session, Stamps(day))
         return session.commit(written.runs, now=now, batch=batch, encodings=written.encodings)
 
@@ -88,7 +88,7 @@ def write_runs(frame: DataFrame, archive: Archive, session: Session, stamps: Sta
     )  # fmt: skip
     runs: dict[int, Sequence[RunRef]] = {}
     encodings, latest = [], []
-    for row in frame.mapInArrow(task, REPORT).collect():
+    for row in _numbered(frame).mapInArrow(task, REPORT).collect():
         if row.latest is not None:
             latest.append(row.latest)
         if row.run is not None:
@@ -99,8 +99,13 @@ def write_runs(frame: DataFrame, archive: Archive, session: Session, stamps: Sta
 
 def latest_of(frame: DataFrame, stamps: Stamps) -> int | None:
     """The latest instant in a DataFrame of just the column of time."""
-    rows = frame.mapInArrow(_Latest(stamps), "latest bigint").collect()
+    rows = _numbered(frame).mapInArrow(_Latest(stamps), "latest bigint").collect()
     return max((row.latest for row in rows), default=None)
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    """Columns under plain names: ``mapInArrow`` looks for a part of a column behind every dot."""
+    return frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class _Latest:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            _, latest = self.stamps.of(batch)
+            _, latest = self.stamps.of(batch.rename_columns([self.stamps.column]))
             if latest is not None:
                 yield pa.record_batch({"latest": pa.array([latest], pa.int64())})
 
@@ -135,7 +140,7 @@ class RunTask:
         )  # fmt: skip
         cut = Cut(self.stamps, writer)
         for batch in batches:
-            cut.add(batch)
+            cut.add(batch.rename_columns(layout.schema.names))
         rows = [
             {
                 "day": day,
