@@ -145,3 +145,9 @@ def copied(source: Path, target: Path) -> Path:
         shutil.rmtree(target)
     shutil.copytree(source, target)
     return target
+
+
+def mapped(root: Path) -> list[str]:
+    """Files under a directory, removed ones too, that this process has mapped (on Linux)."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return [line for line in lines if f"{root}/" in line]

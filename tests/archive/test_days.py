@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import Crash, UnsyncedDisk
+from tests.archive.disks import Crash, UnsyncedDisk, mapped
 from tests.archive.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, DayError
@@ -281,3 +283,13 @@ class StopsAtSecondVersion(UnsyncedDisk):
         if self.links == 2:
             raise Crash
         super().link(name, new)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mappings are listed on Linux")
+@pytest.mark.parametrize("scheme", ["DEL", "REINDEX"])
+def test_a_writer_that_never_reads_lets_go_of_runs_that_were_merged_and_removed(scheme, tmp_path):
+    archive = archive_at(tmp_path, scheme=scheme, technique="packed shadow")
+    for day in range(1, 12):
+        archive.append(day, table([("a", day), ("b", day)]), now=day)
+        archive.vacuum()
+    assert mapped(tmp_path) == []

@@ -42,8 +42,8 @@ from windrow.archive.migrate import Changes, Target, estimate, migrate
 from windrow.archive.migration import Estimate, How
 from windrow.archive.reader import Reader
 from windrow.archive.reading import Schemas
-from windrow.archive.runs.open import Run
-from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.opened import OpenRuns
+from windrow.archive.runs.ref import Format
 from windrow.archive.schemes.operations import Step
 from windrow.archive.schemes.registry import scheme_of
 from windrow.archive.session import Session
@@ -63,7 +63,7 @@ class Archive:
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
         self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
-        self._runs: dict[str, Run] = {}
+        self._opened = OpenRuns(disk, manifest.layout)
         self._schemas: Schemas = {}
 
     @classmethod
@@ -147,7 +147,8 @@ class Archive:
     def session(self) -> Iterator[Session]:
         """A writer at work: for runs that are written elsewhere, by Spark's tasks for example."""
         with self._versions.pinned() as lease:
-            yield Session(self.disk, lease, self._opened)
+            opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
+            yield Session(self.disk, lease, opened)
 
     def advance(self, now: int) -> int:
         """Move the window on so that ``now`` is its newest day. Returns the version.
@@ -168,7 +169,7 @@ class Archive:
         lease = self._versions.pin()
         try:
             wave = Wave.of(lease.manifest)
-            self._forget(lease.manifest)
+            self._opened.keep(lease.manifest.runs)
             return Reader(lease, wave, self._opened, self._schemas, now, soft=soft)
         except BaseException:
             lease.release()
@@ -186,7 +187,7 @@ class Archive:
         """
         with self._versions.pinned() as lease:
             target = Target.of(lease.manifest, changes, how)
-            return migrate(self.disk, lease, self._opened, target)
+            return migrate(self.disk, lease, OpenRuns(self.disk, self.layout), target)
 
     def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
         """What ``migrate`` would cost."""
@@ -206,18 +207,6 @@ class Archive:
         """Which days live where, and in how many runs and bytes."""
         with self._versions.pinned() as lease:
             return statistics(lease.manifest, Wave.of(lease.manifest))
-
-    def _opened(self, ref: RunRef) -> Run:
-        run = self._runs.get(ref.name)
-        if run is None:
-            run = self._runs[ref.name] = Run(self.disk, self.layout, ref)
-        return run
-
-    def _forget(self, manifest: Manifest) -> None:
-        """Runs that the newest version has not are kept open by the readers that use them only."""
-        needed = {run.name for run in manifest.runs}
-        for name in set(self._runs) - needed:
-            self._runs.pop(name, None)
 
 
 def _there_already(disk: Disk) -> ConflictError:

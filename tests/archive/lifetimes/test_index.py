@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
+from tests.archive.disks import UnsyncedDisk, mapped
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_exp, r_ins
@@ -194,13 +195,26 @@ def test_readers_that_come_and_go_leave_nothing_behind(tmp_path):
     index.insert(2, table((1, "a"), (2, "b")), pa.array([9, 9]))
 
     def views():
-        return sum(len(run.entries._views) for run in index._runs.values())
+        return sum(len(run.entries._views) for run in index._opened.runs.values())
 
     values(index, 1)
     before = views()
     for _ in range(5):
         values(index, 1)
     assert views() == before > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mappings are listed on Linux")
+@pytest.mark.parametrize("technique", Technique)
+def test_a_writer_that_never_reads_lets_go_of_runs_that_were_merged_and_removed(
+    technique, tmp_path
+):
+    index = create(tmp_path, Grid(2, 2, technique))
+    for now in range(2, 60, 2):
+        rows = table(*((i, f"{now}") for i in range(16)))
+        index.insert(now, rows, pa.array([now + 1 + i for i in range(16)]))
+        index.vacuum()
+    assert mapped(tmp_path) == []
 
 
 def test_composite_keys_find_prefixes_once_and_lists_have_an_entry_per_value(tmp_path):

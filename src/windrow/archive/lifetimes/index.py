@@ -41,8 +41,8 @@ from windrow.archive.lifetimes.update import Step
 from windrow.archive.manifest import Manifest, understood
 from windrow.archive.migration import Estimate, How
 from windrow.archive.reading import Schemas
-from windrow.archive.runs.open import Run
-from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.opened import OpenRuns
+from windrow.archive.runs.ref import Format
 from windrow.archive.vacuum import Vacuumed, vacuum
 from windrow.archive.verify import Problem, verify
 from windrow.archive.versions import Versions
@@ -67,7 +67,7 @@ class LifetimeIndex:
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
         self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
-        self._runs: dict[str, Run] = {}
+        self._opened = OpenRuns(disk, manifest.layout)
         self._schemas: Schemas = {}
         contents = Contents.of(manifest)
         self.grid, self.periods = contents.grid, contents.periods
@@ -161,8 +161,7 @@ class LifetimeIndex:
         """Pin the newest version, as seen at ``now`` (its last update, if not given) or later."""
         lease = self._versions.pin()
         try:
-            needed = {run.name for run in lease.manifest.runs}
-            self._runs = {name: run for name, run in list(self._runs.items()) if name in needed}
+            self._opened.keep(lease.manifest.runs)
             return LifetimeReader(lease, self._opened, self._schemas, now)
         except BaseException:
             lease.release()
@@ -188,7 +187,7 @@ class LifetimeIndex:
         """
         with self._versions.pinned() as lease:
             cells = target_of(lease.manifest, changes)
-            version = migrate(self.disk, lease, self._opened, cells, how)
+            version = migrate(self.disk, lease, OpenRuns(self.disk, self.layout), cells, how)
             self.grid, self.periods = cells.grid, cells.periods
             return version
 
@@ -226,7 +225,8 @@ class LifetimeIndex:
                 arrivals = sort_out(before.grid, before.periods, now, entries)
             named = partial("{}-{}".format, lease.token)
             carrier = Carrier(self.disk, self.layout, base.format, named)
-            taken = take(before, now, arrivals, carrier, self._opened, base.encodings)
+            opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
+            taken = take(before, now, arrivals, carrier, opened, base.encodings)
             batches = {**before.batches, **({} if batch is None else {batch[0]: batch[1]})}
             after = replace(taken.contents, batches=batches)
             version = base.version + 1
@@ -234,12 +234,6 @@ class LifetimeIndex:
                 after.manifest(version, lease.token, self.layout, base.format, taken.encodings)
             )
             return Update(version, taken.step, taken.bytes_written, arrivals.dead)
-
-    def _opened(self, ref: RunRef) -> Run:
-        run = self._runs.get(ref.name)
-        if run is None:
-            run = self._runs[ref.name] = Run(self.disk, self.layout, ref)
-        return run
 
 
 def _there_already(disk: Disk) -> ConflictError:
