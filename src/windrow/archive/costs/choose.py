@@ -9,8 +9,10 @@ with the fewest constituents is taken, a hard window before a soft one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import inf
 
 from windrow.archive.costs.constraints import Constraints
 from windrow.archive.costs.model import Measures, measures
@@ -23,8 +25,11 @@ from windrow.archive.schemes.registry import SCHEMES
 from windrow.archive.wave import TECHNIQUES, Settings, TechniqueName
 
 ALIKE = 0.05
-LONG, FEW = 40, 60
-"""Windows of more days than this are rehearsed for the most promising layouts only, this many."""
+LONG = 40
+"""Windows of more days than this are not rehearsed with every number of constituents."""
+HOPELESS, TAKEN = 2.0, 5
+"""A scheme and technique that promises so many times the least work found is not rehearsed at all,
+unless there are fewer than this to choose from."""
 
 Layout = tuple[str, TechniqueName, int]
 
@@ -49,15 +54,27 @@ def choose(
 ) -> list[Choice]:
     """The best n of each scheme and technique that can meet the constraints, best first.
 
-    ``parameters`` are the same prices as the paper's model has them: they say which layouts of a
-    long window are worth rehearsing. Takes some seconds.
+    ``parameters`` are the same prices as the paper's model has them: they say where to begin
+    looking in a long window. Takes some seconds.
     """
     found: dict[Layout, Measures] = {}
-    for scheme, technique, n in _candidates(window, parameters, constraints):
+
+    def work(layout: Layout) -> float:
+        """What a day takes, by rehearsal; infinite if the layout does not meet the constraints."""
+        scheme, technique, n = layout
         days = rehearsed(Settings(window, scheme, n, technique), scan_days)
         measured = priced(days, prices, parameters.probes, parameters.scans)
-        if constraints.met_by(measured, probed=parameters.probes > 0):
-            found[scheme, technique, n] = measured
+        if not constraints.met_by(measured, probed=parameters.probes > 0):
+            return inf
+        found[layout] = measured
+        return measured.work
+
+    curves = _curves(window, constraints)
+    if window <= LONG:
+        for layout in chain.from_iterable(curves):
+            work(layout)
+    else:
+        _look(curves, work, window, parameters, scan_days)
     left, choices = list(found), []
     while left:
         scheme, technique, n = first = _preferred(left, found)
@@ -74,18 +91,50 @@ def _preferred(layouts: list[Layout], found: dict[Layout, Measures]) -> Layout:
     return min(alike, key=lambda one: (one[2], not SCHEMES[one[0]].hard, found[one].work))
 
 
-def _candidates(window: int, parameters: Parameters, constraints: Constraints) -> Iterable[Layout]:
-    every = [
-        (name, technique, n)
+def _curves(window: int, constraints: Constraints) -> list[list[Layout]]:
+    """For each scheme and technique that is admitted, what can be tried, from few n to many."""
+    return [
+        [(name, technique, n) for n in tried(window) if n >= scheme.fewest]
         for name, scheme in SCHEMES.items()
         for technique in TECHNIQUES
-        for n in tried(window)
-        if n >= scheme.fewest
-        and all(constraints.admits(scheme, paper) for paper in _of_the_paper(technique))
+        if all(constraints.admits(scheme, paper) for paper in _of_the_paper(technique))
     ]
-    if window <= LONG:
-        return every
-    return sorted(every, key=lambda one: _modelled(one, window, parameters))[:FEW]
+
+
+def _look(
+    curves: Sequence[Sequence[Layout]],
+    work: Callable[[Layout], float],
+    window: int,
+    parameters: Parameters,
+    scan_days: int | None,
+) -> None:
+    """Rehearse each curve around its lowest point, the most promising curves first.
+
+    The model says where that may be, and the rehearsals where it is. It knows nothing of scans
+    that want a part of a constituent, so where scans are of the newest days it is not asked about
+    them: what it promises then is too little, which costs rehearsals but leaves nothing out.
+    """
+    asked = parameters if scan_days is None else replace(parameters, scans=0.0)
+    promises = []
+    for curve in curves:
+        works = [_modelled(layout, window, asked) for layout in curve]
+        promises.append((min(works), works.index(min(works)), curve))
+    least, taken = inf, 0
+    for promise, start, curve in sorted(promises, key=lambda one: one[0]):
+        if taken < TAKEN or promise <= HOPELESS * least:
+            least, taken = min(least, _descended(curve, start, work)), taken + 1
+
+
+def _descended(curve: Sequence[Layout], start: int, work: Callable[[Layout], float]) -> float:
+    """The least work of a curve, looked for from one place outwards until it rises both ways."""
+    least = work(curve[start])
+    for way in (curve[start + 1 :], curve[:start][::-1]):
+        for layout in way:
+            here = work(layout)
+            if here > (1 + ALIKE) * least:
+                break
+            least = min(least, here)
+    return least
 
 
 def _of_the_paper(technique: TechniqueName) -> tuple[Technique, ...]:
