@@ -177,7 +177,12 @@ def advised(case: str, runs: Runs) -> dict[str, Any]:
     fit = fitted(data, mine, probes, scans)
     sample = pa.concat_tables([data.days[day] for day in range(1, SAMPLE + 1)])
     expected = Workload(
-        window, sample.num_rows // SAMPLE, probes, scans, scan_days=1 if data.newest else None
+        window,
+        sample.num_rows // SAMPLE,
+        probes,
+        scans,
+        scan_days=1 if data.newest else None,
+        scan_columns=(data.summed,),
     )
     with tempfile.TemporaryDirectory(prefix="windrow-advise-") as place:
         advice = advise(sample, data.key, expected, Path(place), time.process_time)

@@ -8,12 +8,18 @@ from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from windrow.archive.advise import Workload, advise
+from windrow.archive.archive import Archive
 from windrow.archive.costs.constraints import Constraints
+from windrow.archive.costs.prices import priced
+from windrow.archive.costs.rehearse import rehearsed
 from windrow.archive.errors import ArchiveError
-from windrow.archive.measuring import measured
+from windrow.archive.measuring import least, measured
+from windrow.archive.runs.encoding import decoded
+from windrow.archive.wave import Settings
 
 ROWS = 8_000
 RNG = np.random.default_rng(4)
@@ -36,7 +42,7 @@ def flat(prices) -> list[float]:
 def test_keys_of_every_kind_have_prices(tmp_path, key):
     prices = measured(SAMPLE, key, ROWS // 4, tmp_path, "arrow", time.perf_counter)
     assert min(flat(prices)) >= 0
-    assert min(prices.publish, prices.write, prices.search, prices.megabytes) > 0
+    assert min(prices.publish, prices.write, prices.search, prices.space.day) > 0
     assert prices.merge.of(1, 4) > 0
 
 
@@ -47,9 +53,54 @@ def test_prices_grow_with_the_rows_of_a_day_and_what_is_fixed_does_not(tmp_path)
                  lambda: next(ticks))
         for times in (1, 10)
     )  # fmt: skip
-    assert ten.megabytes == pytest.approx(10 * one.megabytes, rel=0.01)
+    assert ten.space.day == pytest.approx(10 * one.space.day, rel=0.01)
+    assert ten.space.fixed == pytest.approx(one.space.fixed, rel=0.01)
     assert (ten.publish, ten.merge.fixed) == (one.publish, one.merge.fixed) == (1, 1)
     assert ten.scan.day == pytest.approx(10 * one.scan.day)
+
+
+def test_a_day_in_a_run_of_its_own_takes_more_space_than_one_of_many(tmp_path):
+    prices = measured(SAMPLE, ("dst",), ROWS // 4, tmp_path, "arrow", time.perf_counter)
+    sizes = []
+    for n in (1, 4):
+        archive = Archive.create(
+            tmp_path / str(n), SAMPLE.schema, "dst", window=4, scheme="DEL", n=n
+        )
+        days = {d: SAMPLE.slice((d - 1) * ROWS // 4, ROWS // 4) for d in range(1, 5)}
+        archive.append_days(days, now=4)
+        sizes.append(archive.stat().bytes / 1e6)
+    assert [prices.space.of(n, 4) for n in (1, 4)] == pytest.approx(sizes, rel=0.02)
+    assert sizes[1] > 1.02 * sizes[0]
+
+
+@pytest.mark.parametrize("columns", [("bytes",), ("dst", "bytes")])
+def test_a_scan_is_foretold_with_what_is_done_with_its_values(tmp_path, columns):
+    """A scan of mapped runs only points at them; decoding and adding up is what takes time."""
+    large = pa.concat_tables([SAMPLE] * 25).drop_columns("words")
+    rows = large.num_rows // 4
+    prices = measured(large, ("src",), rows, tmp_path / "p", "arrow", time.process_time, columns)
+    foretold = priced(rehearsed(Settings(4, "DEL", 2, "packed shadow")), prices, 0, 1).scan
+    archive = Archive.create(
+        tmp_path / "a", large.schema, "src", window=4, scheme="DEL", n=2, technique="packed shadow"
+    )
+    archive.append_days({d: large.slice((d - 1) * rows, rows) for d in range(1, 5)}, now=4)
+    with archive.reader() as reader:
+        release = pa.default_memory_pool().release_unused
+        took = least(lambda: added_up(reader, columns), time.process_time, release)
+        alone = least(lambda: reader.scan(columns=columns), time.process_time)
+    assert alone < took / 3
+    assert took / 2 < foretold < 2 * took
+
+
+def added_up(reader, columns):
+    rows = decoded(reader.scan(columns=columns))
+    return pc.sum(rows.column("bytes"))
+
+
+def test_a_column_that_scans_cannot_read_is_refused(tmp_path):
+    workload = Workload(5, ROWS // 4, 1, 1, scan_columns=("nothing",))
+    with pytest.raises(ArchiveError, match="nothing"):
+        advise(SAMPLE, "src", workload, tmp_path, time.perf_counter)
 
 
 def test_advice_is_the_least_work_with_reasons_and_a_runner_up(tmp_path):

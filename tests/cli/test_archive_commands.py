@@ -156,6 +156,9 @@ def test_advise_measures_and_gives_reasons(month):
     hard = json.loads(windrow("advise", "sample.parquet", *wanted, "--hard", "--json"))
     assert all(one["scheme"] != "WATA" for one in hard["recommendations"])
     assert hard["measured"]["build"] > 0
+    assert hard["prices"]["consume"] > 0
+    other = windrow("advise", "sample.parquet", *wanted, "--scan-columns", "nothing", fails=True)
+    assert "nothing" in other
     assert not list(month.parent.glob("windrow-advise-*"))
 
 

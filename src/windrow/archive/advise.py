@@ -29,7 +29,8 @@ FEWEST = 1_000
 class Workload:
     """What is expected of the archive. Rows, probes and scans are those of a day.
 
-    A scan reads the newest ``scan_days`` days, or the whole window.
+    A scan reads the newest ``scan_days`` days, or the whole window, and of them ``scan_columns``,
+    or all columns; it is taken to look at every value that it reads.
     """
 
     window: int
@@ -37,6 +38,7 @@ class Workload:
     probes: float
     scans: float
     scan_days: int | None = None
+    scan_columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ def advise(
     names = (key,) if isinstance(key, str) else tuple(key)
     forms: tuple[Format, Format] = ("arrow", "parquet")
     prices_of = {
-        form: measured(sample, names, workload.rows, directory / form, form, timer)
+        form: measured(
+            sample, names, workload.rows, directory / form, form, timer, workload.scan_columns
+        )
         for form in forms
     }
     arrow, parquet = (_cost(form, prices_of[form], workload) for form in forms)
@@ -93,20 +97,23 @@ def _cost(form: Format, prices: Prices, workload: Workload) -> FormatCost:
     return FormatCost(
         form,
         prices.probe + runs * prices.search,
-        prices.scan.of(min(runs, days), days),
+        prices.scan.of(min(runs, days), days) + prices.consume * days,
         prices.publish + prices.write,
-        prices.megabytes * workload.window,
+        prices.space.of(runs, workload.window),
     )
 
 
 def _parameters(prices: Prices, workload: Workload) -> Parameters:
-    """The same prices for the model of section 4, which has none that are fixed."""
+    """The same prices for the model of section 4, which has none that are fixed.
+
+    A day of a packed index is one of many in a run, one of another has a run to itself.
+    """
     publish = prices.publish
     return Parameters(
         seek=prices.search,
-        transfer=prices.megabytes / max(prices.scan.day, 1e-9),
-        packed=prices.megabytes,
-        unpacked=prices.megabytes,
+        transfer=prices.space.day / max(prices.scan.day, 1e-9),
+        packed=prices.space.day,
+        unpacked=prices.space.of(1, 1),
         bucket=0.0,
         build=publish + prices.write,
         add=publish + prices.write + prices.merge.of(0, 1),

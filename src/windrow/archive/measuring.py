@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.archive.archive import Archive
 from windrow.archive.costs.prices import Line, Prices
 from windrow.archive.files import Disk
 from windrow.archive.layout import Layout
 from windrow.archive.reader import Reader
+from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import FOLDER, Format, RunRef
 from windrow.archive.techniques.planned import Copied, Merged, Piece, Planned
@@ -36,9 +39,18 @@ Timer = Callable[[], float]
 
 
 def measured(
-    sample: pa.Table, key: Sequence[str], rows: int, directory: Path, form: Format, timer: Timer
+    sample: pa.Table,
+    key: Sequence[str],
+    rows: int,
+    directory: Path,
+    form: Format,
+    timer: Timer,
+    scanned: Sequence[str] | None = None,
 ) -> Prices:
-    """The prices of an archive whose days have so many rows of the sample's kind."""
+    """The prices of an archive whose days have so many rows of the sample's kind.
+
+    ``scanned`` are the columns that scans read, all if None.
+    """
     days = [sample.slice(i * sample.num_rows // DAYS, sample.num_rows // DAYS) for i in range(DAYS)]
     scale = rows / days[0].num_rows
     bench = _Bench(directory / "runs", Layout(sample.schema, tuple(key)), form, timer)
@@ -63,8 +75,8 @@ def measured(
         write=write.of(1, 1),
         merge=merge,
         copy=copy,
-        **_asked(sample, days, key, directory, form, timer, scale),
-        megabytes=whole.run.bytes / DAYS * scale / MEGA,
+        **_asked(sample, days, key, directory, form, timer, scale, scanned),
+        space=_sizes([part.run.bytes for part in parts], whole.run.bytes, scale),
     )
 
 
@@ -91,8 +103,17 @@ class _Bench:
     ) -> Line:
         """The line through two sizes, in days of the sample; ``scale`` of them are a day."""
         small, large = (least(work, self._timer) for work in works)
-        slope = max((large - small) / (sizes[1] - sizes[0]), 0.0)
-        return Line(max(small - slope * sizes[0], 0.0), slope * scale)
+        return _through(small, large, sizes, scale)
+
+
+def _through(small: float, large: float, sizes: tuple[float, float], scale: float) -> Line:
+    slope = max((large - small) / (sizes[1] - sizes[0]), 0.0)
+    return Line(max(small - slope * sizes[0], 0.0), slope * scale)
+
+
+def _sizes(days: Sequence[int], whole: int, scale: float) -> Line:
+    """S' and S: what the days take each by itself, and together in one run."""
+    return _through(fmean(days) / MEGA, whole / MEGA, (1.0, float(DAYS)), scale)
 
 
 def _publishing(sample: pa.Table, key: Sequence[str], directory: Path, timer: Timer) -> float:
@@ -113,8 +134,14 @@ def _asked(
     form: Format,
     timer: Timer,
     scale: float,
+    columns: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Probes of one run and of several; scans of them, and of a day out of one."""
+    """Probes of one run and of several; scans of them, and of a day out of one.
+
+    A scan is zero-copy where runs are mapped: it hands over what it has not looked at, encoded as
+    it is stored. So what has to be done with that is measured too, or scans would seem free; and
+    as it is a few times a day, without memory at hand from the time before.
+    """
 
     def archive(name: str, n: int) -> Archive:
         made = Archive.create(
@@ -127,8 +154,9 @@ def _asked(
     keys = _keys(sample, key)
     with archive("one", 1).reader() as one, archive("many", DAYS).reader() as many:
         probe, probes = (least(partial(_probe, r, keys), timer) / len(keys) for r in (one, many))
-        scan, scans = (least(partial(_scan, r, None), timer) for r in (one, many))
-        some = least(partial(_scan, one, DAYS), timer)
+        scan, scans = (least(partial(_scan, r, None, columns), timer) for r in (one, many))
+        some = least(partial(_scan, one, DAYS, columns), timer)
+        consume = least(partial(_added_up, one.scan(columns=columns)), timer, _without_memory)
     search = max((probes - probe) / (DAYS - 1), 1e-9)
     each = max((scans - scan) / (DAYS - 1), 0.0)
     return {
@@ -136,6 +164,7 @@ def _asked(
         "search": search,
         "scan": Line(each, max(scan - each, 1e-9) / DAYS * scale),
         "sieve": max(some - each, 1e-9) / DAYS * scale,
+        "consume": consume / DAYS * scale,
     }
 
 
@@ -157,20 +186,35 @@ def _probe(reader: Reader, keys: Sequence[Any]) -> None:
         reader.probe(key)
 
 
-def _scan(reader: Reader, first: int | None) -> None:
+def _scan(reader: Reader, first: int | None, columns: Sequence[str] | None) -> None:
     """Read every page of an answer, which may be a mapped file that nobody has looked at yet."""
-    for column in reader.scan(first).columns:
+    for column in reader.scan(first, columns=columns).columns:
         for chunk in column.chunks:
             for buffer in chunk.buffers():
                 if buffer is not None:
                     np.frombuffer(buffer, np.uint8)[::PAGE].sum()
 
 
-def least(work: Callable[[], Any], timer: Timer) -> float:
-    """The shortest of several times, after one that is not counted."""
+def _added_up(rows: pa.Table) -> None:
+    """Look at every value: in plain types, numbers summed. An aggregate does no less (2.1)."""
+    for column in decoded(rows).columns:
+        kind = column.type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            pc.sum(column)
+
+
+def _without_memory() -> None:
+    pa.default_memory_pool().release_unused()
+
+
+def least(
+    work: Callable[[], Any], timer: Timer, before: Callable[[], None] = lambda: None
+) -> float:
+    """The shortest of several times, after one that is not counted; ``before`` never is."""
     work()
     times: list[float] = []
     while len(times) < TIMES and sum(times) < ENOUGH:
+        before()
         began = timer()
         work()
         times.append(timer() - began)

@@ -155,7 +155,7 @@ def test_many_probes_want_arrow_and_many_scans_parquet():
     few = choose_format(PARQUET, ARROW, probes=10, scans=100)
     assert (few.chosen, few.other) == (PARQUET, ARROW)
     assert (
-        "10 probes and 100 scans a day take 21.6 s with parquet and 41.0 s with arrow" in few.reason
+        "10 probes and 100 scans a day take 21.6 s with parquet and 41 s with arrow" in few.reason
     )
 
 

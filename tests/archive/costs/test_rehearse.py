@@ -63,16 +63,16 @@ def test_the_archive_does_what_was_rehearsed(tmp_path, scheme, technique, n):
         assert disk.versions[0] == first
         assert disk.runs == first + after
         assert len(disk.versions) == expected.transition.versions + expected.after.versions
-        stored = sum(
-            run.rows for run in archive._versions.read(max(archive._versions.numbers())).runs
-        )
-        assert stored == expected.held * ROWS
+        stored = archive._versions.read(max(archive._versions.numbers())).runs
+        assert len(stored) == expected.held.runs
+        assert sum(run.rows for run in stored) == expected.held.days * ROWS
         with archive.reader() as reader:
             assert len(reader.sources()) == expected.probed
             newest = reader.sources(day, day)
         sieved = sum(run.rows for run, found in newest if len(found) < len(run.days))
         assert sieved == expected.scanned.sieved * ROWS
         assert len(newest) == expected.scanned.runs
+        assert expected.scanned.wanted == 1
 
 
 PRICES = Prices(
@@ -84,7 +84,8 @@ PRICES = Prices(
     search=0.1,
     scan=Line(0.5, 2.0),
     sieve=4.0,
-    megabytes=100.0,
+    consume=7.0,
+    space=Line(3.0, 100.0),
 )
 OF = Parameters(
     seek=0.1, transfer=50, packed=100, unpacked=100, bucket=0, build=11, add=16, delete=1, copy=4,
@@ -98,10 +99,10 @@ def test_what_is_rehearsed_is_added_up_at_its_price():
     assert found.transition.average == found.transition.most == 10 + 1 + 2 + 5 * 5
     assert found.pre_transition.average == 0
     assert found.probe == pytest.approx(0.01 + 0.1)
-    assert found.scan == pytest.approx(0.5 + 5 * 2)
-    assert found.work == pytest.approx(38 + 10 * 0.11 + 10.5)
-    assert found.space.average == 500
-    assert found.transition_space.average == 500 + 100 + 500  # the old, the day, the new
+    assert found.scan == pytest.approx(0.5 + 5 * 2 + 5 * 7)
+    assert found.work == pytest.approx(38 + 10 * 0.11 + 45.5)
+    assert found.space.average == 503
+    assert found.transition_space.average == 503 + 103 + 503  # the old, the day, the new
 
 
 def test_every_layout_is_in_the_list_once_and_the_least_work_first():
@@ -134,7 +135,8 @@ def test_constraints_leave_out_what_does_not_meet_them():
 
 DISK = Prices(
     publish=0.0019, write=0.0123, merge=Line(0.0003, 0.0069), copy=Line(0.0014, 0.0045),
-    probe=2.6e-6, search=4.2e-6, scan=Line(2.9e-5, 6.3e-6), sieve=2.6e-4, megabytes=2.15,
+    probe=2.6e-6, search=4.2e-6, scan=Line(2.9e-5, 6.3e-6), sieve=2.6e-4, consume=0.0002,
+    space=Line(0.1, 2.15),
 )  # fmt: skip
 ASKED = [(0, 10, None), (10_000, 0, None), (100, 1_000, 1), (0, 10_000, 1), (1_000, 1_000, 7)]
 

@@ -27,7 +27,7 @@ from windrow.archive.wave import TECHNIQUES, Settings, TechniqueName
 ALIKE = 0.05
 LONG = 40
 """Windows of more days than this are not rehearsed with every number of constituents."""
-HOPELESS, TAKEN = 2.0, 5
+HOPELESS, TAKEN = 1.5, 5
 """A scheme and technique that promises so many times the least work found is not rehearsed at all,
 unless there are fewer than this to choose from."""
 
@@ -55,7 +55,7 @@ def choose(
     """The best n of each scheme and technique that can meet the constraints, best first.
 
     ``parameters`` are the same prices as the paper's model has them: they say where to begin
-    looking in a long window. Takes some seconds.
+    looking in a long window. Takes some seconds for a month, a minute or two for a year.
     """
     found: dict[Layout, Measures] = {}
 

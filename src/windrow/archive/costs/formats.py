@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.archive.costs.reasons import shown
+
 
 @dataclass(frozen=True)
 class FormatCost:
@@ -52,7 +54,7 @@ def choose_format(
         return FormatChoice(dearer, cheaper, reason)
     reason = (
         f"{probes:,.0f} probes and {scans:,.0f} scans a day take "
-        f"{cheaper.work(probes, scans):,.1f} s with {cheaper.name} and "
-        f"{dearer.work(probes, scans):,.1f} s with {dearer.name}, writing included"
+        f"{shown(cheaper.work(probes, scans))} s with {cheaper.name} and "
+        f"{shown(dearer.work(probes, scans))} s with {dearer.name}, writing included"
     )
     return FormatChoice(cheaper, dearer, reason)

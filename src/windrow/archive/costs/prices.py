@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from windrow.archive.costs.model import Measures, Spread
-from windrow.archive.costs.rehearse import Day, Work
+from windrow.archive.costs.rehearse import Day, Stored, Work
 
 
 @dataclass(frozen=True)
 class Line:
-    """Seconds each time, and for each day of data."""
+    """Seconds or megabytes each time, and for each day of data."""
 
     fixed: float
     day: float
@@ -23,7 +23,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Prices:
-    """Seconds, and megabytes of a day in a packed run. ``write`` is what a new day costs by itself.
+    """Seconds, and megabytes. ``write`` is what a new day costs by itself.
 
     Every operation has a fixed price, which the paper's model has not: files to be created and
     synced, a manifest to be published. Where days are small it is most of what there is to pay.
@@ -40,7 +40,10 @@ class Prices:
     """For each run, and for each day that is read as it lies."""
     sieve: float
     """For each day of runs of which only some days are wanted."""
-    megabytes: float
+    consume: float
+    """For each day that a scan hands over: to decode its values and to add up what are numbers."""
+    space: Line
+    """Megabytes of each run (its dictionaries and its directory), and of each day in it."""
 
     def spent(self, work: Work) -> float:
         return (
@@ -49,18 +52,26 @@ class Prices:
             + self.copy.of(work.copies, work.copied)
         )
 
+    def megabytes(self, stored: Stored) -> float:
+        return self.space.of(stored.runs, stored.days)
+
 
 def priced(days: tuple[Day, ...], prices: Prices, probes: float, scans: float) -> Measures:
     """The measures of the paper's section 4, from what was rehearsed."""
     transition = _over(prices.write + prices.spent(day.transition) for day in days)
     after = _over(prices.spent(day.after) for day in days)
     probe = prices.probe + prices.search * _average(days, lambda day: day.probed)
-    scan = prices.scan.of(
-        _average(days, lambda day: day.scanned.runs), _average(days, lambda day: day.scanned.whole)
-    ) + prices.sieve * _average(days, lambda day: day.scanned.sieved)
+    scan = (
+        prices.scan.of(
+            _average(days, lambda day: day.scanned.runs),
+            _average(days, lambda day: day.scanned.whole),
+        )
+        + prices.sieve * _average(days, lambda day: day.scanned.sieved)
+        + prices.consume * _average(days, lambda day: day.scanned.wanted)
+    )
     return Measures(
-        space=_over(prices.megabytes * day.held for day in days),
-        transition_space=_over(prices.megabytes * day.peak for day in days),
+        space=_over(prices.megabytes(day.held) for day in days),
+        transition_space=_over(prices.megabytes(day.peak) for day in days),
         probe=probe,
         scan=scan,
         transition=transition,

@@ -44,9 +44,9 @@ def reasons_for(
     return (
         f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
         f"{technique}: {_TECHNIQUES[technique]}",
-        f"a day takes {_short(here.work)} s, {_short(prepared)} s of them for preparation",
-        f"new data can be queried after {_short(waited)} s",
-        f"it holds {_short(space.average)} MB, {_short(peak.most)} MB at most",
+        f"a day takes {shown(here.work)} s, {shown(prepared)} s of them for preparation",
+        f"new data can be queried after {shown(waited)} s",
+        f"it holds {shown(space.average)} MB, {shown(peak.most)} MB at most",
         *_more_or_fewer(n, curve, parameters),
     )
 
@@ -62,12 +62,12 @@ def _more_or_fewer(n: int, curve: Mapping[int, Measures], parameters: Parameters
             work = curve[other].work - curve[n].work
             then, now = (m.probe if asked == "probe" else m.scan for m in (curve[other], curve[n]))
             said.append(
-                f"n = {other} instead of {n}: {'+' if work >= 0 else ''}{_short(work)} s of work, "
-                f"a {asked} takes {_short(then)} s instead of {_short(now)} s"
+                f"n = {other} instead of {n}: {'+' if work >= 0 else ''}{shown(work)} s of work, "
+                f"a {asked} takes {shown(then)} s instead of {shown(now)} s"
             )
     return said
 
 
-def _short(value: float) -> str:
+def shown(value: float) -> str:
     """Three digits, or all before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -53,11 +53,26 @@ class Work:
 
 @dataclass(frozen=True)
 class Read:
-    """What a scan reads: runs, days that are read as they lie, days of runs that are sieved."""
+    """What a scan reads: runs, days that are read as they lie, days of runs that are sieved.
+
+    ``wanted`` is what it hands over: the days read and what is left of those that are sieved.
+    """
 
     runs: float
     whole: float
     sieved: float
+    wanted: float
+
+
+@dataclass(frozen=True)
+class Stored:
+    """So many runs, with so many days in them."""
+
+    runs: float = 0
+    days: float = 0
+
+    def __add__(self, other: Stored) -> Stored:
+        return Stored(self.runs + other.runs, self.days + other.days)
 
 
 @dataclass(frozen=True)
@@ -72,8 +87,8 @@ class Day:
     after: Work
     probed: int
     scanned: Read
-    held: float
-    peak: float
+    held: Stored
+    peak: Stored
 
 
 @dataclass
@@ -81,7 +96,7 @@ class _PaperWriter(Writer):
     """A writer whose runs are names and numbers of rows."""
 
     work: Work = field(default_factory=Work)
-    written: float = 0
+    written: Stored = field(default_factory=Stored)
 
     def __post_init__(self) -> None:
         nowhere = Layout(pa.schema([("key", pa.int64())]), ("key",))
@@ -96,12 +111,12 @@ class _PaperWriter(Writer):
                     days[day] = days.get(day, 0) + rows
         size = sum(days.values()) / DAY
         self.work += Work(merges=1, inputs=len(found), merged=size)
-        self.written += size
+        self.written += Stored(1, size)
         return _run(self._name(), tuple(sorted(days.items()))) if days else None
 
     def _copy(self, run: RunRef) -> RunRef:
         self.work += Work(copies=1, copied=run.rows / DAY)
-        self.written += run.rows / DAY
+        self.written += Stored(1, run.rows / DAY)
         return replace(run, name=self._name())
 
     def noted(self, versions: int) -> Work:
@@ -121,7 +136,7 @@ def rehearsed(settings: Settings, scan_days: int | None = None) -> tuple[Day, ..
     wave = settled(stepped(Wave(settings, ahead=ahead), window, writer), writer)
     days = []
     for day in range(window + 1, 3 * window + 1):
-        held, writer.written = _stored(wave), 1.0
+        held, writer.written = _stored(wave), Stored(1, 1)
         writer.noted(0)
         wave = replace(wave, ahead={day: (_run(f"d{day}", ((day, DAY),)),)})
         wave = stepped(wave, day, writer)
@@ -140,21 +155,22 @@ def rehearsed(settings: Settings, scan_days: int | None = None) -> tuple[Day, ..
 def _scanned(wave: Wave, now: int, days: int) -> Read:
     """What a reader would read of the newest days."""
     first = max(now - days, now - wave.settings.window) + 1
-    runs, whole, sieved = 0, 0.0, 0.0
+    runs, whole, sieved, handed_over = 0, 0.0, 0.0, 0
     for index in wave.constituents().values():
         for part in index.parts:
             wanted = [day for day in part.days if day >= first]
             if wanted:
-                runs += 1
+                runs, handed_over = runs + 1, handed_over + len(wanted)
                 if len(wanted) == len(part.run.days):
                     whole += part.run.rows / DAY
                 else:
                     sieved += part.run.rows / DAY
-    return Read(runs, whole, sieved)
+    return Read(runs, whole, sieved, handed_over)
 
 
-def _stored(wave: Wave) -> float:
-    return sum(run.rows for run in wave.runs()) / DAY
+def _stored(wave: Wave) -> Stored:
+    runs = wave.runs()
+    return Stored(len(runs), sum(run.rows for run in runs) / DAY)
 
 
 def _run(name: str, days: tuple[tuple[int, int], ...]) -> RunRef:

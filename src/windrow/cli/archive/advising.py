@@ -34,6 +34,9 @@ def advise(
         int | None,
         typer.Option(help="How many of the newest days a scan reads.", show_default="all"),
     ] = None,
+    scan_columns: Annotated[
+        str | None, typer.Option(help="The columns that scans read: a,b.", show_default="all")
+    ] = None,
     rows: Annotated[
         int | None,
         typer.Option(help="Rows of a day; those of the sample, if not given.", show_default=False),
@@ -58,7 +61,15 @@ def advise(
     with errors_in_words(verbose=verbose):
         found_files = files_of(files)
         sample = rows_of(found_files, schema_of(found_files[0]))
-        workload = Workload(window, rows or sample.num_rows, probes, scans, scan_days)
+        columns = names_of(scan_columns)
+        workload = Workload(
+            window,
+            rows or sample.num_rows,
+            probes,
+            scans,
+            scan_days,
+            None if columns is None else tuple(columns),
+        )
         with (
             tempfile.TemporaryDirectory(prefix="windrow-advise-", dir=disk) as directory,
             err().status(f"measuring with {counted(sample.num_rows, 'row')}"),
