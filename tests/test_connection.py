@@ -194,3 +194,18 @@ def test_time_does_not_advance_to_what_is_no_instant(wrong: Any) -> None:
         db.advance(to=wrong)
     db.advance(to=date(2026, 3, 1))
     assert seen.answer().num_rows == 1
+
+
+def test_the_answer_of_a_top_is_in_its_order() -> None:
+    db = windrow.connect()
+    by_sum, by_two, hidden = db.execute("""
+        CREATE STREAM s (ts BIGINT, k STRING, v INT);
+        SELECT TOP 3 k, SUM(v) AS total FROM s [RANGE 9] GROUP BY k;
+        SELECT v, k FROM s [RANGE 9] ORDER BY k DESC, v LIMIT 4;
+        SELECT k FROM s [RANGE 9] ORDER BY v DESC, k LIMIT 2;
+    """)
+    db.push("s", {"ts": [1] * 5, "k": ["a", "b", "c", "b", "d"], "v": [5, 9, 7, None, 1]})
+    db.advance(to=1)
+    assert by_sum.answer().to_pydict() == {"k": ["b", "c", "a"], "total": [9, 7, 5]}
+    assert by_two.answer().to_pydict() == {"v": [1, 7, 9, None], "k": ["d", "c", "b", "b"]}
+    assert sorted(hidden.answer()["k"].to_pylist()) == ["b", "c"]

@@ -24,7 +24,7 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
             continue
         console.print()
         console.print(headline(query), style="bold")
-        console.print(answer_table(query.answer), soft_wrap=False)
+        console.print(answer_table(query.answer, ordered=query.ranked), soft_wrap=False)
         hidden = query.answer.num_rows - SHOWN
         if hidden > 0:
             console.print(f"... and {hidden:,} more")

@@ -39,6 +39,8 @@ class QueryReport:
     answer: pa.Table
     waiting: int | None = None
     """Of an archive: the rows that wait for the end of their day."""
+    ranked: bool = False
+    """Whether the rows of the answer are in the order of a TOP."""
 
 
 @dataclass(frozen=True)

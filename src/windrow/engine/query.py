@@ -10,7 +10,7 @@ from windrow.core.errors import DataError, StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.results import changes_batch, changes_schema
+from windrow.engine.results import changes_batch, changes_schema, ranked
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.strategy import Strategy
@@ -112,7 +112,7 @@ class EmbeddedQuery:
 
     def current(self) -> pa.Table:
         """The live tuples of a result that is not a stream, without looking at past changes."""
-        return pa.Table.from_batches([self.pipeline.live_rows()])
+        return ranked(pa.Table.from_batches([self.pipeline.live_rows()]), self.declaration.plan)
 
     def __repr__(self) -> str:
         state = ", stopped by an error" if self.failure is not None else ""

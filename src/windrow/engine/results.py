@@ -18,6 +18,8 @@ from windrow.columns.types import arrow_schema
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.commits import Commit, commits
+from windrow.plan.nodes import Node
+from windrow.plan.ranks import ranks
 
 SIGNS = pa.array(["-", "+"])
 
@@ -65,6 +67,17 @@ def answer_of(changes: pa.Table) -> pa.Table:
     np.add.at(copies, codes, sign)
     found, first = np.unique(codes, return_index=True)
     return rows.take(pa.array(np.repeat(first, np.maximum(copies[found], 0))))
+
+
+def ranked(answer: pa.Table, plan: Node) -> pa.Table:
+    """The answer of a TOP with its first row first, any other as it is."""
+    order = ranks(plan)
+    if not order:
+        return answer
+    names = answer.schema.names
+    keys = [(names[i], "descending" if down else "ascending") for i, down in order]
+    chosen = {name for name, _ in keys}
+    return answer.sort_by([*keys, *((n, "ascending") for n in names if n not in chosen)])
 
 
 def _read(path: Path, format_: str, schema: pa.Schema) -> pa.Table:

@@ -19,6 +19,7 @@ from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
 from windrow.engine.sinks import FileSink
 from windrow.plan.catalog import Catalog
+from windrow.plan.ranks import ranks
 from windrow.plan.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.streams.monitor import InputMonitor, time_of
@@ -178,6 +179,7 @@ class _Run:
         return QueryReport(
             query.name, query.rows_in, query.rows_out, rejected + late, late, query.now,
             query.declaration.clock, destination, self._answer(query), waiting,
+            bool(ranks(query.declaration.plan)),
         )  # fmt: skip
 
     def _answer(self, query: EmbeddedQuery | SharedQuery) -> pa.Table:

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from windrow.columns.interner import Interner
 from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
-from windrow.engine.results import answer_of, read_changes
+from windrow.engine.results import answer_of, ranked, read_changes
 from windrow.plan.catalog import QueryDeclaration
 from windrow.spark.failures import translated
 from windrow.spark.query import Feed, SparkQuery
@@ -62,7 +62,7 @@ class QueryHandle:
         changes = self.changes()
         if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
             return changes.drop_columns(["instant", "change"])
-        return answer_of(changes)
+        return ranked(answer_of(changes), self.declaration.plan)
 
     @property
     def writes(self) -> bool:

@@ -12,8 +12,9 @@ from windrow.core.patterns import UpdatePattern
 from windrow.engine.commits import Commit, commits
 from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, QueryReport
-from windrow.engine.results import answer_of, changes_schema, read_changes
+from windrow.engine.results import answer_of, changes_schema, ranked, read_changes
 from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.ranks import ranks
 from windrow.spark.query import SparkQuery
 from windrow.spark.shared import SharedSparkQuery
 
@@ -138,5 +139,6 @@ def _report(
         now=progress.now,
         clock=progress.clock,
         destination=destination,
-        answer=answer,
+        answer=ranked(answer, query.plan),
+        ranked=bool(ranks(query.plan)),
     )
