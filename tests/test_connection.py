@@ -209,3 +209,8 @@ def test_the_answer_of_a_top_is_in_its_order() -> None:
     assert by_sum.answer().to_pydict() == {"k": ["b", "c", "a"], "total": [9, 7, 5]}
     assert by_two.answer().to_pydict() == {"v": [1, 7, 9, None], "k": ["d", "c", "b", "b"]}
     assert sorted(hidden.answer()["k"].to_pylist()) == ["b", "c"]
+
+
+def test_a_script_may_begin_with_the_mark_of_its_encoding() -> None:
+    db = windrow.connect()
+    assert len(db.execute("\ufeffCREATE STREAM s (ts BIGINT);\r\nSELECT ts FROM s;")) == 1

@@ -199,6 +199,7 @@ class Connection:
 
     def _compiled(self, cql: str) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""
+        cql = cql.removeprefix("\ufeff")  # what some editors put before the text of a file
         try:
             compiled = compile_script(cql, self.catalog, self.strategy)
         except ScriptError as error:
