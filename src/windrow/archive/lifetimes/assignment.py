@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Protocol
 
 from windrow.archive.lifetimes.periods import LifetimeError
@@ -72,9 +73,14 @@ class Randomised:
 
     def partition(self, period: int, partitions: int, count: int, axis: Axis) -> int:
         turn, place = divmod(period - 1, partitions)
-        order = list(range(partitions))
-        random.Random(f"{self.seed} {axis.value} {turn}").shuffle(order)  # noqa: S311
-        return order[place]
+        return _shuffled(f"{self.seed} {axis.value} {turn}", partitions)[place]
+
+
+@lru_cache(maxsize=8192)  # a migration asks for every period of every run
+def _shuffled(seed: str, partitions: int) -> tuple[int, ...]:
+    order = list(range(partitions))
+    random.Random(seed).shuffle(order)  # noqa: S311
+    return tuple(order)
 
 
 def assignment_to_json(assignment: Assignment) -> dict[str, Any]:
