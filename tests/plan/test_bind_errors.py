@@ -169,3 +169,25 @@ def test_reading_a_query_names_the_remedy() -> None:
 def test_absurd_nesting_is_an_error_of_ours() -> None:
     with pytest.raises(ScriptError):
         compile_script(DECLARATIONS + "SELECT k FROM s WHERE a = " + " + ".join(["a"] * 20_000))
+
+
+@pytest.mark.parametrize(
+    ("into", "says"),
+    [
+        ("in/", "read as rows of d, which are all files in 'in'; write them to"),
+        ("./in/out", "read as rows of d"),
+        ("./out/", "q writes its results into './out/' already"),
+    ],
+)
+def test_results_do_not_go_where_they_would_be_read_or_removed(into: str, says: str) -> None:
+    script = """
+        CREATE STREAM d (ts BIGINT) FROM 'in' FORMAT csv;
+        CREATE VIEW v AS SELECT ts FROM d;
+        CREATE STREAM other (ts BIGINT) FROM 'elsewhere' FORMAT csv;
+        CREATE QUERY q AS SELECT ts FROM other INTO 'out';
+        CREATE QUERY fine AS SELECT ts FROM other INTO 'in/other';
+        CREATE QUERY shown AS SELECT ts FROM v INTO 'in' FORMAT console;
+    """
+    compile_script(script)
+    with pytest.raises(BindError, match=says):
+        compile_script(script + f"CREATE QUERY wrong AS SELECT ts FROM v INTO '{into}';")

@@ -166,9 +166,9 @@ class Catalog:
         return more
 
     @cached_property
-    def writers(self) -> dict[str, str]:
+    def writers(self) -> dict[PurePath, str]:
         """For each path that results are written to, the name of the query that writes them."""
-        found: dict[str, str] = {}
+        found: dict[PurePath, str] = {}
         for declaration in self.declarations.values():
             found.update(_writer(declaration))
         return found
@@ -199,8 +199,8 @@ class Catalog:
         return tuple(d if isinstance(d, QueryDeclaration) else d.query for d in found)
 
 
-def _writer(declaration: Declaration) -> dict[str, str]:
+def _writer(declaration: Declaration) -> dict[PurePath, str]:
     if isinstance(declaration, ArchiveDeclaration):
-        return {declaration.path: declaration.name}
+        return {PurePath(declaration.path): declaration.name}
     into = getattr(declaration, "into", None)
-    return {into.path: declaration.name} if into and into.format != "console" else {}
+    return {PurePath(into.path): declaration.name} if into and into.format != "console" else {}

@@ -18,10 +18,11 @@ from windrow.cql.tree import (
     Statement,
 )
 from windrow.plan.binder.context import Context, clock_of
+from windrow.plan.binder.destinations import destination
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import did_you_mean
-from windrow.plan.binder.storage import bind_archive, bind_subscriptions, destination
+from windrow.plan.binder.storage import bind_archive, bind_subscriptions
 from windrow.plan.binder.streams import bind_relation, bind_stream, schema_of
 from windrow.plan.catalog import (
     Catalog,
@@ -143,7 +144,7 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
     plan = bind_query(statement.query, context)
     check_nrrs(plan, statement.span)
     clock = clock_of(plan, statement.span) or catalog.clock
-    into = destination(statement.into, context)
+    into = destination(statement.into, plan, context)
     return QueryDeclaration(name, plan, clock, into, statement.span, statement.text)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from windrow.core.errors import BindError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER, Clock
-from windrow.cql.tree import CreateArchive, CreateSubscriptions, Duration, FileClause, Name
+from windrow.cql.tree import CreateArchive, CreateSubscriptions, Duration, Name
 from windrow.plan.binder.context import Context, clock_of
+from windrow.plan.binder.destinations import destination
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.streams import FORMATS, format_of
 from windrow.plan.binder.tables import named_plan
 from windrow.plan.binder.windows import in_ticks
 from windrow.plan.catalog import (
     ArchiveDeclaration,
-    Destination,
     FileSource,
     SubscriptionsDeclaration,
 )
@@ -73,7 +75,7 @@ def bind_archive(statement: CreateArchive, context: Context) -> ArchiveDeclarati
     into = statement.into
     path = statement.name.text if into is None else into.path
     kind = "arrow" if into is None else format_of(into, RUNS, "arrow")
-    other = context.catalog.writers.get(path)
+    other = context.catalog.writers.get(PurePath(path))
     if other is not None:
         raise BindError(
             f"{other} writes into '{path}' already", span=statement.span,
@@ -172,7 +174,7 @@ def bind_subscriptions(
     plan = Subscribe(plan, source, columns, clock, span=statement.span)
     return SubscriptionsDeclaration(
         statement.name.text, statement.on.text, tuple(plan.attributes), source, plan, clock,
-        destination(statement.into, context), statement.span, statement.text,
+        destination(statement.into, plan, context), statement.span, statement.text,
     )  # fmt: skip
 
 
@@ -184,17 +186,3 @@ def _index_of(name: Name, schema: Schema, what: str) -> int:
             remedy=did_you_mean(name.text, [f.name for f in schema]),
         )  # fmt: skip
     return known.index(name.text.lower())
-
-
-def destination(into: FileClause | None, context: Context) -> Destination | None:
-    """Where results go; two queries that write to one place would remove each other's."""
-    if into is None:
-        return None
-    kind = format_of(into, {**FORMATS, "console": "console"}, "parquet")
-    other = context.catalog.writers.get(into.path) if kind != "console" else None
-    if other is not None:
-        raise BindError(
-            f"{other} writes its results into '{into.path}' already", span=into.span,
-            remedy="give each query a directory of its own",
-        )  # fmt: skip
-    return Destination(into.path, kind)

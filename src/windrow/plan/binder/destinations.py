@@ -1,0 +1,43 @@
+"""INTO: where the results of a query go, and where they must not."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from windrow.core.errors import BindError
+from windrow.cql.tree import FileClause
+from windrow.plan.binder.context import Context
+from windrow.plan.binder.streams import FORMATS, format_of
+from windrow.plan.catalog import Destination, RelationDeclaration, StreamDeclaration
+from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
+
+
+def destination(into: FileClause | None, plan: Node, context: Context) -> Destination | None:
+    """Where results go; two queries that write to one place would remove each other's."""
+    if into is None:
+        return None
+    kind = format_of(into, {**FORMATS, "console": "console"}, "parquet")
+    if kind == "console":
+        return Destination(into.path, kind)
+    other = context.catalog.writers.get(PurePath(into.path))
+    if other is not None:
+        raise BindError(
+            f"{other} writes its results into '{into.path}' already", span=into.span,
+            remedy="give each query a directory of its own",
+        )  # fmt: skip
+    for scan in walk(plan):
+        if isinstance(scan, StreamScan | RelationScan):
+            _refuse_own_input(into, scan.name, context)
+    return Destination(into.path, kind)
+
+
+def _refuse_own_input(into: FileClause, name: str, context: Context) -> None:
+    """A stream takes all files below its directory: it would take in what comes of it."""
+    found = context.catalog.find(name)
+    source = found.source if isinstance(found, StreamDeclaration | RelationDeclaration) else None
+    if source is not None and PurePath(into.path).is_relative_to(source.path):
+        raise BindError(
+            f"the results would be read as rows of {name}, which are all files in '{source.path}'",
+            span=into.span,
+            remedy="write them to a directory that does not lie in there",
+        )
