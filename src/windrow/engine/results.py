@@ -83,10 +83,18 @@ def ranked(answer: pa.Table, plan: Node) -> pa.Table:
 def _read(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
     if format_ == "csv":
         options = pyarrow.csv.ConvertOptions(
-            column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False
+            column_types=schema,
+            null_values=[""],  # nothing but nothing: a NaN is no NULL
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         )
-        return pyarrow.csv.read_csv(path, convert_options=options)
+        whole = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        return pyarrow.csv.read_csv(path, parse_options=whole, convert_options=options)
     if format_ == "json":
-        parsed = pyarrow.json.ParseOptions(explicit_schema=schema)
-        return pyarrow.json.read_json(path, parse_options=parsed).select(schema.names)
+        # Arrow reads dates of JSON from numbers only.
+        texts = {f.name: pa.string() for f in schema if pa.types.is_date(f.type)}
+        plain = pa.schema([(f.name, texts.get(f.name, f.type)) for f in schema])
+        parsed = pyarrow.json.ParseOptions(explicit_schema=plain)
+        found = pyarrow.json.read_json(path, parse_options=parsed)
+        return found.select(schema.names).cast(schema)
     return pyarrow.parquet.read_table(path, schema=schema)
