@@ -121,6 +121,62 @@ def test_rata_does_what_wata_does_and_prepares_a_day(window, n):
     )
 
 
+@pytest.mark.parametrize(("window", "n"), LAZY)
+def test_rata_packed_merges_the_constituent_that_grows_and_each_replacement(window, n):
+    c = (window - 1) // (n - 1)
+    transition = P.build + (c * (c + 1) / 2 - 1) / c * P.smart_copy
+    prepared = (c - 1) * P.build + ((c - 1) ** 2 - 1) * P.smart_copy
+    assert run("RATA", PACKED, window, n) == (
+        pytest.approx(transition),
+        pytest.approx(prepared / c),
+    )
+
+
+def days_held(scheme, technique, window, n):
+    """Space in days: between steps on average and at most, and in steps on average."""
+    days = Parameters(**{**vars(P), "packed": 1, "unpacked": 1})
+    found = measures(scheme, technique, window, n, days)
+    return found.space.average, found.space.most, found.transition_space.average
+
+
+@pytest.mark.parametrize("technique", Technique)
+@pytest.mark.parametrize(("window", "n"), EVEN)
+def test_reindexing_holds_its_temporaries_beside_the_window(technique, window, n):
+    x = window // n
+    average, most, _ = days_held("REINDEX+", technique, window, n)
+    assert (average, most) == (pytest.approx(window + (x - 1) / 2), window + x - 1)
+    # After i days of a cluster: what is left of its ladder, and i rungs of the next one's.
+    ladders = [
+        sum(k + i for k in range(x - i)) + sum(range(1, min(i, x - 1) + 1)) for i in range(1, x + 1)
+    ]
+    average, most, _ = days_held("REINDEX++", technique, window, n)
+    assert (average, most) == (pytest.approx(window + sum(ladders) / x), window + max(ladders))
+
+
+@pytest.mark.parametrize("technique", Technique)
+@pytest.mark.parametrize(("window", "n"), LAZY)
+def test_rata_holds_a_third_of_c_squared_days_beside_the_window(technique, window, n):
+    c = (window - 1) // (n - 1)
+    average, most, _ = days_held("RATA", technique, window, n)
+    assert (average, most) == (pytest.approx(window + (c * c - 1) / 3), window + c * (c - 1) / 2)
+
+
+@pytest.mark.parametrize(("window", "n"), LAZY)
+def test_wata_holds_the_soft_window_and_in_a_step_what_it_replaces(window, n):
+    c = (window - 1) // (n - 1)
+    first = window + c - 1  # all days of the oldest constituent, about to be thrown away
+    later = range(2, c + 1)  # the constituent that grows gets its j-th day
+    steps = {
+        IN_PLACE: [window + j - 1 for j in later],
+        SIMPLE: [window + 2 * (j - 1) for j in later],
+        PACKED: [window + 2 * j - 1 for j in later],
+    }
+    for technique, peaks in steps.items():
+        average, most, peak = days_held("WATA", technique, window, n)
+        assert (average, most) == (pytest.approx(window + (c - 1) / 2), first)
+        assert peak == pytest.approx((first + sum(peaks)) / c)
+
+
 @pytest.mark.parametrize(("window", "n"), EVEN)
 def test_queries_cost_a_seek_per_constituent_and_what_they_read(window, n):
     found = measures("DEL", SIMPLE, window, n, P)
