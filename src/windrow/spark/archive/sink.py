@@ -43,7 +43,8 @@ QUERY = "sql.streaming.queryId"
 """The local property under which Spark tells a micro-batch whose it is."""
 ATTEMPTS = 5
 """How often a micro-batch is published, or written, if other writers are faster."""
-_publishing = threading.Lock()
+_turns: dict[Path, threading.Lock] = {}
+"""Whose turn it is to publish in an archive, among the queries of this driver."""
 
 
 def _wall() -> int:
@@ -119,15 +120,14 @@ class ArchiveSink:
             else:
                 written = write_runs(few, self.archive, session, stamps)
             for _ in range(ATTEMPTS - 1):
-                with suppress(
-                    ConflictError, HalfwayError
-                ):  # with others: those of this process wait
+                with suppress(ConflictError, HalfwayError):  # another process was faster
                     return self._published(written, batch)
             return self._published(written, batch)
 
     def _published(self, written: WrittenRuns, batch: tuple[str, int]) -> bool:
         """Make runs part of the newest version; False if it is too late for their days."""
-        with _publishing, self.archive.session() as session:
+        turn = _turns.setdefault(self.archive.disk.root, threading.Lock())
+        with turn, self.archive.session() as session:
             wave, runs = Wave.of(session.base), written.runs
             repeated = session.has(batch)
             if repeated:
