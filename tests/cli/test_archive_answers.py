@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
+import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from typer.testing import CliRunner
 from windrow.archive.archive import Archive
 from windrow.archive.calendar import Calendar
 from windrow.archive.runs.parquet import ParquetEntries
+from windrow.cli.archive.asking import answered
 from windrow.cli.main import app
 
 FIRST = datetime(2026, 3, 1)
@@ -131,6 +135,16 @@ def test_a_query_may_join_the_archive_with_itself(month):
         "WHERE a.src = 'h0001' AND b._day = '2026-03-01'"
     )
     assert lines("sql", month, query) == [{"n": 4 * 3 * 3}]
+
+
+def test_a_query_is_given_up_at_ctrl_c():
+    endless = "SELECT COUNT(*) FROM r a, r b WHERE a.x < b.x"
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE r AS SELECT random() AS x FROM range(1_000_000)")
+        pressed = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        pressed.start()
+        with pytest.raises(KeyboardInterrupt):
+            answered(connection, endless)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -144,10 +145,21 @@ def sql(
                 statements = connection.extract_statements(query)
                 if [statement.type for statement in statements] not in _ANSWERING:
                     raise ArchiveError(where="SQL", expected="one SELECT", found=query)
-                found = connection.sql(query).to_arrow_table()
+                found = answered(connection, query)
             except duckdb.Error as error:
                 raise ArchiveError(where="SQL", found=str(error).strip()) from error
             give(found, into, as_json=as_json, ordered=True)
+
+
+def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """DuckDB hears no Ctrl-C, so it works beside this thread, which does."""
+    with ThreadPoolExecutor(1) as beside:
+        work = beside.submit(lambda: connection.sql(query).to_arrow_table())
+        try:
+            return work.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
 
 
 _ANSWERING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN])
