@@ -172,6 +172,15 @@ def test_verify_says_what_is_wrong_and_fails(month):
     assert run.name in windrow("verify", "month", fails=True)
 
 
+def test_verify_finds_a_damaged_manifest_and_says_so_to_programs_too(month):
+    manifest = max(month.glob("versions/*.json"))
+    manifest.write_bytes(manifest.read_bytes()[:-20])
+    result = CliRunner().invoke(app, ["archive", "verify", "month", "--json"])
+    assert result.exit_code == 1
+    assert manifest.name in json.loads(result.output)["problems"][0]["where"]
+    assert manifest.name in windrow("verify", "month", fails=True)
+
+
 def test_days_in_messages_are_written_as_people_write_them(month):
     late = ("append", "month", "flows.parquet", "--day", "2026-03-06")
     assert "expected a day after 2026-03-06" in windrow(*late, fails=True)
@@ -179,6 +188,7 @@ def test_days_in_messages_are_written_as_people_write_them(month):
         "advance", "month", "--to", "2026-03-01", fails=True
     )
     assert len(windrow("scan", "month", "--at", "2026-03-08", "--json").splitlines()) == 20
+    assert "expected day 2026-03-06" in windrow("scan", "month", "--at", "2026-03-01", fails=True)
 
 
 def test_mistakes_are_explained(month):

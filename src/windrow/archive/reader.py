@@ -27,11 +27,12 @@ class Reader(PinnedReader):
         soft: bool,
     ) -> None:
         if now is not None and wave.now is not None and now < wave.now:
+            label = wave.settings.calendar.label
             raise DayError(
-                where=f"day {now}",
-                expected=f"day {wave.now}, to which the window has moved, or a later one",
-                found=str(now),
-                remedy="days in the window are read with t1 and t2; older ones are gone",
+                where=f"day {label(now)}",
+                expected=f"day {label(wave.now)}, to which the window has moved, or a later one",
+                found=label(now),
+                remedy="ask for the days in the window from one to another; older ones are gone",
             )
         super().__init__(lease, opened, schemas, wave.now if now is None else now)
         self._wave, self._soft = wave, soft

@@ -64,6 +64,8 @@ def errors_in_words(script: Path | None = None, *, verbose: bool = False) -> Ite
         else:
             _complain(str(error))
         raise typer.Exit(FAILED) from None
+    except BrokenPipeError:
+        raise  # whoever read our answer has seen enough of it: `| head`
     except OSError as error:
         if verbose:
             raise

@@ -36,10 +36,10 @@ def sort_out(grid: Grid, periods: Periods, now: int, entries: pa.Table) -> Arriv
     expiries = entries.column(EXPIRY).to_numpy()
     if len(expiries) and (latest := int(expiries.max())) > now + periods.longest:
         raise LifetimeError(
-            where=f"insertion at {now}",
-            expected=f"expiries up to {now + periods.longest}: lifetimes of at most "
-            f"{periods.longest}",
-            found=str(latest),
+            where=f"insertion at {periods.label(now)}",
+            expected=f"expiries up to {periods.label(now + periods.longest)}: lifetimes of at most "
+            f"{periods.count} periods",
+            found=periods.label(latest),
             remedy="shorten the lifetime, or make an index for longer ones",
         )
     live = expiries > now

@@ -215,9 +215,10 @@ class LifetimeIndex:
                 return Update(base.version, Step((), (), (), (), 0), 0, 0)
             if before.now is not None and now < before.now:
                 raise LifetimeError(
-                    where=f"update at {now}",
-                    expected=f"the instant of the last update, {before.now}, or a later one",
-                    found=str(now),
+                    where=f"update at {before.periods.label(now)}",
+                    expected="the instant of the last update, "
+                    f"{before.periods.label(before.now)}, or a later one",
+                    found=before.periods.label(now),
                     remedy="pass the time of this update",
                 )
             arrivals = NOTHING

@@ -9,7 +9,9 @@ expires in it (Golab et al. 2006b, Algorithm 1, where these are S, delta and tau
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
+from windrow.archive.calendar import EPOCH, HOUR
 from windrow.core.errors import WindrowError
 
 
@@ -51,6 +53,20 @@ class Periods:
     def over(self, now: int) -> int:
         """The last period that is over at ``now``: what expires in it or before is dead."""
         return (now - self.origin) // self.interval
+
+    def label(self, instant: int) -> str:
+        """An instant as people write it: a date, a moment, or its number.
+
+        >>> Periods(30, 10).label(7), Periods(30, 10, timestamps=True).label(0)
+        ('7', '1970-01-01')
+        """
+        if not self.timestamps:
+            return str(instant)
+        try:
+            plain = (EPOCH + timedelta(microseconds=instant)).replace(tzinfo=None)
+        except OverflowError:
+            return str(instant)
+        return plain.date().isoformat() if instant % (24 * HOUR) == 0 else plain.isoformat(" ")
 
     def first(self, period: int) -> int:
         return self.origin + (period - 1) * self.interval + 1

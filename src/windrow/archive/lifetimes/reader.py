@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from windrow.archive.leases import Lease
+from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.lifetimes.living import living
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.reading import PinnedReader, Schemas
@@ -33,10 +34,11 @@ class LifetimeReader(PinnedReader):
     ) -> None:
         updated: int | None = lease.manifest.body["now"]  # taking all of it apart takes longer
         if now is not None and updated is not None and now < updated:
+            label = Contents.of(lease.manifest).periods.label
             raise LifetimeError(
-                where=f"reading at {now}",
-                expected=f"the instant of the last update, {updated}, or a later one",
-                found=str(now),
+                where=f"reading at {label(now)}",
+                expected=f"the instant of the last update, {label(updated)}, or a later one",
+                found=label(now),
                 remedy="what has expired by then may be gone",
             )
         super().__init__(lease, opened, schemas, updated if now is None else now)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.archive.calendar import Calendar
+from windrow.archive.errors import DamagedError
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.opening import open_any
 from windrow.archive.schemes.operations import Operation
@@ -170,9 +171,17 @@ def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
       windrow archive verify month
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
-        with err().status("reading every run"):
-            problems, found = opened.verify(), opened.stat()
+        try:
+            opened = open_any(archive)
+            with err().status("reading every run"):
+                problems, found = opened.verify(), opened.stat()
+        except DamagedError as error:  # the manifest itself: there is no version to speak of
+            if as_json:
+                damage = {"where": error.where, "what": f"found {error.found}"}
+                print_json({"version": None, "problems": [damage]})
+            else:
+                err().print(str(error), style="bold red")
+            raise typer.Exit(BROKEN) from None
         if as_json:
             print_json({"version": found.version, "problems": [asdict(p) for p in problems]})
         elif not problems:

@@ -94,13 +94,7 @@ class Instants:
         return self.periods.of(self.moment(text) + (1 if self.periods.timestamps else 0))
 
     def label(self, moment: int) -> str:
-        if not self.periods.timestamps:
-            return str(moment)
-        try:
-            plain = (EPOCH + timedelta(microseconds=moment)).replace(tzinfo=None)
-        except OverflowError:
-            return str(moment)
-        return plain.date().isoformat() if moment % (24 * HOUR) == 0 else plain.isoformat(" ")
+        return self.periods.label(moment)
 
     def stamped(self, entries: pa.Table) -> pa.Table:
         if not self.periods.timestamps:
