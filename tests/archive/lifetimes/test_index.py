@@ -118,7 +118,7 @@ def test_records_dead_on_arrival_are_counted_and_left_out(tmp_path):
 def test_a_record_far_ahead_is_refused_and_expires_nothing(tmp_path):
     index = create(tmp_path)
     index.insert(2, table((1, "a")), pa.array([10]))
-    with pytest.raises(LifetimeError, match=r"lifetimes of at most 16; found 1000"):
+    with pytest.raises(LifetimeError, match=r"lifetimes of at most 8 periods; found 1000"):
         index.insert(3, table((1, "b")), pa.array([1000]))
     assert values(index) == ["a"]
 
