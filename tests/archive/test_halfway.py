@@ -16,6 +16,7 @@ from windrow.archive.errors import ConflictError, HalfwayError, StorageError
 from windrow.archive.files import Disk, Written
 from windrow.archive.leases import leases
 from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.opening import open_any
 from windrow.archive.refusals import told
 from windrow.archive.versions import Versions
 
@@ -150,7 +151,7 @@ def test_a_lease_that_cannot_be_removed_does_not_spoil_what_was_done(tmp_path):
     assert version == archive.stat().version
     with stuck.reader() as reader:
         assert len(reader.probe("a")) == 2
-    assert len(archive.disk.names("leases")) >= 3
+    assert len(archive.disk.names("leases")) == 2
     assert archive.vacuum().held == ()
     assert leases(archive.disk) == []
 
@@ -188,6 +189,75 @@ def test_a_lease_that_may_only_be_read_is_known_for_live_or_dead(tmp_path, monke
     assert archive.disk.names("leases") == []
 
 
+def test_an_archive_on_a_file_system_that_is_read_only_can_be_read_and_verified(
+    tmp_path, monkeypatch
+):
+    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    opened = os.open
+    refused = OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def no_writing(path, flags, *rest, **options):
+        if flags & (os.O_CREAT | os.O_RDWR | os.O_WRONLY) and tmp_path in Path(path).parents:
+            raise refused
+        return opened(path, flags, *rest, **options)
+
+    def no_deleting(path, **options):
+        raise refused
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", no_writing)
+        patched.setattr(Path, "unlink", no_deleting)
+        mounted = Archive.open(tmp_path)
+        assert_same(mounted, plain)
+        assert mounted.verify() == []
+        with pytest.raises(StorageError, match="Read-only file system"):
+            mounted.vacuum()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert_same(archive, plain)
+
+
+def test_a_copy_that_lost_its_empty_folders_goes_on(tmp_path):
+    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=4, scheme="RATA", n=2)
+    for folder in ("runs", "leases", "retired"):
+        archive.disk.path(folder).rmdir()
+    archive = Archive.open(UnsyncedDisk(tmp_path))
+    archive.append(1, table([("a", 1)]), now=1)
+    archive.vacuum()
+    assert archive.verify() == []
+
+
+class NoRoomAtAll(UnsyncedDisk):
+    """Not for another name of a file, even."""
+
+    def write(self, name: str, fill: Callable[..., None]) -> Written:
+        with told(self.path(name)):
+            refuse()
+        return super().write(name, fill)
+
+    def hold(self, name: str) -> int | None:
+        with told(self.path(name)):
+            refuse()
+        return super().hold(name)
+
+    def try_hold(self, name: str) -> int | None:
+        if not self.path(name).exists():
+            with told(self.path(name)):
+                refuse()
+        return super().try_hold(name)
+
+
+def test_a_vacuum_makes_room_where_there_is_none_for_another_file(tmp_path):
+    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    full = open_any(NoRoomAtAll(tmp_path))
+    assert full.stat().now == 5
+    with pytest.raises(StorageError, match="vacuum"):
+        full.append(6, table([("a", 6)]), now=6)
+    assert full.vacuum().files > 0
+    assert_same(archive, plain)
+    assert files_of(archive.disk) == named(archive)
+
+
 @pytest.mark.parametrize("failing", ["try_hold", "clear_abandoned", "hold"])
 def test_a_lock_that_cannot_be_had_is_told(failing, tmp_path, monkeypatch):
     archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
@@ -197,11 +267,11 @@ def test_a_lock_that_cannot_be_had_is_told(failing, tmp_path, monkeypatch):
     def refused(path, flags, *rest, **options):
         place = {"try_hold": "vacuum.lock", "clear_abandoned": reader._lease.token}
         if place.get(failing, "leases") in str(path):
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
         return opened(path, flags, *rest, **options)
 
     monkeypatch.setattr(os, "open", refused)
-    with pytest.raises(StorageError, match="Read-only file system"):
+    with pytest.raises(StorageError, match="Input/output error"):
         (archive.reader if failing == "hold" else archive.vacuum)()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     reader.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
@@ -27,7 +28,11 @@ from tests.archive.plain import (
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
 from windrow.archive.files import Disk
+from windrow.archive.leases import leases
+from windrow.archive.lifetimes.grid import Grid
+from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.versions import Versions
+from windrow.archive.wave import TECHNIQUES
 
 TOLD = "nothing was changed; repeat the operation on the new version"
 ROOT = Path(__file__).parents[2]
@@ -202,10 +207,30 @@ def test_a_lease_that_comes_between_the_look_and_the_deed_is_seen_after_it(tmp_p
         archive.append(day, table([("a", day)]), now=day)
     Archive.open(PinnedMeanwhile(tmp_path)).vacuum()
     assert {run.name for run in oldest.runs} <= files_of(archive.disk)
+    archive.vacuum()  # still held, and still known by what it names
+    assert {run.name for run in oldest.runs} <= files_of(archive.disk)
     assert Versions(archive.disk).numbers()[0] == oldest.version + 1  # whoever writes next is told
     archive.disk.let_go(f"leases/{oldest.version:020d}-late", held[0])
     archive.vacuum()
     assert files_of(archive.disk) == named(archive)
+
+
+def test_a_lease_that_is_taken_for_abandoned_before_it_is_locked_is_taken_anew(
+    tmp_path, monkeypatch
+):
+    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=2, scheme="DEL", n=1)
+    lock, found = fcntl.flock, []
+
+    def late(handle: int, how: int) -> None:
+        if how == fcntl.LOCK_EX and not found:
+            found.append(archive.disk.names("leases"))
+            assert leases(archive.disk) == []  # it is there, nobody has locked it: it goes
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with archive.reader() as reader:
+        assert leases(archive.disk) == [(reader.version, reader._lease.token)]
+    assert len(found[0]) == 1
 
 
 def child(code: str, path: Path) -> subprocess.Popen[str]:
@@ -287,8 +312,64 @@ def test_killed_at_any_moment_every_day_that_was_acknowledged_is_there(tmp_path)
     kill_again_and_again(tmp_path, "REINDEX++", "packed shadow", 2, seed=1)
 
 
+INSERTS = """
+import sys
+import pyarrow as pa
+from tests.archive.plain import table
+from windrow.archive.lifetimes.grid import Grid
+from windrow.archive.lifetimes.index import LifetimeIndex
+index = LifetimeIndex.open(sys.argv[1])
+now = index.stat().now or 0
+while True:
+    now += 1
+    index.insert(now, table([("a", now), ("b", now)]), pa.array([now + 2, now + 4]))
+    if now % 3 == 0:
+        grid, how = Grid(1 + now % 2, 2), "drain" if now % 4 else "rebuild"
+        index.migrate(grid=grid, how=how)
+        index.vacuum()
+    print(now, flush=True)
+"""
+
+
+def kill_lifetimes_again_and_again(path: Path, times: int, seed: int) -> None:
+    """In the middle of updates, migrations and vacuums."""
+    index = LifetimeIndex.create(path, SCHEMA, "key", longest=4, interval=1, grid=Grid(2, 2))
+    chance = random.Random(seed)
+    for _ in range(times):
+        process = child(INSERTS, path)
+        said = int(process.stdout.readline())
+        time.sleep(chance.random() * 0.2)
+        process.send_signal(signal.SIGKILL)
+        rest = process.stdout.read().split()
+        process.wait()
+        process.stdout.close()
+        said = int(rest[-1]) if rest else said
+        now = index.stat().now
+        assert now in (said, said + 1)
+        index = LifetimeIndex.open(path)
+        with index.reader() as reader:
+            live = [("a", now), *(("a", at) for at in [now - 1] if at > 0)]
+            live += [("b", at) for at in range(max(1, now - 3), now + 1)]
+            assert bag(reader.scan()) == sorted(live, key=repr)
+        assert index.verify() == []
+        index.vacuum()
+        names = {run.name for run in index.contents().runs.values()}
+        assert files_of(index.disk) == names
+        assert len(Versions(index.disk).numbers()) == 1
+
+
+def test_an_index_of_lifetimes_that_is_killed_has_every_update_that_was_acknowledged(tmp_path):
+    kill_lifetimes_again_and_again(tmp_path, 2, seed=3)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("technique", ["in-place", "simple shadow", "packed shadow"])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_index_of_lifetimes_that_is_killed_many_times(seed, tmp_path):
+    kill_lifetimes_again_and_again(tmp_path, 8, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("technique", TECHNIQUES)
 @pytest.mark.parametrize("scheme", ["DEL", "REINDEX", "REINDEX+", "REINDEX++", "WATA", "RATA"])
 def test_killed_many_times_every_day_that_was_acknowledged_is_there(scheme, technique, tmp_path):
     kill_again_and_again(tmp_path, scheme, technique, 8, seed=len(scheme) * 7 + len(technique))

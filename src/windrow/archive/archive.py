@@ -108,14 +108,14 @@ class Archive:
     @classmethod
     def open(cls, path: str | Path | Disk) -> Archive:
         disk = path if isinstance(path, Disk) else Disk(Path(path))
-        with Versions(disk).pinned() as lease:
-            if lease.manifest.kind != KIND:
-                raise ArchiveError(
-                    where=str(disk.root),
-                    expected="an archive of days",
-                    found=f"an archive of the kind {lease.manifest.kind}",
-                )
-            return cls(disk, lease.manifest)
+        manifest = Versions(disk).newest()
+        if manifest.kind != KIND:
+            raise ArchiveError(
+                where=str(disk.root),
+                expected="an archive of days",
+                found=f"an archive of the kind {manifest.kind}",
+            )
+        return cls(disk, manifest)
 
     def append(self, day: int, data: Any, *, now: int | None = None) -> int:
         """Keep the records of a day: a table, a batch, or batches. Returns the version.
@@ -177,8 +177,7 @@ class Archive:
 
     def plan(self, days: int = 1) -> list[tuple[int, Step]]:
         """The operations of the coming days, without doing them."""
-        with self._versions.pinned() as lease:
-            return coming(Wave.of(lease.manifest), days)
+        return coming(Wave.of(self._versions.newest()), days)
 
     def migrate(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> int:
         """Give the archive another layout while it is read and appended to; see ``migrate.py``.
@@ -191,8 +190,8 @@ class Archive:
 
     def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
         """What ``migrate`` would cost."""
-        with self._versions.pinned() as lease:
-            return estimate(lease.manifest, Target.of(lease.manifest, changes, how))
+        manifest = self._versions.newest()
+        return estimate(manifest, Target.of(manifest, changes, how))
 
     def vacuum(self) -> Vacuumed:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
@@ -205,8 +204,8 @@ class Archive:
 
     def stat(self) -> Statistics:
         """Which days live where, and in how many runs and bytes."""
-        with self._versions.pinned() as lease:
-            return statistics(lease.manifest, Wave.of(lease.manifest))
+        manifest = self._versions.newest()
+        return statistics(manifest, Wave.of(manifest))
 
 
 def _there_already(disk: Disk) -> ConflictError:

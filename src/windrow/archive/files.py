@@ -181,10 +181,16 @@ class Disk:
     def hold(self, name: str) -> int | None:
         """Create a file and lock it for this process's life; None if it was taken away meanwhile.
 
-        A process that dies, however it dies, lets go.
+        A process that dies, however it dies, lets go. Where nothing can be written nothing can
+        be deleted, and nothing is locked.
         """
         with told(self.path(name)):
-            handle, mine = os.open(self.path(name), _MADE, 0o644), False
+            try:
+                handle, mine = os.open(self.path(name), _MADE, 0o644), False
+            except OSError as error:
+                if error.errno != errno.EROFS:
+                    raise
+                return os.open(self.root, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 mine = os.fstat(handle).st_nlink > 0

@@ -16,8 +16,7 @@ from windrow.archive.wave import KIND as WAVE
 def open_any(path: str | Path | Disk) -> Archive | LifetimeIndex:
     """The archive of days, or the index of lifetimes, that its newest manifest says it is."""
     disk = path if isinstance(path, Disk) else Disk(Path(path))
-    with Versions(disk).pinned() as lease:
-        manifest = lease.manifest
+    manifest = Versions(disk).newest()
     if manifest.kind == WAVE:
         return Archive(disk, manifest)
     if manifest.kind == LIFETIMES:

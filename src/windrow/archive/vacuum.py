@@ -15,9 +15,7 @@ from windrow.archive.errors import ConflictError
 from windrow.archive.files import Disk
 from windrow.archive.leases import leases
 from windrow.archive.runs.ref import FOLDER as RUNS
-from windrow.archive.versions import VERSIONS, Versions, retired_file
-
-LOCK = "vacuum.lock"
+from windrow.archive.versions import LOCK, VERSIONS, Versions, retired_file
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ Invariants
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import uuid
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ from windrow.archive.leases import LEASES, Lease, lease_file, leases
 from windrow.archive.manifest import Manifest
 from windrow.archive.runs.ref import FOLDER as RUNS
 
-VERSIONS, RETIRED = "versions", "retired"
+VERSIONS, RETIRED, LOCK = "versions", "retired", "vacuum.lock"
 _NAME = re.compile(r"([0-9]{20})\.json")
 
 
@@ -49,6 +50,9 @@ class Versions:
         above = max(1, self.disk.missing())
         for folder in (VERSIONS, LEASES, RETIRED, RUNS):
             self.disk.make_folder(folder)
+        lock = self.disk.try_hold(LOCK)  # made now: a vacuum must not need room to make room
+        if lock is not None:
+            os.close(lock)
         for level in range(above + 1):
             self.disk.sync_names("/".join([".."] * level))
         self.publish(manifest)
@@ -82,6 +86,12 @@ class Versions:
                 remedy="restore the file from a copy of the archive",
             )
         return last[1]
+
+    def newest(self) -> Manifest:
+        """The newest manifest, for what it says: without a lease its files may go at any moment."""
+        while True:
+            with contextlib.suppress(FileNotFoundError):
+                return self.read(self._newest())
 
     def pin(self, version: int | None = None) -> Lease:
         """A lease on a version, the newest if none is named.
@@ -136,7 +146,9 @@ class Versions:
         try:
             return self.disk.hold(name)
         except FileNotFoundError:  # a copy of an archive may have lost its empty folders
-            self.disk.make_folder(LEASES)
+            for folder in (LEASES, RUNS):
+                self.disk.make_folder(folder)
+            self.disk.sync_names("")
             return self.disk.hold(name)
 
     @contextlib.contextmanager

@@ -108,14 +108,14 @@ class LifetimeIndex:
     @classmethod
     def open(cls, path: str | Path | Disk) -> LifetimeIndex:
         disk = path if isinstance(path, Disk) else Disk(Path(path))
-        with Versions(disk).pinned() as lease:
-            if lease.manifest.kind != KIND:
-                raise ArchiveError(
-                    where=str(disk.root),
-                    expected="an index of records with lifetimes",
-                    found=f"an archive of the kind {lease.manifest.kind}",
-                )
-            return cls(disk, lease.manifest)
+        manifest = Versions(disk).newest()
+        if manifest.kind != KIND:
+            raise ArchiveError(
+                where=str(disk.root),
+                expected="an index of records with lifetimes",
+                found=f"an archive of the kind {manifest.kind}",
+            )
+        return cls(disk, manifest)
 
     def insert(
         self,
@@ -169,13 +169,11 @@ class LifetimeIndex:
 
     def contents(self) -> Contents:
         """The newest version in numbers."""
-        with self._versions.pinned() as lease:
-            return Contents.of(lease.manifest)
+        return Contents.of(self._versions.newest())
 
     def stat(self) -> Statistics:
         """Which periods live where, and in how many runs and bytes."""
-        with self._versions.pinned() as lease:
-            return statistics(lease.manifest)
+        return statistics(self._versions.newest())
 
     def plan(self, updates: int = 1) -> list[Coming]:
         """What the next updates touch, without doing them."""
@@ -193,8 +191,8 @@ class LifetimeIndex:
 
     def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
         """What ``migrate`` would cost."""
-        with self._versions.pinned() as lease:
-            return estimate(lease.manifest, target_of(lease.manifest, changes), how)
+        manifest = self._versions.newest()
+        return estimate(manifest, target_of(manifest, changes), how)
 
     def vacuum(self) -> Vacuumed:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
