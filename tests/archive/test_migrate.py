@@ -82,6 +82,16 @@ def test_another_format_rewrites_every_run(tmp_path):
     well(archive, plain)
 
 
+def test_runs_of_the_format_before_that_still_drain_are_rewritten_as_well(tmp_path):
+    archive, plain = filled(tmp_path, "WATA", "packed shadow")
+    archive.migrate(format="parquet", how="drain")
+    assert archive.migration(format="parquet").bytes_written > 0
+    archive.migrate(format="parquet")
+    archive.vacuum()
+    well(archive, plain)
+    assert not list((tmp_path / "runs").glob("*.arrow"))
+
+
 def test_a_shorter_window_forgets_and_a_longer_one_has_nothing_to_remember(tmp_path):
     archive, plain = filled(tmp_path, "DEL")
     archive.migrate(window=3)

@@ -78,7 +78,7 @@ def estimate(manifest: Manifest, target: Target) -> Estimate:
     if target.how == "drain":
         parts = sum(len(index.parts) for index in _old(wave).values())
         return Estimate(0, target.settings.window - 1, parts + target.settings.n)
-    planned = _planned(wave, manifest.format, target)
+    planned = _planned(wave, target)
     pieces = [piece for plan in planned.values() for piece in plan.pieces]
     return Estimate(sum(map(_written, set(pieces))), 0, len(pieces))
 
@@ -106,22 +106,22 @@ class _Moving:
             raise two_migrations(self._disk)
         if wave is None or wave.now is None or (later.now or 0) > wave.now + window:
             # At first; and if nothing that was there is left.
-            self._wave = _switched(later, base.format, self._target, self._writer)
+            self._wave = _switched(later, self._target, self._writer)
         else:
             self._wave = _caught_up(wave, later, base, self._writer)
         form, encodings = self._target.format, self._writer.encodings
         return self._wave.manifest(base.version + 1, self._token, base.layout, form, encodings)
 
 
-def _switched(wave: Wave, form: Format, target: Target, writer: Writer) -> Wave:
+def _switched(wave: Wave, target: Target, writer: Writer) -> Wave:
     """The wave in its new layout."""
     if wave.now is None:
         return replace(wave, settings=target.settings)
     if target.how == "rebuild":
-        indexes, draining = writer.indexes(_planned(wave, form, target)), {}
+        indexes, draining = writer.indexes(_planned(wave, target)), {}
     else:
         empty = Wave(target.settings, wave.now)
-        indexes, draining = writer.indexes(_planned(empty, form, target)), _old(wave)
+        indexes, draining = writer.indexes(_planned(empty, target)), _old(wave)
     state, _ = _start(wave.now, target.settings)
     return replace(
         wave,
@@ -159,7 +159,7 @@ def _start(now: int, settings: Settings) -> tuple[State, Step]:
     return scheme_of(settings.scheme).start(settings.window, settings.n, now - settings.window + 1)
 
 
-def _planned(wave: Wave, form: Format, target: Target) -> dict[str, Planned]:
+def _planned(wave: Wave, target: Target) -> dict[str, Planned]:
     """The indexes of the new layout, with data from wherever it is now."""
     assert wave.now is not None
     _, step = _start(wave.now, target.settings)
@@ -169,16 +169,19 @@ def _planned(wave: Wave, form: Format, target: Target) -> dict[str, Planned]:
     for operation in (*step.before, *step.transition, *step.after):
         paper.carry_out(operation)
     done = paper.settled(technique_of(target.settings))
-    if form == target.format:
-        return done
-    return {n: replace(p, pieces=tuple(map(_rewritten, p.pieces))) for n, p in done.items()}
+    return {
+        name: replace(plan, pieces=tuple(_in_format(target.format, p) for p in plan.pieces))
+        for name, plan in done.items()
+    }
 
 
-def _rewritten(piece: Piece) -> Piece:
-    """Another format needs another run, also where the old one is packed."""
-    if isinstance(piece, Copied):
-        return Merged((piece.part,))
-    return Merged((piece,)) if isinstance(piece, Part) else piece
+def _in_format(form: Format, piece: Piece) -> Piece:
+    """Another format needs another run, also where the old one is packed.
+
+    It is the run's own format that counts: what drains may be of an earlier one than the archive.
+    """
+    part = piece.part if isinstance(piece, Copied) else piece
+    return Merged((part,)) if isinstance(part, Part) and part.run.format != form else piece
 
 
 def _old(wave: Wave) -> dict[str, Index]:
