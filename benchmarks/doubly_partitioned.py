@@ -182,17 +182,33 @@ def race(contenders: dict[str, Contender], measured: int, seed: int) -> dict[str
             counts = number >= updates - measured
             for name in _turn(list(contenders), number):
                 contender, index = contenders[name], indexes[name]
-                index.disk.warm = counts
+                index.disk.warm, before = counts, files_by_subindex(index)
                 update = timed_update(index, laps[name], given[contender.rates])
                 if counts:
-                    if len(update.step.touched) != contender.grid.touched:
-                        raise AssertionError(f"{name} touched {update.step.touched}")
+                    check_touched(name, contender.grid, before, index, update)
                     query(name, index, laps[name], keys[number], plains[contender.rates])
                 else:
                     laps[name] = Lap()
         for name, index in indexes.items():
             laps[name].stored = sum(run.bytes for run in index.contents().runs.values())
     return laps
+
+
+def files_by_subindex(index: LifetimeIndex) -> list[list[str]]:
+    contents = index.contents()
+    held = contents.state.subindices if contents.state else ((),) * index.grid.size
+    return [[contents.runs[run.number].name for run in runs] for runs in held]
+
+
+def check_touched(
+    name: str, grid: Grid, before: list[list[str]], index: LifetimeIndex, update: Update
+) -> None:
+    """An update may touch G + E - 1 sub-indices; the others must have kept their very files."""
+    after = files_by_subindex(index)
+    changed = {place for place in range(grid.size) if before[place] != after[place]}
+    allowed = grid.insertions + grid.expiries - 1
+    if len(update.step.touched) != allowed or not changed <= set(update.step.touched):
+        raise AssertionError(f"{name} touched {update.step.touched} and changed {changed}")
 
 
 def timed_update(index: LifetimeIndex, lap: Lap, given: tuple[int, pa.Table, pa.Array]) -> Update:
