@@ -115,9 +115,10 @@ class IndexMachine(RuleBasedStateMachine):
         if self.pinned:
             self.pinned.pop(0)[0].close()
 
-    @rule(key=st.sampled_from("abcd"), ends=st.tuples(st.integers(-12, 30), st.integers(0, 6)))
-    def probe_by_period_of_insertion(self, key, ends):
-        t1, t2 = ends[0], ends[0] + ends[1]
+    @rule(ago=st.integers(-1, P + 1), count=st.integers(1, 3), key=st.sampled_from("abcd"))
+    def probe_by_period_of_insertion(self, ago, count, key):
+        t1 = self.index.periods.of(self.now) - ago
+        t2 = t1 + count - 1
         with self.index.reader() as reader:
             expected = Counter((k, v) for k, v, p, e in self._live() if k == key and t1 <= p <= t2)
             assert rows(reader.probe(key, t1, t2)) == expected
@@ -137,7 +138,10 @@ class IndexMachine(RuleBasedStateMachine):
     def _compare(self, reader, live):
         found = reader.scan(columns=["k", "v", "_day", "_exp"])
         assert rows(found) == Counter(live)
+        since = max((p for _, _, p, _ in live), default=0)
         for key in "abcd":
+            newest = Counter((k, v) for k, v, p, _ in live if k == key and p == since)
+            assert rows(reader.probe(key, since)) == newest
             assert rows(reader.probe(key)) == Counter((k, v) for k, v, _, _ in live if k == key)
         several = Counter((v,) for k, v, _, _ in live if k in ("a", "d"))
         assert rows(reader.probe(["a", "d", "a", "z"], columns=["v"])) == several
