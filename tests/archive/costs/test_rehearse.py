@@ -157,6 +157,9 @@ def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
     some = choose(12, DISK, of, Constraints(), scan_days)
     assert least(some) <= 1.01 * least(every)
     assert 2 <= len(some) <= len(every)
+    best = {(one.scheme, one.technique): one.measures.work for one in every}
+    for one in some[:5]:
+        assert one.measures.work <= 1.1 * best[one.scheme, one.technique]
     assert len(set(seen)) == len(seen) < 0.75 * len(PAIRS) * len(tried(12))
 
 

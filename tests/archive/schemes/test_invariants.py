@@ -170,6 +170,8 @@ def test_impossible_numbers_of_constituents_are_refused_with_the_reason(name):
 def test_lazy_schemes_refuse_a_single_constituent_with_the_reason(name):
     with pytest.raises(SchemeError, match="never is: take n = 2 or more, or DEL"):
         SCHEMES[name].start(7, 1)
+    with pytest.raises(SchemeError, match="never is: take DEL, as a day has room for one only"):
+        SCHEMES[name].start(1, 1)
 
 
 def test_an_unknown_scheme_is_told_the_known_ones():

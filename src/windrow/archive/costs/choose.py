@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from math import inf
 
@@ -59,6 +60,7 @@ def choose(
     """
     found: dict[Layout, Measures] = {}
 
+    @cache
     def work(layout: Layout) -> float:
         """What a day takes, by rehearsal; infinite if the layout does not meet the constraints."""
         scheme, technique, n = layout
@@ -112,7 +114,9 @@ def _look(
 
     The model says where that may be, and the rehearsals where it is. It knows nothing of scans
     that want a part of a constituent, so where scans are of the newest days it is not asked about
-    them: what it promises then is too little, which costs rehearsals but leaves nothing out.
+    them: what it promises then is too little, which costs rehearsals but leaves nothing out. Such
+    scans like days that lie by themselves, so curves may be low with many constituents as well:
+    they are looked at from that end too.
     """
     asked = parameters if scan_days is None else replace(parameters, scans=0.0)
     promises = []
@@ -122,7 +126,9 @@ def _look(
     least, taken = inf, 0
     for promise, start, curve in sorted(promises, key=lambda one: one[0]):
         if taken < TAKEN or promise <= HOPELESS * least:
-            least, taken = min(least, _descended(curve, start, work)), taken + 1
+            starts = {start} if scan_days is None else {start, len(curve) - 1}
+            least = min(least, *(_descended(curve, each, work) for each in starts))
+            taken += 1
 
 
 def _descended(curve: Sequence[Layout], start: int, work: Callable[[Layout], float]) -> float:

@@ -118,7 +118,8 @@ def check(scheme: Scheme, window: int, n: int) -> None:
             expected=f"at least {scheme.fewest} constituents",
             found=str(n),
             remedy="a constituent is thrown away once all its days have expired, and a single "
-            "one, to which every new day is added, never is: take n = 2 or more, or DEL",
+            "one, to which every new day is added, never is: take "
+            + ("n = 2 or more, or DEL" if window > 1 else "DEL, as a day has room for one only"),
         )
 
 
