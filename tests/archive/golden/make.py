@@ -1,10 +1,11 @@
 """Makes the golden archives of the current format version; never run it over an existing one.
 
-    python -m tests.archive.golden.make
+    python -m tests.archive.golden.make <mark>
 
-Each archive is a directory ``<version>-<runs' format>`` beside this file; ``expected.json`` in it
-has digests of what scans of it answer. An archive once committed stays as it is: it must always
-open.
+Each archive is a directory ``<version>-<runs' format>-<mark>`` beside this file; the mark says what
+was new in the format then (``summed``: manifests end with a checksum; the first had no mark).
+``expected.json`` in it has digests of what scans of it answer. An archive once committed
+stays as it is: it must always open.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import datetime
 import decimal
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,12 +67,12 @@ def digest(archive: Archive, *, soft: bool = False) -> list[int | str]:
     return [len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()]
 
 
-def main() -> None:
+def main(mark: str) -> None:
     for form, scheme, technique in (
         ("arrow", "WATA", "in-place"),
         ("parquet", "REINDEX++", "packed shadow"),
     ):
-        path = HERE / f"{FORMAT_VERSION}-{form}"
+        path = HERE / f"{FORMAT_VERSION}-{form}-{mark}"
         archive = Archive.create(
             path,
             SCHEMA,
@@ -90,4 +92,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

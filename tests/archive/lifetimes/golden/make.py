@@ -1,13 +1,15 @@
 """Makes the golden indexes of the current format version; never run it over an existing one.
 
-    python -m tests.archive.lifetimes.golden.make
+    python -m tests.archive.lifetimes.golden.make <mark>
 
-Each index is a directory ``<version>-<runs' format>`` beside this file. An index once committed
-stays as it is: it must always open.
+Each index is a directory ``<version>-<runs' format>-<mark>`` beside this file; the mark says what
+was new in the format then (``summed``: manifests end with a checksum; the first had no mark). An
+index once committed stays as it is: it must always open.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,14 +38,14 @@ def instants() -> list[int]:
     return [*range(5, 40, 5), 55, 60, LAST]
 
 
-def main() -> None:
+def main(mark: str) -> None:
     grids = {
         "arrow": Grid(2, 3),
         "parquet": Grid(3, 2, Technique.REBUILD, Randomised(4)),
     }
     for form, grid in grids.items():
         index = LifetimeIndex.create(
-            HERE / f"{FORMAT_VERSION}-{form}",
+            HERE / f"{FORMAT_VERSION}-{form}-{mark}",
             SCHEMA,
             "k",
             longest=LONGEST,
@@ -57,4 +59,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])
