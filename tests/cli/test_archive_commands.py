@@ -48,7 +48,9 @@ def month(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", [c.__name__ for c in COMMANDS])
 def test_help_of_every_command_has_an_example(command):
-    assert f"windrow archive {command} " in windrow(command, "--help")
+    shown = windrow(command, "--help")
+    assert f"windrow archive {command} " in shown
+    assert "--json" in shown
 
 
 def test_every_scheme_technique_and_unit_can_be_chosen():
@@ -160,6 +162,16 @@ def test_advise_measures_and_gives_reasons(month):
     other = windrow("advise", "sample.parquet", *wanted, "--scan-columns", "nothing", fails=True)
     assert "nothing" in other
     assert not list(month.parent.glob("windrow-advise-*"))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--window", 0), ("--probes", -1), ("--scans", -1), ("--rows", 0), ("--scan-days", 0),
+     ("--disk", "nowhere")],
+)  # fmt: skip
+def test_advise_refuses_what_there_cannot_be(month, option, value):
+    wanted = ("--key", "src", "--window", 7, "--probes", 1)
+    assert option in windrow("advise", "flows.parquet", *wanted, option, value, fails=True)
 
 
 def test_verify_says_what_is_wrong_and_fails(month):

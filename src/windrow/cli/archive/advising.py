@@ -27,26 +27,33 @@ SHOWN = 5
 def advise(
     files: Files,
     key: Annotated[str, typer.Option(help="The search key: a column, or several: a,b.")],
-    window: Annotated[int, typer.Option(help="How many days the archive will hold.")],
-    probes: Annotated[float, typer.Option(help="Probes expected in a day.")],
-    scans: Annotated[float, typer.Option(help="Scans expected in a day.")] = 0,
+    window: Annotated[int, typer.Option(min=1, help="How many days the archive will hold.")],
+    probes: Annotated[float, typer.Option(min=0, help="Probes expected in a day.")],
+    scans: Annotated[float, typer.Option(min=0, help="Scans expected in a day.")] = 0,
     scan_days: Annotated[
         int | None,
-        typer.Option(help="How many of the newest days a scan reads.", show_default="all"),
+        typer.Option(min=1, help="How many of the newest days a scan reads.", show_default="all"),
     ] = None,
     scan_columns: Annotated[
         str | None, typer.Option(help="The columns that scans read: a,b.", show_default="all")
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option(help="Rows of a day; those of the sample, if not given.", show_default=False),
+        typer.Option(
+            min=1, help="Rows of a day; those of the sample, if not given.", show_default=False
+        ),
     ] = None,
     hard: Annotated[
         bool,
         typer.Option("--hard", help="No index may hold days that have expired, not even unseen."),
     ] = False,
     disk: Annotated[
-        Path, typer.Option(help="A directory on the disk that the archive will be on.")
+        Path,
+        typer.Option(
+            exists=True,
+            file_okay=False,
+            help="A directory on the disk that the archive will be on.",
+        ),
     ] = Path(),
     as_json: AsJson = False,
     verbose: Verbose = False,
