@@ -22,6 +22,7 @@ from windrow.archive.calendar import Calendar
 from windrow.archive.runs.parquet import ParquetEntries
 from windrow.cli.archive.asking import answered
 from windrow.cli.main import app
+from windrow.cli.words import errors_in_words
 
 FIRST = datetime(2026, 3, 1)
 DAYS = Calendar.of("days")
@@ -163,6 +164,12 @@ def test_every_line_is_json_whatever_the_values(odd):
     assert "[bold]b[/]" in windrow("probe", odd, ":key: [bold]b[/]")
 
 
+def test_whoever_reads_only_the_beginning_gets_no_complaint(capsys):
+    with pytest.raises(BrokenPipeError), errors_in_words():  # which the entry point keeps quiet on
+        raise BrokenPipeError
+    assert capsys.readouterr().err == ""
+
+
 def test_files_are_whole_or_not_there(odd):
     assert "2 rows in all.json" in windrow("scan", odd, "--into", "all.json")
     assert len(Path("all.json").read_text().splitlines()) == 2
@@ -180,3 +187,13 @@ def test_files_are_whole_or_not_there(odd):
 
 def test_keys_and_a_range_are_not_asked_for_at_once(odd):
     assert "keys, or --from and --to" in windrow("probe", odd, "b", "--from", "a", fails=True)
+
+
+def test_parts_of_a_composite_key_may_have_commas(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pa.table({"a": ["x,y", "x"], "b": [1, 2]})
+    archive = Archive.create("two", table.schema, ("a", "b"), window=3, scheme="DEL", n=1)
+    archive.append(1, table, now=1)
+    assert lines("probe", "two", '"x,y", 1') == [{"a": "x,y", "b": 1}]
+    assert lines("probe", "two", "x,2") == lines("probe", "two", "x") == [{"a": "x", "b": 2}]
+    assert "at most 2 values" in windrow("probe", "two", "x,y,1", fails=True)

@@ -43,7 +43,9 @@ def probe(
     archive: Where,
     keys: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEYS...", help="Keys; parts of a composite one: a,b."),
+        typer.Argument(
+            metavar="KEYS...", help="Keys; parts of a composite one: a,b, or '\"x,y\",b'."
+        ),
     ] = None,
     least: Annotated[str | None, typer.Option("--from", help="The least key of a range.")] = None,
     greatest: Annotated[

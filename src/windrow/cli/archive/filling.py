@@ -76,7 +76,9 @@ def append(
             _insert(archive, opened, files, day, expires, as_json=as_json)
             return
         if (day is None) == (by is None):
-            raise InputError(where="append", expected="--day or --by", found="both or neither")
+            raise InputError(
+                where="append", expected="--day or --by", found="both" if by else "neither"
+            )
         if expires is not None:
             raise InputError(
                 where="append",

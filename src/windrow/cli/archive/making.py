@@ -189,7 +189,7 @@ def _schema(columns: str | None, like: Path | None) -> pa.Schema:
         raise InputError(
             where="create",
             expected="--columns or --like",
-            found="both or neither",
+            found="both" if like else "neither",
             remedy='say --like FILE, or --columns "src STRING, bytes BIGINT"',
         )
     if like is not None:

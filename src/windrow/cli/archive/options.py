@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,10 +47,12 @@ def names_of(columns: str | None) -> list[str] | None:
 
 
 def key_of(text: str, layout: Layout) -> Any:
-    """A key as typed; the parts of a composite key are separated by commas."""
+    """A key as typed; the parts of a composite key are separated by commas, and quoted as in CSV
+    if they have some themselves.
+    """
     if len(layout.key) == 1:
         return _value(text, layout, layout.key[0])
-    parts = [part.strip() for part in text.split(",")]
+    parts = next(csv.reader([text], skipinitialspace=True), [""])
     if len(parts) > len(layout.key):
         raise ArchiveError(
             where=f"key {text}",
