@@ -68,6 +68,28 @@ def test_integers_that_a_narrower_type_does_not_have_are_refused_or_null():
         evaluate(Call("cast", (A,), I), wide)
 
 
+@pytest.mark.parametrize(
+    ("value", "digits", "expected"),
+    [
+        (1e300, 10, 1e300), (1e300, 400, 1e300), (2.5, 2**62, 2.5), (-2.5, 0, -3.0),
+        (0.125, 2, 0.13), (1.5e-310, 309, 1.5e-310), (2.5, -(2**62), 0.0), (17.0, -1, 20.0),
+        (float("inf"), -(2**62), float("inf")), (float("-inf"), 3, float("-inf")), (None, 5, None),
+    ],
+)  # fmt: skip
+def test_round_takes_any_number_of_digits(value, digits, expected):
+    x = rows(x=pa.array([value], pa.float64()), n=pa.array([digits]))
+    column, count = Column(0, "x", D), Column(1, "n", L)
+    assert values(Call("round", (column, Literal(digits, L)), D), x) == [expected]
+    assert values(Call("round", (column, count), D), x) == [expected]
+
+
+@pytest.mark.parametrize(("digits", "expected"), [(2**62, 17), (-1, 20), (-(2**62), 0)])
+def test_round_of_an_integer_takes_any_number_of_digits(digits, expected):
+    x = rows(a=pa.array([17]), n=pa.array([digits]))
+    assert values(Call("round", (A, Literal(digits, L)), L), x) == [expected]
+    assert values(Call("round", (A, Column(1, "n", L)), L), x) == [expected]
+
+
 def test_case_evaluates_a_cast_only_on_the_rows_that_take_it():
     is_number = Call("ne", (TEXT, Literal("x", S)), B)
     cast = Call("cast", (TEXT,), L)

@@ -191,3 +191,8 @@ def test_results_do_not_go_where_they_would_be_read_or_removed(into: str, says: 
     compile_script(script)
     with pytest.raises(BindError, match=says):
         compile_script(script + f"CREATE QUERY wrong AS SELECT ts FROM v INTO '{into}';")
+
+
+def test_an_interval_beyond_64_bits_is_refused() -> None:
+    with pytest.raises(BindError, match="INTERVAL of less than 64 bits of microseconds; found 9"):
+        compile_script(DECLARATIONS + "SELECT ts + INTERVAL 999999999999 DAYS AS t FROM f;")

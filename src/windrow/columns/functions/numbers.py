@@ -36,8 +36,29 @@ def whole(compute: Callable[[Operand], Operand]) -> Kernel:
     return kernel
 
 
+DIGITS = 300
+"""Beyond these digits, either way of the point, rounding changes nothing or leaves nothing."""
+WHOLE = 2**53
+"""From here on every floating-point number is whole."""
+
+
+def round_to(value: Operand, digits: int) -> Operand:
+    """Halves go away from zero. Arrow alone fails where the digits are more than the number has."""
+    floating = pa.types.is_floating(value.type)
+    if digits > (DIGITS if floating else 0):
+        return value
+    if digits < -DIGITS or (not floating and digits < -19):
+        gone = pc.is_finite(value) if floating else pa.scalar(True)
+        return pc.if_else(gone, pa.scalar(0, value.type), value)
+    if not floating or digits <= 0:
+        return pc.round(value, digits, round_mode=AWAY)
+    full = pc.greater_equal(pc.abs(value), pa.scalar(WHOLE / 10**digits, value.type))
+    small = pc.if_else(full, pa.scalar(0, value.type), value)
+    return pc.if_else(full, value, pc.round(small, digits, round_mode=AWAY))
+
+
 def round_one(value: float, digits: int) -> float:
-    rounded: float = pc.round(pa.scalar(value), digits, round_mode=AWAY).as_py()
+    rounded: float = round_to(pa.scalar(value), digits).as_py()
     return rounded
 
 
@@ -47,7 +68,7 @@ def rounded(args: Sequence[Operand], call: Call) -> Operand:
     value = typed(args[0], call.type)
     if digits is None:
         return row_by_row(round_one, [value, args[1]], call.type)
-    return pc.round(value, digits, round_mode=AWAY)
+    return round_to(value, digits)
 
 
 KERNELS: dict[str, Kernel] = {

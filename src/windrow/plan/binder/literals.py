@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
-from windrow.core.time import MICROSECONDS
+from windrow.core.time import FOREVER, MICROSECONDS
 from windrow.cql.windows import UNIT_OF
 from windrow.plan.expressions import Call, Expression, Literal
 
@@ -61,6 +61,11 @@ def interval(amount: str, unit: str, span: Span) -> Literal:
             span=span, expected="an INTERVAL such as INTERVAL 5 MINUTES",
             found=f"{amount} {unit}".strip(),
         ) from None  # fmt: skip
+    if abs(value) >= FOREVER:
+        raise BindError(
+            span=span, expected="an INTERVAL of less than 64 bits of microseconds",
+            found=f"{amount} {unit}",
+        )  # fmt: skip
     return Literal(int(value), Type.INTERVAL)
 
 
