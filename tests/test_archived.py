@@ -198,3 +198,25 @@ def test_an_archive_made_later_knows_what_a_relation_held_by_then(tmp_path):
         db.push("s", rows(10, 20))
         db.advance(to=19)
     assert values(Archive.open(tmp_path / "m"), "x") == [10, 13, 16, 19]
+
+
+@pytest.mark.parametrize("kind", ["week ON flows", "week ON recent"])
+def test_a_row_from_the_future_does_not_expire_what_is_archived(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    start = datetime(2026, 3, 1)
+    ts = [start + timedelta(hours=6 * i) for i in range(40)]
+    ts.append(datetime.now() + timedelta(days=9_000))
+    flows = {"ts": pa.array(ts, pa.timestamp("us")), "src": [f"h{i % 4}" for i in range(41)]}
+    pq.write_table(pa.table(flows), "flows.parquet")
+    using = "WATA(4)" if kind == "week ON flows" else "GRID(2, 2)"
+    script = tmp_path / "keep.cql"
+    script.write_text(
+        "CREATE STREAM flows (ts TIMESTAMP, src STRING) FROM 'flows.parquet' FORMAT parquet;"
+        "CREATE VIEW recent AS SELECT src FROM flows [RANGE 2000 DAYS];"
+        f"CREATE ARCHIVE {kind} KEY src WINDOW 2000 DAYS USING {using};"
+    )
+    ran = CliRunner().invoke(app, ["run", str(script), "--runner", "embedded", "--once"])
+    assert ran.exit_code == 0, ran.output
+    assert "41 rows in, 40 kept in week; 1 row of a day that is not over" in ran.output
+    found = CliRunner().invoke(app, ["archive", "sql", "week", "SELECT COUNT(*) n FROM archive"])
+    assert "40" in found.output

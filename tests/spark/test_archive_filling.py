@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.versions import Versions
 from windrow.columns.delta import Delta
 from windrow.core.errors import StateError
+from windrow.core.time import Clock
 from windrow.engine.commits import commits
 from windrow.engine.stores import store_of
 from windrow.plan.program import compile_script
@@ -173,6 +175,22 @@ def test_a_day_in_very_many_micro_batches_waits_in_few_files(tmp_path):
     assert filling.rows_waiting() == 160
     filling(batch(60, 61), 80)
     assert sum(contents("wave", tmp_path / "m").values()) == 160
+
+
+def test_days_that_are_still_to_come_by_the_wall_clock_wait_for_it(tmp_path):
+    home, shown = tmp_path / "home", 100
+    home.mkdir()
+    on_times = replace(declared("wave", tmp_path / "m"), clock=Clock.TIMESTAMP)
+    filling = Filling(on_times, home, "run", wall=lambda: shown)
+    filling(batch(0, 100), 0)
+    filling(batch(1000, 1170), 1)  # from the future: what is there must stay
+    assert {day for _, _, day in contents("wave", tmp_path / "m")} == {0}
+    shown = 119
+    filling(batch(1170, 1171), 2)
+    assert {day for _, _, day in contents("wave", tmp_path / "m")} == {0, 1}
+    shown = 1170
+    filling(batch(1171, 1172), 3)
+    assert {day for _, _, day in contents("wave", tmp_path / "m")} == {16, 17, 18}
 
 
 def test_an_archive_that_lost_days_is_refused(tmp_path):

@@ -19,6 +19,7 @@ from types import FrameType
 from windrow.cli.display import Display
 from windrow.cli.words import err
 from windrow.core.errors import InputError
+from windrow.core.time import wall_clock
 from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.strategy import Strategy
@@ -92,6 +93,7 @@ def _run(
             on_progress=on_progress,
             stop=stop,
             strategy=settings.strategy,
+            wall=wall_clock,
         )
     from windrow.spark import runner as spark  # noqa: PLC0415
 

@@ -6,12 +6,17 @@ A tuple is live in ``[ts, exp)``. On an integer clock one tick stands for one se
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from enum import Enum
 
 FOREVER = 2**63 - 1
 """The expiry of what never expires."""
 BEGINNING = -(2**63) + 1
 """The instant before every other."""
+
+Wall = Callable[[], int]
+"""What the clock on the wall shows, in microseconds since 1970."""
 
 MICROSECONDS = {
     "MICROSECOND": 1,
@@ -51,3 +56,13 @@ def ticks(microseconds: int, clock: Clock) -> int | None:
 def add(ts: int, duration: int) -> int:
     """``ts + duration``, staying at FOREVER rather than overflowing."""
     return min(ts + duration, FOREVER)
+
+
+def wall_clock() -> int:
+    """For the outermost rooms: everywhere else time is an argument."""
+    return time.time_ns() // 1000
+
+
+def no_wall_clock() -> int:
+    """For those who say themselves what time it is: every instant may have been."""
+    return FOREVER

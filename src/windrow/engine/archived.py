@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
+from windrow.core.time import Wall, no_wall_clock
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.stores import last_day_over, store_of, strategy_for
@@ -25,13 +26,19 @@ from windrow.plan.strategy import Strategy
 class ArchivedQuery(EmbeddedQuery):
     """A plan whose results are archived; its changes are in the archive and nowhere else."""
 
-    def __init__(self, declared: ArchiveDeclaration, strategy: Strategy = Strategy.UPA) -> None:
+    def __init__(
+        self,
+        declared: ArchiveDeclaration,
+        strategy: Strategy = Strategy.UPA,
+        wall: Wall = no_wall_clock,
+    ) -> None:
         strategy = strategy_for(declared, strategy)
         super().__init__(declared.query, strategy)
         self.pipeline = Pipeline(declared.plan, strategy=strategy)
         self.archive, self.path = declared, Path(declared.path)
         self.store = store_of(declared)
         self._schema = arrow_schema(declared.plan.schema)
+        self._wall = wall
         self._kept: list[Delta] = []
 
     @property
@@ -44,7 +51,7 @@ class ArchivedQuery(EmbeddedQuery):
         if now <= self.pipeline.now:
             return
         self._kept.append(self._processed(now))
-        over = last_day_over(now, self.archive.day)
+        over = last_day_over(now, self.archive, self._wall)
         if self.store.done is not None and over <= self.store.done:
             self._drop_done(self.store.done)
             return

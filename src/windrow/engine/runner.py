@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
+from windrow.core.time import Wall, no_wall_clock
 from windrow.engine.archived import ArchivedQuery
 from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.console import print_changes
@@ -40,15 +41,19 @@ def run(
     on_progress: Callable[[Progress], None],
     stop: threading.Event | None = None,
     strategy: Strategy = Strategy.UPA,
+    wall: Wall = no_wall_clock,
 ) -> Report:
-    """Run all queries of the catalog until their files end (``once``) or ``stop`` is set."""
+    """Run all queries of the catalog until their files end (``once``) or ``stop`` is set.
+
+    Archives take in no day before it is over by ``wall``.
+    """
     if checkpoint is not None:
         raise StateError(
             "the embedded runner keeps no checkpoint",
             where="--checkpoint",
             remedy="run on Spark (--runner spark), or without --checkpoint",
         )
-    work = _Run(on_clocks_of_files(catalog), quarantine, on_progress, strategy)
+    work = _Run(on_clocks_of_files(catalog), quarantine, on_progress, strategy, wall)
     return work.go(once, stop or threading.Event())
 
 
@@ -61,6 +66,7 @@ class _Run:
         quarantine: Path | None,
         on_progress: Callable[[Progress], None],
         strategy: Strategy,
+        wall: Wall,
     ) -> None:
         groups = [SharedQueries(g, strategy) for g in shared_selections(catalog.queries)]
         together = {query.name: query for group in groups for query in group.queries}
@@ -69,7 +75,7 @@ class _Run:
             for declared in catalog.queries
             if declared.name not in together
         }
-        kept = {declared.name: ArchivedQuery(declared, strategy) for declared in catalog.archives}
+        kept = {a.name: ArchivedQuery(a, strategy, wall) for a in catalog.archives}
         self.running: list[EmbeddedQuery | SharedQueries] = [
             *groups, *alone.values(), *kept.values()
         ]  # fmt: skip

@@ -28,7 +28,7 @@ from windrow.archive.versions import Versions
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import Clock
+from windrow.core.time import Clock, Wall
 from windrow.plan.binder.storage import TECHNIQUES
 from windrow.plan.catalog import ArchiveDeclaration
 from windrow.plan.strategy import Strategy
@@ -66,8 +66,18 @@ def strategy_for(declared: ArchiveDeclaration, strategy: Strategy) -> Strategy:
     return strategy if lasting or strategy is not Strategy.NT else Strategy.UPA
 
 
-def last_day_over(now: int, day: int) -> int:
-    """The last day, of ``day`` ticks each, of which every instant is closed at ``now``."""
+def last_day_over(now: int, declared: ArchiveDeclaration, wall: Wall) -> int:
+    """The last day of which every instant is closed at ``now``, and over by the clock on the wall.
+
+    A row from the future closes days that are still to come. It must not expire what is archived,
+    so the archive waits for them; counted ticks have no clock on the wall.
+    """
+    if declared.clock is Clock.TIMESTAMP:
+        now = min(now, wall())
+    return _last_day(now, declared.day)
+
+
+def _last_day(now: int, day: int) -> int:
     return (now + 1) // day - 1
 
 
@@ -176,7 +186,7 @@ class _Lives:
 
     def _last(self) -> int | None:
         now = self._index.contents().now
-        return None if now is None else last_day_over(now, self._day)
+        return None if now is None else _last_day(now, self._day)
 
 
 def _shape(insertions: int, expiries: int, longest: int, interval: int) -> str:

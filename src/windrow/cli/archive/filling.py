@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +23,7 @@ from windrow.cli.archive.times import times_of
 from windrow.cli.words import err, errors_in_words, out
 from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
+from windrow.core.time import wall_clock
 
 Files = Annotated[list[str], typer.Argument(metavar="FILES...", help="Files or directories.")]
 
@@ -109,7 +109,7 @@ def _newest(days: Iterable[int], calendar: Calendar) -> int | None:
     """The last of the days that is not in the future: one wrong date must not expire the rest."""
     if not calendar.timestamps:
         return max(days, default=None)
-    today = time.time_ns() // 1000 // calendar.length
+    today = wall_clock() // calendar.length
     for day in sorted(day for day in days if day > today):
         err().print(f"{calendar.label(day)} is still to come: kept ahead", style="yellow")
     return max((day for day in days if day <= today), default=None)

@@ -30,6 +30,7 @@ from windrow.archive.errors import ConflictError, HalfwayError
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
+from windrow.core.time import Wall, wall_clock
 from windrow.engine.commits import Commit
 from windrow.engine.files import publish
 from windrow.engine.stores import last_day_over, store_of, strategy_for
@@ -87,7 +88,10 @@ class ArchiveQuery(SparkQuery):
 class Filling:
     """What is done at the driver with each micro-batch."""
 
-    def __init__(self, declared: ArchiveDeclaration, directory: Path, run: str) -> None:
+    def __init__(
+        self, declared: ArchiveDeclaration, directory: Path, run: str, wall: Wall = wall_clock
+    ) -> None:
+        self._wall = wall
         self._declared, self._directory, self._run = declared, directory, run
         self._schema = arrow_schema(declared.plan.schema)
         self._store = store_of(declared)
@@ -129,7 +133,7 @@ class Filling:
             waiting = few(self._directory, waiting, self._schema)
         save(self._directory, waiting)
         now = max((report.now for report in reports if report.now is not None), default=None)
-        over = None if now is None else last_day_over(now, self._declared.day)
+        over = None if now is None else last_day_over(now, self._declared, self._wall)
         days: dict[int, list[Delta]] = {}
         if over is not None:
             for day, part in self._days(waiting, over):

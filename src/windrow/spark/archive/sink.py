@@ -24,8 +24,6 @@ When a day is over
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +34,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, HalfwayError
 from windrow.archive.wave import Wave
+from windrow.core.time import Wall, wall_clock
 from windrow.spark.archive.stamps import Stamps
 from windrow.spark.archive.writing import WrittenRuns, declared, latest_of, write_runs
 
@@ -45,10 +44,6 @@ ATTEMPTS = 5
 """How often a micro-batch is published, or written, if other writers are faster."""
 _turns: dict[Path, threading.Lock] = {}
 """Whose turn it is to publish in an archive, among the queries of this driver."""
-
-
-def _wall() -> int:
-    return time.time_ns() // 1000
 
 
 def write_stream(
@@ -70,7 +65,7 @@ def archive_sink(
     timestamp: str,
     slack: int = 0,
     source: str | None = None,
-    wall: Callable[[], int] = _wall,
+    wall: Wall = wall_clock,
 ) -> ArchiveSink:
     """A function for ``foreachBatch``; ``source`` names the stream, if not Spark's query id."""
     archive = Archive.open(Path(path).absolute())
@@ -92,7 +87,7 @@ class ArchiveSink:
     stamps: Stamps
     slack: int
     source: str | None
-    wall: Callable[[], int]
+    wall: Wall
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         name = self.source or frame.sparkSession.sparkContext.getLocalProperty(QUERY)
