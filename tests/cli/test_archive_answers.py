@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from windrow.archive.archive import Archive
 from windrow.archive.calendar import Calendar
 from windrow.archive.runs.parquet import ParquetEntries
-from windrow.cli.archive.asking import answered
+from windrow.cli.archive.querying import answered
 from windrow.cli.main import app
 from windrow.cli.words import errors_in_words
 

@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.leases import Lease
-from windrow.archive.matching import rows_for
 from windrow.archive.runs.copying import Copier
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.finding import Finder
@@ -155,6 +154,9 @@ class PinnedReader(ABC):
 
         ``schema`` has the plain types for which the condition was made, the entries' if not given.
         """
+        # Imported late: Arrow's datasets load pandas at once.
+        from windrow.archive.matching import rows_for  # noqa: PLC0415
+
         given = self._columns(columns)
         types = self._lease.manifest.layout.given({}) if schema is None else schema
         for run, only in self._live(t1, t2):

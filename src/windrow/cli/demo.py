@@ -6,16 +6,42 @@ import shutil
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.progress import Progress as Bar
 
+from windrow.cli.execution import RunnerName, Settings, execute
+from windrow.cli.options import Verbose
+from windrow.cli.running import QUARANTINE, Runner, finish
 from windrow.cli.trace import TraceParameters, write_trace
-from windrow.cli.words import err
+from windrow.cli.words import err, errors_in_words
 from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, StreamDeclaration
 from windrow.plan.program import compile_script
 
 ROWS = TraceParameters.rows
 DIRECTORY = Path("demo")
+
+
+def demo(
+    runner: Runner = RunnerName.SPARK,
+    rows: Annotated[int, typer.Option(min=1_000, help="Connections in the trace.")] = ROWS,
+    directory: Annotated[
+        Path, typer.Option(help="Where the trace and the results go.")
+    ] = DIRECTORY,
+    verbose: Verbose = False,
+) -> None:
+    """Make a trace of IP traffic on two links, and run three queries over it.
+
+    \b
+    Examples:
+      windrow demo
+      windrow demo --runner embedded --rows 200000
+    """
+    settings = Settings(directory / QUARANTINE, runner, once=True, verbose=verbose)
+    with errors_in_words(verbose=verbose):
+        catalog = prepare(directory, rows)
+        finish(execute(catalog, settings), settings)
 
 
 def script() -> str:

@@ -25,6 +25,8 @@ FAILED = 2
 """Exit code of what went wrong for a reason that we can name."""
 BROKEN = 70
 """Exit code of a defect in Windrow or in what it stands on."""
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C ended."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -1,12 +1,10 @@
-"""Asking an archive: probes, scans, SQL, and copies of what it holds."""
+"""Asking an archive: probes, scans, and copies of what it holds."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
-import duckdb
 import pyarrow as pa
 import typer
 
@@ -34,7 +32,6 @@ from windrow.cli.archive.options import (
     names_of,
     print_json,
 )
-from windrow.cli.archive.table import Entries
 from windrow.cli.archive.times import bounds, times_of
 from windrow.cli.words import err, errors_in_words, out
 
@@ -83,7 +80,7 @@ def probe(
         else:
             raise ArchiveError(where="probe", expected="a key, or --from and --to", found="neither")
         first, last = bounds(times, since, until)
-        with _reader(opened, at, soft=soft) as reader:
+        with reader_of(opened, at, soft=soft) as reader:
             found = reader.probe(wanted, first, last, columns=names_of(columns))
             give(times.stamped(decoded(found)), into, as_json=as_json)
 
@@ -110,61 +107,9 @@ def scan(
         opened = open_any(archive)
         times = times_of(opened)
         first, last = bounds(times, since, until)
-        with _reader(opened, at, soft=soft) as reader:
+        with reader_of(opened, at, soft=soft) as reader:
             found = reader.scan(first, last, columns=names_of(columns))
             give(times.stamped(decoded(found)), into, as_json=as_json)
-
-
-def sql(
-    archive: Where,
-    query: Annotated[str, typer.Argument(help="A SELECT over the table archive.")],
-    since: Since = None,
-    until: Until = None,
-    at: At = None,
-    into: Into = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
-    """Answer one SQL query over the window as it is now; the table is called archive.
-
-    Its columns are those of the records, _day, and with lifetimes _exp. DuckDB answers, in this
-    process; conditions on the key, or on the first column of a composite one, go to the index.
-
-    \b
-    Examples:
-      windrow archive sql month "SELECT src, SUM(bytes) FROM archive GROUP BY src"
-      windrow archive sql month "SELECT * FROM archive WHERE src = '10.0.0.1' ORDER BY ts DESC"
-    """
-    with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
-        times = times_of(opened)
-        with _reader(opened, at) as reader, duckdb.connect(":memory:") as connection:
-            entries = Entries(reader, opened.layout, times, bounds(times, since, until))
-            connection.register("archive", entries)
-            # The query is about this table alone; files and the network are none of its business.
-            connection.execute("SET enable_external_access = false")
-            try:
-                statements = connection.extract_statements(query)
-                if [statement.type for statement in statements] not in _ANSWERING:
-                    raise ArchiveError(where="SQL", expected="one SELECT", found=query)
-                found = answered(connection, query)
-            except duckdb.Error as error:
-                raise ArchiveError(where="SQL", found=str(error).strip()) from error
-            give(found, into, as_json=as_json, ordered=True)
-
-
-def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """DuckDB hears no Ctrl-C, so it works beside this thread, which does."""
-    with ThreadPoolExecutor(1) as beside:
-        work = beside.submit(lambda: connection.sql(query).to_arrow_table())
-        try:
-            return work.result()
-        except KeyboardInterrupt:
-            connection.interrupt()
-            raise
-
-
-_ANSWERING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN])
 
 
 def export(
@@ -190,7 +135,7 @@ def export(
         opened = open_any(archive)
         times, rows = times_of(opened), 0
         first, last = bounds(times, since, until)
-        with _reader(opened, at) as reader, err().status("writing") as status:
+        with reader_of(opened, at) as reader, err().status("writing") as status:
             names = names_of(columns) or opened.layout.entry_schema.names
             empty = times.stamped(decoded(reader.probe([], columns=names)))
             with writing(into, empty.schema) as write:
@@ -205,7 +150,7 @@ def export(
         out().print(f"{counted(rows, 'row')} in {into}")
 
 
-def _reader(
+def reader_of(
     opened: Archive | LifetimeIndex, at: str | None, *, soft: bool = False
 ) -> Reader | LifetimeReader:
     """The newest version, as seen at a moment."""

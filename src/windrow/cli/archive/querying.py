@@ -1,0 +1,70 @@
+"""SQL over an archive, which DuckDB answers."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
+
+import duckdb
+import pyarrow as pa
+import typer
+
+from windrow.archive.errors import ArchiveError
+from windrow.archive.opening import open_any
+from windrow.cli.archive.asking import reader_of
+from windrow.cli.archive.giving import give
+from windrow.cli.archive.options import AsJson, At, Into, Since, Until, Verbose, Where
+from windrow.cli.archive.table import Entries
+from windrow.cli.archive.times import bounds, times_of
+from windrow.cli.words import errors_in_words
+
+_ANSWERING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN])
+
+
+def sql(
+    archive: Where,
+    query: Annotated[str, typer.Argument(help="A SELECT over the table archive.")],
+    since: Since = None,
+    until: Until = None,
+    at: At = None,
+    into: Into = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Answer one SQL query over the window as it is now; the table is called archive.
+
+    Its columns are those of the records, _day, and with lifetimes _exp. DuckDB answers, in this
+    process; conditions on the key, or on the first column of a composite one, go to the index.
+
+    \b
+    Examples:
+      windrow archive sql month "SELECT src, SUM(bytes) FROM archive GROUP BY src"
+      windrow archive sql month "SELECT * FROM archive WHERE src = '10.0.0.1' ORDER BY ts DESC"
+    """
+    with errors_in_words(verbose=verbose):
+        opened = open_any(archive)
+        times = times_of(opened)
+        with reader_of(opened, at) as reader, duckdb.connect(":memory:") as connection:
+            entries = Entries(reader, opened.layout, times, bounds(times, since, until))
+            connection.register("archive", entries)
+            # The query is about this table alone; files and the network are none of its business.
+            connection.execute("SET enable_external_access = false")
+            try:
+                statements = connection.extract_statements(query)
+                if [statement.type for statement in statements] not in _ANSWERING:
+                    raise ArchiveError(where="SQL", expected="one SELECT", found=query)
+                found = answered(connection, query)
+            except duckdb.Error as error:
+                raise ArchiveError(where="SQL", found=str(error).strip()) from error
+            give(found, into, as_json=as_json, ordered=True)
+
+
+def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """DuckDB hears no Ctrl-C, so it works beside this thread, which does."""
+    with ThreadPoolExecutor(1) as beside:
+        work = beside.submit(lambda: connection.sql(query).to_arrow_table())
+        try:
+            return work.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise

@@ -1,0 +1,48 @@
+"""``windrow explain``: the plans of a script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from windrow.cli.options import Script, StrategyOption, Verbose
+from windrow.cli.words import errors_in_words, out, read_script
+from windrow.core.errors import InputError
+from windrow.plan.binder import ExplainRequest
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.explain import explain as explained
+from windrow.plan.program import Compiled, compile_script
+from windrow.plan.shared_selection import shared_selections
+from windrow.plan.strategy import Strategy
+
+
+def explain(
+    script: Script, strategy: StrategyOption = Strategy.UPA, verbose: Verbose = False
+) -> None:
+    """Show the plan of each query of SCRIPT, with the update pattern of every edge.
+
+    \b
+    Example:
+      windrow explain traffic.cql
+    """
+    with errors_in_words(script, verbose=verbose):
+        compiled = compiled_from(script, strategy)
+        print_plans(compiled, [*compiled.queries, *compiled.explains], strategy)
+
+
+def compiled_from(script: Path, strategy: Strategy) -> Compiled:
+    compiled = compile_script(read_script(script), strategy=strategy)
+    if not (compiled.queries or compiled.explains or compiled.catalog.archives):
+        raise InputError(
+            where=str(script), expected="a CREATE QUERY or a SELECT", found="nothing to run"
+        )
+    return compiled
+
+
+def print_plans(
+    compiled: Compiled, subjects: Sequence[QueryDeclaration | ExplainRequest], strategy: Strategy
+) -> None:
+    if subjects:
+        shared = shared_selections(compiled.queries)
+        texts = (explained(s, strategy, shared).rstrip() for s in subjects)
+        out().print("\n\n".join(texts))

@@ -1,0 +1,43 @@
+"""Commands whose modules are imported when they are called.
+
+A command's module imports what its work needs, up to compilers and databases; to list the commands
+needs none of it. So a group knows of each command its module and the line that the list shows,
+which is also the first of the docstring of the function that has the command's name there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class LateGroup(TyperGroup):
+    """A group whose commands come ``late``: by name, the module and the line of the list."""
+
+    late: ClassVar[Mapping[str, tuple[str, str]]]
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        late = {name: _Late(name, module, line) for name, (module, line) in self.late.items()}
+        self.commands = {**late, **self.commands}
+
+
+class _Late(TyperCommand):
+    """Stands for a command in the list; once called, the command itself takes its place."""
+
+    def __init__(self, name: str, module: str, line: str) -> None:
+        super().__init__(name, help=line)
+        self._module = module
+
+    def make_context(self, *arguments: Any, **extra: Any) -> Any:
+        return self.command().make_context(*arguments, **extra)
+
+    def command(self) -> Any:
+        assert self.name is not None
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(self.name)(getattr(import_module(self._module), self.name))
+        return typer.main.get_command(alone)

@@ -1,0 +1,75 @@
+"""``windrow run``: a script's queries over their input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windrow.cli.answers import print_report, warn_of_unused
+from windrow.cli.execution import Outcome, RunnerName, Settings, execute
+from windrow.cli.explaining import compiled_from, print_plans
+from windrow.cli.options import Script, StrategyOption, Verbose
+from windrow.cli.words import INTERRUPTED, err, errors_in_words, out
+from windrow.plan.strategy import Strategy
+
+QUARANTINE = Path("quarantine")
+
+Runner = Annotated[RunnerName, typer.Option(help="Where the queries run.")]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Spark's master; local\\[*] if not given.", show_default=False),
+]
+
+
+def run(
+    script: Script,
+    runner: Runner = RunnerName.SPARK,
+    master: Master = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Keep progress here, and go on from it.", show_default=False),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop at the end of the files that are there now.")
+    ] = False,
+    quarantine: Annotated[
+        Path, typer.Option(help="Put rows that cannot be used here.")
+    ] = QUARANTINE,
+    strategy: StrategyOption = Strategy.UPA,
+    verbose: Verbose = False,
+) -> None:
+    """Run the queries of SCRIPT until Ctrl-C, or once over the files that are there.
+
+    Paths in the script are relative to the current directory.
+
+    Rows that are not as declared, or come too late, are put aside with the reason.
+
+    \b
+    Examples:
+      windrow run traffic.cql --once
+      windrow run traffic.cql --runner embedded --once
+      windrow run traffic.cql --checkpoint state/ --quarantine bad/
+      windrow run traffic.cql --master spark://host:7077
+    """
+    settings = Settings(quarantine, runner, master, checkpoint, once, verbose, strategy)
+    with errors_in_words(script, verbose=verbose):
+        compiled = compiled_from(script, strategy)
+        print_plans(compiled, compiled.explains, strategy)
+        if compiled.queries or compiled.catalog.archives:
+            finish(execute(compiled.catalog, settings), settings)
+
+
+def finish(outcome: Outcome, settings: Settings) -> None:
+    print_report(outcome.report, out(), settings.quarantine)
+    warn_of_unused(outcome.report, err(), settings.quarantine)
+    if outcome.stopped:
+        again = (
+            "run the same command to go on"
+            if settings.checkpoint
+            else "the next run begins anew, since there is no --checkpoint"
+        )
+        err().print(f"stopped; {again}")
+        if settings.once:
+            raise typer.Exit(INTERRUPTED)
