@@ -1,8 +1,8 @@
 """Values of any Arrow type as values of the type that an archive has, if they mean the same.
 
 Types that a script has are fitted as a stream's (``windrow.streams.fit``). The others are cast if
-no value is changed by it; as there, a number is no text and no time, and a text is read as whatever
-is wanted.
+no value is changed by it, but for the digits that a narrower float has not; as there, a number is
+no text and no time, and a text is read as whatever is wanted.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ def typed(values: pa.Array, field: pa.Field, where: str) -> pa.Array:
         texts = pc.utf8_trim_whitespace(as_text(values))
         values = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     try:
-        return readable(values, lambda part: pc.cast(part, kind), kind)
+        fit = readable(values, lambda part: _cast(part, kind), kind)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise _other_type(field, found, where) from error
+    if _rounds(found, kind):
+        return pc.if_else(_same(fit, values), fit, pa.scalar(None, kind))
+    return fit
 
 
 def misfits(values: pa.Array, fit: pa.Array) -> Int64s:
@@ -52,19 +55,63 @@ def misfits(values: pa.Array, fit: pa.Array) -> Int64s:
         return np.empty(0, np.int64)
     failed = pc.and_(pc.is_null(fit), pc.is_valid(values))
     if is_text(values.type) and not is_text(fit.type):
-        failed = pc.and_(failed, pc.not_equal(pc.utf8_trim_whitespace(as_text(values)), ""))
-    return np.flatnonzero(pc.fill_null(failed, True).to_numpy(zero_copy_only=False))
+        written = pc.not_equal(pc.utf8_trim_whitespace(as_text(values)), "")
+        failed = pc.and_(failed, pc.fill_null(written, True))  # what is no text is not blank
+    return np.flatnonzero(failed.to_numpy(zero_copy_only=False))
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if is_text(values.type) and pa.types.is_time(kind):  # Arrow reads no times without a date
+        moments = pc.binary_join_element_wise("1970-01-01", values, " ")
+        return pc.cast(pc.cast(moments, pa.timestamp(kind.unit)), kind)
+    return pc.cast(values, kind)
 
 
 def _comparable(found: pa.DataType, kind: pa.DataType) -> bool:
     """Whether values of one type can be of another one without a change of meaning."""
     if pa.types.is_nested(kind) or pa.types.is_nested(found):
-        return bool(pa.types.is_nested(kind) and pa.types.is_nested(found))
-    if is_text(found):
+        here, there = _leaves(found), _leaves(kind)
+        pairs = [(here[place], there[place]) for place in here.keys() & there.keys()]
+        return bool(pairs) and not any(_rounds(*p) or not _comparable(*p) for p in pairs)
+    if found == kind or is_text(found) or pa.types.is_null(found):
         return True
     if is_number(found):
         return is_number(kind)
+    if pa.types.is_time(kind):  # a moment would lose its date
+        return bool(pa.types.is_time(found))
     return bool(pa.types.is_temporal(found) and pa.types.is_temporal(kind))
+
+
+def _rounds(found: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether Arrow's cast takes the nearest value, where it is to refuse."""
+    return bool(
+        (pa.types.is_floating(found) and pa.types.is_decimal(kind))
+        or (pa.types.is_timestamp(found) and pa.types.is_date(kind))
+    )
+
+
+def _same(fit: pa.Array, values: pa.Array) -> pa.Array:
+    """Where such a cast has changed nothing, for a float but the bits beyond its own digits."""
+    if not pa.types.is_floating(values.type):
+        return pc.equal(pc.cast(fit, values.type), values)
+    before, after = pc.cast(values, pa.float64()), pc.cast(fit, pa.float64())
+    precision = float(np.finfo(values.type.to_pandas_dtype()).eps)
+    return pc.less_equal(pc.abs(pc.subtract(after, before)), pc.multiply(pc.abs(before), precision))
+
+
+def _leaves(
+    kind: pa.DataType, place: tuple[int | str, ...] = ()
+) -> dict[tuple[int | str, ...], pa.DataType]:
+    """The plain types in lists and the like, by where they are."""
+    if not pa.types.is_nested(kind):
+        return {place: kind}
+    fields = [kind.field(n) for n in range(kind.num_fields)]
+    named = pa.types.is_struct(kind)
+    return {
+        where: leaf
+        for n, field in enumerate(fields)
+        for where, leaf in _leaves(field.type, (*place, field.name if named else n)).items()
+    }
 
 
 def _other_type(field: pa.Field, found: pa.DataType, where: str) -> InputError:
