@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import SCHEMA, PlainList, assert_same, bag, files_of, named, table
 from windrow.archive.archive import Archive
-from windrow.archive.errors import ConflictError, HalfwayError, StorageError
+from windrow.archive.errors import (
+    ArchiveError,
+    ConflictError,
+    DamagedError,
+    HalfwayError,
+    StorageError,
+)
 from windrow.archive.files import Disk, Written
 from windrow.archive.leases import leases
 from windrow.archive.lifetimes.index import LifetimeIndex
@@ -95,6 +103,42 @@ def test_another_writer_between_two_days_is_not_told_as_if_nothing_had_happened(
     plain.append(9, [("other", 9)])
     plain.now = 7
     assert_same(other, plain)
+
+
+def test_damage_that_a_later_day_meets_is_not_told_as_if_nothing_had_happened(tmp_path):
+    made = Archive.create(
+        UnsyncedDisk(tmp_path / "a"), SCHEMA, "key",
+        window=4, scheme="DEL", n=2, technique="packed shadow",
+    )  # fmt: skip
+    plain = PlainList(4)
+    for day in range(1, 6):
+        made.append(day, table([("a", day)]), now=day)
+        plain.append(day, [("a", day)])
+    plain.append(6, [("mine", 6)])
+    plain.now, met = 8, set()
+    for name in (name for name in made.disk.names("runs") if name.endswith(".arrow")):
+        copy = shutil.copytree(tmp_path / "a", tmp_path / name)
+        file, disk = copy / "runs" / name, UnsyncedDisk(copy)
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-40] + bytes(b ^ 1 for b in whole[-40:]))
+        archive = Archive.open(disk)
+        before = archive.stat().version
+        error: ArchiveError | None = None
+        try:
+            archive.append(6, table([("mine", 6)]), now=8)
+        except (DamagedError, HalfwayError) as found:
+            error = found
+        file.write_bytes(whole)
+        if isinstance(error, HalfwayError):
+            assert "restore the file" in str(error)
+            assert archive.stat().version == error.version > before
+            archive.advance(8)
+        elif error is not None:
+            assert archive.stat().version == before
+            archive.append(6, table([("mine", 6)]), now=8)
+        met.add(type(error))
+        assert_same(archive, plain)
+    assert met >= {DamagedError, HalfwayError}
 
 
 def test_a_failure_of_the_first_version_changes_nothing_and_can_be_repeated_in_a_session(tmp_path):
@@ -215,6 +259,37 @@ def test_an_archive_on_a_file_system_that_is_read_only_can_be_read_and_verified(
             mounted.vacuum()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     assert_same(archive, plain)
+
+
+@pytest.mark.parametrize("folders", [True, False])
+def test_a_file_system_that_is_read_only_is_no_excuse_for_other_errors(
+    folders, tmp_path, monkeypatch
+):
+    """A copy there may have lost its empty folders, and cannot be given them again."""
+    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    if not folders:
+        archive.disk.path("leases").rmdir()
+
+    def refused(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    opened = os.open
+
+    def no_writing(path, flags, *rest, **options):
+        if flags & os.O_CREAT and tmp_path in Path(path).parents:
+            if Path(path).parent.exists():
+                refused()
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        return opened(path, flags, *rest, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", no_writing)
+        patched.setattr(Path, "unlink", refused)
+        patched.setattr(Path, "mkdir", refused)
+        patched.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+        assert_same(Archive.open(tmp_path), plain)
+        with pytest.raises(ArchiveError, match="expected version 99"):
+            Versions(Disk(tmp_path)).pin(99)
 
 
 def test_a_copy_that_lost_its_empty_folders_goes_on(tmp_path):

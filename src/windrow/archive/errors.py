@@ -28,12 +28,13 @@ class HalfwayError(ArchiveError):
 
     def __init__(self, version: int, cause: ArchiveError) -> None:
         self.version = version
+        first = "restore the file from a copy; " if isinstance(cause, DamagedError) else ""
         super().__init__(
             f"done up to version {version}, which has all records that were given, and no further",
             where=cause.where,
             expected=cause.expected,
             found=cause.found or str(cause),
-            remedy="do not append again: `advance` goes on from here",
+            remedy=f"{first}do not append again: `advance` goes on from here",
         )
 
 

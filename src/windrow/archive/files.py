@@ -15,13 +15,14 @@ import fcntl
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
-from windrow.archive.errors import DamagedError
+from windrow.archive.errors import DamagedError, StorageError
 from windrow.archive.pages import Pages, mapped
 from windrow.archive.refusals import told
 
@@ -188,7 +189,7 @@ class Disk:
             try:
                 handle, mine = os.open(self.path(name), _MADE, 0o644), False
             except OSError as error:
-                if error.errno != errno.EROFS:
+                if error.errno != errno.EROFS and not self._read_only():  # no folder, perhaps
                     raise
                 return os.open(self.root, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -200,11 +201,17 @@ class Disk:
             return handle if mine else None
 
     def let_go(self, name: str, handle: int) -> None:
-        """A name that cannot be removed is left without its lock, as the dead leave theirs."""
+        """Says nothing of a disk that fails: what the file was held for is done or is not, and a
+        name that cannot be removed is left without its lock, as the dead leave theirs.
+        """
         try:
-            self.delete(name)
+            with suppress(StorageError):
+                self.delete(name)
         finally:
             os.close(handle)
+
+    def _read_only(self) -> bool:
+        return bool(os.statvfs(self.root).f_flag & os.ST_RDONLY)
 
     def try_hold(self, name: str) -> int | None:
         """Lock a file, made if need be; None if somebody else has it."""

@@ -6,12 +6,10 @@ of its lock, so nobody has to guess from a clock whether it is still there.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from dataclasses import dataclass, field
 
-from windrow.archive.errors import StorageError
 from windrow.archive.files import Disk
 from windrow.archive.manifest import Manifest
 
@@ -30,12 +28,9 @@ class Lease:
     owner: int = field(default_factory=os.getpid)
 
     def release(self) -> None:
-        """Let go. Says nothing of a disk that fails: what the lease was for is done or is not,
-        and the file is without its lock.
-        """
+        """Let go."""
         if self.handle is not None and self.owner == os.getpid():  # a fork has only a copy
-            with contextlib.suppress(StorageError):
-                self.disk.let_go(lease_file(self.manifest.version, self.token), self.handle)
+            self.disk.let_go(lease_file(self.manifest.version, self.token), self.handle)
         self.handle = None
 
 

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from windrow.archive.errors import ConflictError, DayError, HalfwayError, StorageError
+from windrow.archive.errors import (
+    ConflictError,
+    DamagedError,
+    DayError,
+    HalfwayError,
+    StorageError,
+)
 from windrow.archive.files import Disk
 from windrow.archive.leases import Lease
 from windrow.archive.manifest import Manifest
@@ -92,7 +98,7 @@ class Session:
         before = self.version
         try:
             return self._moved_on(changed, now)
-        except (ConflictError, StorageError) as error:
+        except (ConflictError, DamagedError, StorageError) as error:
             if self.version == before:
                 raise
             raise HalfwayError(self.version, error) from error
