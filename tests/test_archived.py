@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import windrow
 from windrow.archive.archive import Archive
+from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.assignment import Chronological
 from windrow.archive.lifetimes.grid import Grid, Technique
 from windrow.archive.lifetimes.index import LifetimeIndex
@@ -59,6 +60,25 @@ def test_a_day_goes_in_when_it_is_over(tmp_path):
         assert Archive.open(tmp_path / "m").stat().now == 0
         db.advance(to=119)
         assert values(Archive.open(tmp_path / "m")) == list(range(70))
+
+
+def test_days_that_could_not_be_put_in_are_put_in_later(tmp_path, monkeypatch):
+    with windrow.connect() as db:
+        db.execute(archived(tmp_path / "m"))
+        [beside] = db.execute("SELECT v FROM s;")
+        db.push("s", rows(0, 10))
+
+        def full(*_: object) -> int:
+            raise ArchiveError("no room")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(db.archives["m"].store, "put", full)
+            with pytest.raises(ArchiveError, match="no room"):
+                db.push("s", rows(10, 20))
+        assert beside.answer().num_rows == 19
+        db.push("s", rows(20, 30))
+        db.advance(to=29)
+        assert values(Archive.open(tmp_path / "m")) == list(range(30))
 
 
 def test_running_again_from_the_beginning_repeats_and_loses_nothing(tmp_path):

@@ -13,7 +13,9 @@ import pytest
 
 import windrow
 from windrow.core.errors import DataError, InputError, ScriptError, StateError
+from windrow.engine import feeds, sinks
 from windrow.engine.results import read_changes
+from windrow.streams.readers import read_file
 
 HITS = "CREATE STREAM hits (ts BIGINT, page STRING) FROM 'hits' FORMAT csv;"
 PAGES = "CREATE RELATION pages (page STRING, owner STRING) FROM 'pages.csv';"
@@ -97,6 +99,7 @@ def test_results_go_where_the_script_says() -> None:
         ("CREATE STREAM s (ts BIGINT) FROM 'none.csv'; SELECT ts FROM s;", "found nothing there"),
         ("CREATE STREAM s (ts BIGINT, z INT) FROM 'pages.csv'; SELECT z FROM s;", "column 'ts'"),
         (PAGES + "CREATE QUERY q AS SELECT owner FROM pages INTO 'hits/1.csv';", "found a file"),
+        (PAGES + "CREATE QUERY q AS SELECT owner FROM pages INTO 'hits/1.csv/x';", "Not a dir"),
     ],
 )
 def test_a_script_whose_files_cannot_be_used_declares_nothing(wrong: str, says: str) -> None:
@@ -214,3 +217,151 @@ def test_the_answer_of_a_top_is_in_its_order() -> None:
 def test_a_script_may_begin_with_the_mark_of_its_encoding() -> None:
     db = windrow.connect()
     assert len(db.execute("\ufeffCREATE STREAM s (ts BIGINT);\r\nSELECT ts FROM s;")) == 1
+
+
+def test_a_stream_is_read_from_its_beginning_after_a_query_over_it_was_refused() -> None:
+    Path("hits/1.csv").write_text(f"ts,page\n1,1\n2,{2**63 - 1}\n3,3\n9,9\n")
+    db = windrow.connect()
+    db.execute("CREATE STREAM hits (ts BIGINT, page BIGINT) FROM 'hits' FORMAT csv;")
+    with pytest.raises(DataError, match="overflow"):
+        db.execute("CREATE QUERY q AS SELECT page + 1 AS more FROM hits;")
+    Path("hits/2.csv").write_text("at,page\n10,10\n")
+    with pytest.raises(InputError, match="column 'ts'"):
+        db.execute("CREATE QUERY q AS SELECT page FROM hits;")
+    Path("hits/2.csv").write_text("ts,page\n10,10\n")
+    [seen] = db.execute("CREATE QUERY q AS SELECT page FROM hits;")
+    db.advance(to=10)
+    assert seen.answer()["page"].to_pylist() == [1, 2**63 - 1, 3, 9, 10]
+    assert db.late("hits") == 0
+
+
+def test_a_stream_of_a_refused_script_may_be_declared_differently() -> None:
+    db = windrow.connect()
+    with pytest.raises(DataError):
+        db.execute(HITS + "SELECT CAST(page AS INT) AS n FROM hits;")
+    [seen] = db.execute(HITS.replace("ts BIGINT, ", "ts BIGINT, more INT, ").replace(
+        " FROM 'hits' FORMAT csv", "") + "SELECT more FROM hits;")  # fmt: skip
+    db.push("hits", {"ts": [1], "more": [7], "page": ["a"]})
+    db.advance(to=1)
+    assert seen.answer().to_pydict() == {"more": [7]}
+
+
+def test_what_came_too_late_is_late_for_queries_that_are_made_later_too() -> None:
+    db = windrow.connect()
+    [first] = db.execute(HITS + "SELECT ts FROM hits;")
+    db.advance(to=10)
+    Path("hits/2.csv").write_text("ts,page\n5,a\n11,b\n")
+    db.advance(to=12)
+    [second] = db.execute("SELECT ts FROM hits;")
+    assert db.late("hits") == 1
+    assert first.changes() == second.changes()
+    assert first.answer()["ts"].to_pylist() == [1, 2, 11]
+
+
+def test_files_are_read_again_once_for_all_queries_of_a_script(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("views").mkdir()
+    Path("views/1.csv").write_text("ts,page\n1,b\n7,a\n")
+    db = windrow.connect()
+    views = HITS.replace("hits", "views")
+    pairs = "SELECT h.ts, v.ts FROM hits [RANGE 9] AS h, views [RANGE 9] AS v WHERE v.page = h.page"
+    [first] = db.execute(HITS + views + f"{pairs};")
+    Path("hits/2.csv").write_text("ts,page\n4,a\n9,b\n")
+    db.advance(to=9)
+    opened = []
+
+    def noted(path: Path, declaration: Any) -> Any:
+        opened.append(str(path))
+        return read_file(path, declaration)
+
+    monkeypatch.setattr(feeds, "read_file", noted)
+    second, third, _ = db.execute(f"{pairs}; {pairs}; SELECT page FROM hits;")
+    assert opened == ["hits/1.csv", "views/1.csv", "hits/2.csv"]
+    assert first.changes().num_rows > 2
+    assert (
+        second.changes().to_pylist() == third.changes().to_pylist() == first.changes().to_pylist()
+    )
+
+
+def test_files_are_observed_like_rows_that_are_pushed() -> None:
+    db = windrow.connect()
+    db.execute(HITS + "SELECT page FROM hits;")
+    Path("hits/2.csv").write_text("ts,page\n" + "".join(f"{n},a\n" for n in range(3, 101)))
+    db.advance(to=50)
+    db.push("hits", {"ts": [101], "page": ["a"]})
+    seen = db._inputs.statistics()
+    assert seen is not None
+    assert seen.rates == {"hits": 1.0}
+
+
+def test_a_connection_that_was_closed_begins_anew() -> None:
+    db = windrow.connect()
+    db.execute("CREATE STREAM s (ts BIGINT); SELECT ts FROM s;")
+    db.push("s", {"ts": [5]})
+    db.close()
+    [seen] = db.execute("CREATE STREAM s (ts BIGINT); SELECT ts FROM s;")
+    db.push("s", {"ts": [1, 2]})
+    assert seen.answer()["ts"].to_pylist() == [1]
+
+
+def test_the_clock_of_one_relation_moves_all_that_it_meets() -> None:
+    db = windrow.connect()
+    alone, both = db.execute(
+        "CREATE RELATION a (k INT); CREATE RELATION b (k INT);"
+        "SELECT k FROM a; SELECT a.k FROM a, b WHERE a.k = b.k;"
+    )
+    for name in "ba":
+        db.push(name, {"instant": ["2026-03-01"], "change": ["+"], "k": [1]})
+    db.advance(to=date(2026, 3, 1))
+    assert alone.changes()["instant"].to_pylist() == both.changes()["instant"].to_pylist()
+    assert alone.answer().to_pydict() == both.answer().to_pydict() == {"k": [1]}
+
+
+def test_results_of_an_earlier_run_stay_if_the_script_cannot_be_run() -> None:
+    script = HITS + "CREATE QUERY seen AS SELECT page FROM hits INTO 'out';"
+    windrow.connect().execute(script)
+    before = sorted(Path("out").iterdir())
+    assert before
+    with pytest.raises(InputError, match="nothing there"):
+        windrow.connect().execute(script.replace("'hits'", "'none'"))
+    assert sorted(Path("out").iterdir()) == before
+
+
+TWICE = """
+    CREATE STREAM s (ts BIGINT);
+    CREATE QUERY seen AS SELECT ts FROM s INTO 'out' FORMAT csv;
+    CREATE QUERY beside AS SELECT ts FROM s [RANGE 1] INTO 'beside' FORMAT csv;
+"""
+
+
+def test_results_that_could_not_be_written_are_written_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sinks, "ROWS_PER_FILE", 1)
+    db = windrow.connect()
+    seen, beside = db.execute(TWICE)
+    Path("out").rmdir()
+    for ts in ([1, 2], [3]):
+        with pytest.raises(InputError, match=r"INTO 'out': .* can be written to; found"):
+            db.push("s", {"ts": ts})
+    written = read_changes(Path("beside"), "csv", beside.changes().schema)
+    assert written.to_pylist() == beside.changes().to_pylist()
+    Path("out").mkdir()
+    db.push("s", {"ts": [4]})
+    assert seen.changes().num_rows == 3
+    written = read_changes(Path("out"), "csv", seen.changes().schema)
+    assert written.to_pylist() == seen.changes().to_pylist()
+
+
+def test_two_connections_do_not_mix_their_results() -> None:
+    first, second = windrow.connect(), windrow.connect()
+    for db, start in ((first, 1), (second, 101)):
+        [seen, _] = db.execute(TWICE)
+        db.push("s", {"ts": [start, start + 1, start + 2]})
+        db.push("s", {"ts": [start + 3]})
+    with pytest.raises(StateError, match=r"INTO 'out': expected the results of this run alone"):
+        first.push("s", {"ts": [5]})
+    second.push("s", {"ts": [105]})
+    written = read_changes(Path("out"), "csv", seen.changes().schema)
+    assert written["ts"].to_pylist() == [101, 102, 103, 104]

@@ -58,8 +58,9 @@ class ArchivedQuery(EmbeddedQuery):
         whole = concat(self._kept, self._schema)
         days = whole.ts // self.archive.day
         parts = {int(d): [whole.filter(days == d)] for d in np.unique(days) if d <= over}
-        self._kept = [whole.filter(days > over)]
+        self._kept = [whole]  # until it is in
         self.rows_out += self.store.put(over, parts)
+        self._kept = [whole.filter(days > over)]
 
     def _drop_done(self, done: int) -> None:
         """Rows of days that an earlier run has put in."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from windrow.core.errors import DataError, InputError, ScriptError, WindrowError
+from windrow.core.errors import DataError, ScriptError, WindrowError
 from windrow.core.time import Clock
 from windrow.engine.archived import ArchivedQuery
-from windrow.engine.feeds import Feed
-from windrow.engine.instants import Instant, instant
-from windrow.engine.observed import Observed
+from windrow.engine.clocks import put_on_clock
+from windrow.engine.inputs import Inputs
+from windrow.engine.instants import Instant
 from windrow.engine.outlets import Outlet
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
@@ -24,19 +21,14 @@ from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
     QueryDeclaration,
-    RelationDeclaration,
     SubscriptionsDeclaration,
 )
-from windrow.plan.clocks import on_clock, reclocked
+from windrow.plan.clocks import reclocked
 from windrow.plan.explain import explain
 from windrow.plan.program import Compiled, compile_script
 from windrow.plan.shared_selection import SharedSelection, shared_selections
 from windrow.plan.strategy import Strategy
-from windrow.streams.coerce import coerce
-from windrow.streams.files import find_files
-from windrow.streams.monitor import InputMonitor, time_of
-from windrow.streams.quarantine import Quarantine
-from windrow.streams.relations import RelationMonitor, clock_in
+from windrow.streams.relations import RelationMonitor
 
 
 class Connection:
@@ -57,17 +49,14 @@ class Connection:
     def __init__(
         self, quarantine: str | Path | None = None, strategy: str | Strategy = Strategy.UPA
     ) -> None:
-        self.strategy = _strategy(strategy)
+        self.strategy = Strategy.named(strategy)
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery | SharedQuery] = {}
         self.subscriptions: dict[str, SubscribedQuery] = {}
         self.archives: dict[str, ArchivedQuery] = {}
         self._running: list[EmbeddedQuery | SharedQueries] = []
-        self._monitors: dict[str, InputMonitor] = {}
-        self._feeds: dict[str, Feed] = {}
         self._outlets: list[Outlet] = []
-        self._observed = Observed()
-        self._quarantine = Quarantine(Path(quarantine)) if quarantine is not None else None
+        self._inputs = Inputs(None if quarantine is None else Path(quarantine))
 
     def execute(self, cql: str) -> list[EmbeddedQuery | SharedQuery]:
         """Carry out a script; the queries that it defines, in order.
@@ -79,49 +68,52 @@ class Connection:
         compiled = self._compiled(cql)
         known = self.catalog.declarations
         archives = [a for a in compiled.catalog.archives if a.name.lower() not in known]
-        before = self._remembered()
-        self.catalog = compiled.catalog
-        for stream in self.catalog.streams:
-            self._monitors.setdefault(stream.name.lower(), InputMonitor(stream))
-        try:
+        with self._all_or_nothing():
+            self.catalog = compiled.catalog
+            self._inputs.declare(self.catalog)
             added = self._start(compiled.queries)
             kept = self._keep(archives)
-            self._write(added)
             self._open_files()
-        except WindrowError:  # a file that a statement names cannot be read, say
-            self.__dict__.update(before)
-            raise
+            self._write(added)
+            self._read()
         self.queries.update({query.name: query for query in added})
         self.archives.update({query.name: query for query in kept})
         return added
 
-    def _remembered(self) -> dict[str, Any]:
-        """What a script adds to, as it is before."""
-        added_to = ("_monitors", "_running", "_feeds", "_outlets", "subscriptions")
-        return {"catalog": self.catalog} | {n: copy(self.__dict__[n]) for n in added_to}
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Whatever fails within, a file that cannot be read, say, leaves everything as it was."""
+        catalog, outlets, subscriptions = self.catalog, [*self._outlets], {**self.subscriptions}
+        running = [*self._running]
+        declared = {q: q.declaration for q in running if isinstance(q, EmbeddedQuery)}
+        try:
+            with self._inputs.all_or_nothing():
+                yield
+        except BaseException:
+            self.catalog, self._outlets, self.subscriptions = catalog, outlets, subscriptions
+            self._running = [query for query in running if query.failure is None]
+            for query, declaration in declared.items():
+                query.declaration = declaration
+            raise
+
+    def _open_files(self) -> None:
+        """Find the files of streams and relations that a query reads for the first time."""
+        for name in dict.fromkeys(name for query in self._running for name in query.streams):
+            monitor = self._inputs.monitor(name)
+            if monitor.declaration.source is not None and name not in self._inputs.feeds:
+                self._on_clock(name, self._inputs.clock_of_files(name))
+                self._inputs.open(name)
 
     def _write(self, queries: Sequence[EmbeddedQuery | SharedQuery]) -> None:
         """Send the changes of queries that are INTO somewhere there from now on."""
         targets = [(query, query.declaration.into) for query in queries]
         self._outlets += [Outlet(query, into) for query, into in targets if into is not None]
 
-    def _open_files(self) -> None:
-        """Read the files of streams and relations that a query reads for the first time."""
-        for name in {name for query in self._running for name in query.streams}:
-            monitor = self._monitor(name)
-            if monitor.declaration.source is None or name in self._feeds:
-                continue
-            if isinstance(monitor, RelationMonitor):
-                files = find_files(monitor.declaration.source)
-                monitor = self._on_clock(monitor, clock_in(files, monitor.relation))
-            self._feeds[name] = Feed(monitor, self._quarantine)
-        self._read()
-
     def _read(self) -> None:
-        """Take in all files that have been found; the stream that is behind goes first."""
-        while any(f.step() for f in sorted(self._feeds.values(), key=lambda f: f.monitor.closed)):
+        """Take in all files that have been found."""
+        while self._inputs.step():
             self._step()
-        if self._feeds:
+        if self._inputs.feeds:
             self._step()
 
     def _start(self, declarations: Sequence[QueryDeclaration]) -> list[EmbeddedQuery | SharedQuery]:
@@ -129,61 +121,24 @@ class Connection:
         running: list[EmbeddedQuery | SharedQueries] = []
         handles: dict[str, EmbeddedQuery | SharedQuery] = {}
         for group in shared_selections(declarations):
-            together = SharedQueries(group, self.strategy)
-            self._show_files(together)
-            running.append(together)
+            running.append(together := SharedQueries(group, self.strategy))
             handles.update({query.name: query for query in together.queries})
-        subscribed = {}
         for declaration in declarations:
             if declaration.name not in handles:
-                query = self._add(declaration)
-                running.append(query)
+                running.append(query := EmbeddedQuery(declaration, self.strategy))
                 handles[query.name] = query
                 if isinstance(self.catalog.find(query.name), SubscriptionsDeclaration):
-                    subscribed[query.name] = SubscribedQuery(query)
+                    self.subscriptions[query.name] = SubscribedQuery(query)
+        self._inputs.show(running)
         self._running += running
-        self.subscriptions.update(subscribed)
         return [handles[declaration.name] for declaration in declarations]
 
     def _keep(self, archives: Sequence[ArchiveDeclaration]) -> list[ArchivedQuery]:
         """The archives, being filled from now on."""
         kept = [ArchivedQuery(declared, self.strategy) for declared in archives]
-        for query in kept:
-            self._show_relations(query)
-            self._show_files(query)
+        self._inputs.show(kept)
         self._running += kept
         return kept
-
-    def _add(self, declaration: QueryDeclaration) -> EmbeddedQuery:
-        query = EmbeddedQuery(declaration, self.strategy)
-        self._show_relations(query)
-        self._show_files(query)
-        return query
-
-    def _show_relations(self, query: EmbeddedQuery) -> None:
-        """What the relations of a new query hold by now is news to it."""
-        for name in query.streams:
-            monitor = self._input_of(query.declaration, name)
-            if isinstance(monitor, RelationMonitor):
-                query.offer(name, monitor.present())
-
-    def _show_files(self, query: EmbeddedQuery | SharedQueries) -> None:
-        """What was read of its streams' files before a query was made."""
-        for name in query.streams:
-            if name in self._feeds and not isinstance(self._monitor(name), RelationMonitor):
-                query.offer(name, self._feeds[name].again())
-
-    def _input_of(self, query: QueryDeclaration, name: str) -> InputMonitor:
-        """The monitor of a stream or relation that the query reads."""
-        monitor = self._monitor(name)
-        if monitor.declaration.clock is not query.clock:
-            raise InputError(
-                where=f"query {query.name}",
-                expected=f"{name} on the {query.clock.value} clock of the query",
-                found=f"updates on the {monitor.declaration.clock.value} clock",
-                remedy="give a relation its updates after the streams that it is joined with",
-            )
-        return monitor
 
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
@@ -207,7 +162,7 @@ class Connection:
             raise
         wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
         plans = [query.plan for query in wanted]
-        statistics = self._observed.statistics(self._monitors, plans)
+        statistics = self._inputs.statistics(plans)
         if statistics is None or not plans:
             return compiled
         return compile_script(cql, self.catalog, self.strategy, statistics)
@@ -220,146 +175,74 @@ class Connection:
         types, and rows that come too late, are set aside: they are counted (``rejected``,
         ``late``) and kept in the quarantine if there is one.
         """
-        monitor = self._monitor(stream)
+        monitor = self._inputs.monitor(stream)
         if isinstance(monitor, RelationMonitor):
-            monitor = self._on_clock(monitor, monitor.clock_of(data))
-            parsed = monitor.coerced(data)
-        else:
-            parsed = coerce(data, monitor.declaration)
-        accepted = monitor.accept(parsed)
-        if not isinstance(monitor, RelationMonitor):
-            self._observed.note(stream.lower(), accepted.delta.rows, accepted.delta.ts)
-        aside = list(parsed.rejected)
-        if isinstance(monitor, RelationMonitor):
-            aside += monitor.refused
-            monitor.refused = []
-        if self._quarantine is not None:
-            aside += accepted.rejections(parsed, monitor.declaration)
-            if aside:
-                self._quarantine.push(monitor.declaration.name, aside)
+            self._on_clock(stream.lower(), monitor.clock_of(data))
+        self._inputs.accept(stream, data)
         self._step()
 
-    def _on_clock(self, monitor: RelationMonitor, clock: Clock | None) -> RelationMonitor:
-        """The monitor, on the clock of its first updates if only queries over relations read it."""
-        name = monitor.declaration.name.lower()
-        if clock is None or clock is monitor.declaration.clock or not monitor.fresh:
-            return monitor
-        readers = [q for q in self._running if name in q.streams]
-        beside = {n: self._monitors[n] for q in readers for n in q.streams}
-        alone = [q for q in readers if isinstance(q, EmbeddedQuery)]
-        relations = {n: m for n, m in beside.items() if isinstance(m, RelationMonitor) and m.fresh}
-        if len(alone) < len(readers) or len(relations) < len(beside):
-            return monitor  # its rows are put aside, with the reason
-        declared = [on_clock(q.declaration, clock) for q in alone]
-        for query, declaration in zip(alone, declared, strict=True):
-            query.declaration = declaration
-        self.catalog = reclocked(self.catalog, {d.name: d for d in declared})
-        for other, old in {**relations, name: monitor}.items():
-            self._monitors[other] = RelationMonitor(old.relation, clock)
-        found = self._monitors[name]
-        assert isinstance(found, RelationMonitor)
-        return found
+    def _on_clock(self, name: str, clock: Clock | None) -> None:
+        """Put a relation, and the queries over it, on the clock of its first updates."""
+        moved = put_on_clock(name, clock, self._inputs, self._running)
+        self.catalog = reclocked(self.catalog, moved) if moved else self.catalog
 
     def advance(self, to: Instant) -> None:
         """Close every instant up to ``to``, on all streams whose clock understands it.
 
         Files that have come to where streams and relations are ``FROM`` are read first.
         """
-        matching = [m for m in self._monitors.values() if _understands(m.declaration.clock, to)]
-        if self._monitors and not matching:
-            raise InputError(
-                where="advance",
-                expected="an integer (or, on a TIMESTAMP clock, a datetime or ISO text)",
-                found=repr(to),
-                remedy="use the kind of time that the streams are declared with",
-            )
-        for feed in self._feeds.values():
-            feed.look()
+        self._inputs.check_instant(to)
+        self._inputs.look()
         self._read()
-        for monitor in matching:
-            monitor.advance(instant(to))
+        self._inputs.advance(to)
         self._step()
 
     def rejected(self, stream: str) -> int:
         """How many rows of the stream did not fit its declaration."""
-        return self._monitor(stream).rejected
+        return self._inputs.monitor(stream).rejected
 
     def late(self, stream: str) -> int:
         """How many rows of the stream came too late."""
-        return self._monitor(stream).late
+        return self._inputs.monitor(stream).late
 
     def close(self) -> None:
         """Forget everything."""
-        self.queries, self._monitors, self.catalog = {}, {}, Catalog()
-        self.subscriptions, self.archives, self._running = {}, {}, []
-        self._feeds, self._outlets = {}, []
-
-    def _monitor(self, stream: str) -> InputMonitor:
-        found = self._monitors.get(stream.lower())
-        relation = self.catalog.find(stream)
-        if found is None and isinstance(relation, RelationDeclaration):
-            clocks = [s.clock for s in self.catalog.streams] or [Clock.INTEGER]
-            found = self._monitors[stream.lower()] = RelationMonitor(relation, clocks[0])
-        if found is None:
-            known = [d.name for d in self.catalog.declarations.values()]
-            streams = [d.name for d in self.catalog.streams]
-            what = "a view or query" if stream in known else "no such stream"
-            raise WindrowError(
-                where=f"stream {stream!r}",
-                expected=f"one of {', '.join(streams) or 'none declared yet'}",
-                found=what,
-                remedy="declare it with CREATE STREAM",
-            )
-        return found
+        self.queries, self.catalog = {}, Catalog()
+        self.subscriptions, self.archives, self._running, self._outlets = {}, {}, [], []
+        self._inputs.forget()
 
     def _step(self) -> None:
         """Bring all queries to where time has come.
 
         A query that meets a value it cannot compute with stops there, and is complained about
         when the others have gone on: its error is raised once, and it has no answer any more.
+        What cannot be written, as results or to an archive, is kept and tried again later.
         """
-        for name, monitor in self._monitors.items():
-            released = monitor.release(time_of([monitor]))
+        for name, released in self._inputs.release():
             for query in self._running:
                 if name in query.streams:
                     query.offer(name, released)
-        failures = []
+        failures: list[WindrowError] = []
         for query in list(self._running):
             try:
-                query.follow(time_of(self._monitors[name] for name in query.streams))
-            except DataError as error:
+                query.follow(self._inputs.time(query.streams))
+            except WindrowError as error:
                 failures.append(error)
-                self._running.remove(query)
+                if isinstance(error, DataError):
+                    self._running.remove(query)
         for outlet in self._outlets:
-            outlet.flush()
+            try:
+                outlet.flush()
+            except WindrowError as error:
+                failures.append(error)
         if failures:
             raise failures[0]
 
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<windrow: {len(self._monitors)} streams, {len(self.queries)} queries>"
-
-
-def _strategy(name: str | Strategy) -> Strategy:
-    try:
-        return Strategy(name)
-    except ValueError:
-        raise InputError(
-            where="strategy",
-            expected=f"one of {', '.join(s.value for s in Strategy)}",
-            found=repr(name),
-        ) from None
-
-
-def _understands(clock: Clock, to: object) -> bool:
-    return clock is Clock.TIMESTAMP or isinstance(to, int | np.integer)
+        return f"<windrow: {len(self._inputs.monitors)} streams, {len(self.queries)} queries>"

@@ -8,7 +8,7 @@ from pathlib import Path
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError
 from windrow.streams.files import find_files
-from windrow.streams.monitor import InputMonitor, time_of
+from windrow.streams.monitor import Accepted, InputMonitor, time_of
 from windrow.streams.parsed import Parsed, Rejected
 from windrow.streams.quarantine import Page, Quarantine
 from windrow.streams.readers import read_file
@@ -29,8 +29,9 @@ class Feed:
             )
         self.monitor, self.declaration, self.source = monitor, declaration, declaration.source
         self._quarantine = quarantine
-        self._seen: dict[Path, None] = {}
+        self._seen: set[Path] = set()
         self._files: list[Path] = []
+        self._taken: list[tuple[Path, list[tuple[int | None, int]]]] = []
         self._batches: Iterator[tuple[Parsed, Page | None]] = iter(())
         self.look()
         relation = monitor.relation if isinstance(monitor, RelationMonitor) else None
@@ -44,23 +45,26 @@ class Feed:
             return
         fresh = [path for path in find_files(self.source) if path not in self._seen]
         self._files += fresh
-        self._seen.update(dict.fromkeys(fresh))
+        self._seen.update(fresh)
 
-    def step(self) -> bool:
-        """Accept one batch; False if there is nothing to read."""
+    def step(self) -> Accepted | None:
+        """Accept one batch; None if there is nothing to read."""
         while True:
             for parsed, page in self._batches:
+                self._taken[-1][1].append((self.monitor.top, self.monitor.advanced))
                 accepted = self.monitor.accept(parsed)
                 late = accepted.rejections(parsed, self.declaration) if page is not None else []
                 aside = [*parsed.rejected, *late, *self._refused()]
                 if page is not None:
                     page.add(aside)
-                return True
+                return accepted
             if not self._files:
                 if self._contents is not None:
                     self.monitor.finish()  # a relation without updates holds nothing back
-                return False
-            self._batches = self._read(self._files.pop(0))
+                return None
+            path = self._files.pop(0)
+            self._taken.append((path, []))
+            self._batches = self._read(path)
 
     def _refused(self) -> list[Rejected]:
         """Updates that broke the rules of a relation."""
@@ -73,13 +77,17 @@ class Feed:
         """What the queries may see now."""
         return self.monitor.release(time_of([self.monitor]))
 
-    def again(self) -> Delta:
-        """A stream's rows of all files so far, for a query that comes late; not those that wait."""
-        judge = InputMonitor(self.declaration)
-        for path in self._seen:
-            for parsed in read_file(path, self.declaration):
-                judge.accept(parsed)
-        return judge.release(self.monitor.closed)
+    def again(self, judge: InputMonitor) -> Iterator[Accepted]:
+        """Give the batches of a stream that were taken in so far to another monitor.
+
+        It stands before each where our own stood, so that the same rows are late.
+        """
+        for path, stood in self._taken:
+            batches = read_file(path, self.declaration)
+            for (top, advanced), parsed in zip(stood, batches, strict=False):
+                judge.top = top
+                judge.advance(advanced)
+                yield judge.accept(parsed)
 
     def _read(self, path: Path) -> Iterator[tuple[Parsed, Page | None]]:
         if self._quarantine is None:

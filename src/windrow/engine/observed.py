@@ -32,6 +32,12 @@ class Observed:
         self._samples: dict[str, pa.RecordBatch] = {}
         self._first: dict[str, int] = {}
 
+    def copy(self) -> Observed:
+        """What has been seen until now, whatever is seen later."""
+        copied = Observed()
+        copied._samples, copied._first = dict(self._samples), dict(self._first)
+        return copied
+
     def note(self, stream: str, rows: pa.RecordBatch, ts: np.ndarray) -> None:
         """Rows that a stream has brought."""
         if rows.num_rows:

@@ -22,10 +22,11 @@ class Outlet:
 
     def flush(self) -> None:
         """Publish what has changed since the last time, as one file."""
-        query, news = self._query, self._query.news()
-        if news and self._sink is None:
-            print_changes(query.name, pa.Table.from_batches(news))
-        elif self._sink is not None:
-            for changes in news:
+        query = self._query
+        for changes in query.news():
+            if self._sink is None:
+                print_changes(query.name, pa.Table.from_batches([changes]))
+            else:
                 self._sink.write(changes, query.rows_in, query.now)
+        if self._sink is not None:
             self._sink.flush(query.rows_in, query.now)

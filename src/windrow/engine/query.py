@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
@@ -98,10 +100,11 @@ class EmbeddedQuery:
         schema = changes_schema(self.declaration.plan.schema, self.declaration.clock)
         return pa.Table.from_batches(self._log, schema)
 
-    def news(self) -> list[pa.RecordBatch]:
+    def news(self) -> Iterator[pa.RecordBatch]:
         """The changes that ``news`` has not given before."""
-        fresh, self._told = self._log[self._told :], len(self._log)
-        return fresh
+        while self._told < len(self._log):
+            self._told += 1
+            yield self._log[self._told - 1]
 
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, everything that came out."""

@@ -150,11 +150,13 @@ class SharedQuery:
         parts = [found.part(self.number) for found in self.shared.log]
         return pa.Table.from_batches([p for p in parts if p.num_rows], schema)
 
-    def news(self) -> list[pa.RecordBatch]:
+    def news(self) -> Iterator[pa.RecordBatch]:
         """The changes that ``news`` has not given before."""
-        parts = [found.part(self.number) for found in self.shared.log[self._told :]]
-        self._told = len(self.shared.log)
-        return [part for part in parts if part.num_rows]
+        while self._told < len(self.shared.log):
+            self._told += 1
+            part = self.shared.log[self._told - 1].part(self.number)
+            if part.num_rows:
+                yield part
 
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, everything that came out."""

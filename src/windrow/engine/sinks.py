@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from windrow.core.errors import InputError
-from windrow.engine.commits import Commit, commits
+from windrow.core.errors import InputError, StateError
+from windrow.engine.commits import Commit, commit_path, commits
 from windrow.engine.files import publish
 
 SUFFIX = {"parquet": "parquet", "csv": "csv", "json": "jsonl"}
@@ -25,11 +25,11 @@ def prepare(directory: Path, run: str) -> None:
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
+    except OSError as error:
         raise InputError(
             where=f"INTO '{directory}'",
             expected="a directory, there or to be made",
-            found="a file",
+            found="a file" if isinstance(error, FileExistsError) else str(error),
             remedy="name another place for the results",
         ) from error
     for commit in commits(directory):
@@ -71,13 +71,33 @@ class FileSink:
             self.flush(rows_in, now)
 
     def flush(self, rows_in: int, now: int | None) -> None:
-        """Publish what is pending."""
+        """Publish what is pending; if that fails, the next time."""
         if not self._pending:
             return
+        self._check_alone()
         name = f"batch-{self._batch:08d}-00000.{SUFFIX[self.format]}"
         hidden = self.directory / f".{name}"
-        write_table(pa.Table.from_batches(self._pending), hidden, self.format)
-        hidden.replace(self.directory / name)
         commit = Commit(self._batch, self.run, (name,), now, rows_in, self._rows, 0, 0)
-        publish(commit.path(self.directory), commit.to_json())
+        try:
+            write_table(pa.Table.from_batches(self._pending), hidden, self.format)
+            hidden.replace(self.directory / name)
+            publish(commit.path(self.directory), commit.to_json())
+        except OSError as error:
+            raise InputError(
+                where=f"INTO '{self.directory}'",
+                expected="a directory that results can be written to",
+                found=str(error),
+                remedy="make room, or make the directory again",
+            ) from error
         self._batch, self._rows, self._pending = self._batch + 1, 0, []
+
+    def _check_alone(self) -> None:
+        """Two runs that number their files alike would leave something of each."""
+        for path in {commit_path(self.directory, n) for n in (0, self._batch)}:
+            if path.exists() and Commit.read(path).run != self.run:
+                raise StateError(
+                    where=f"INTO '{self.directory}'",
+                    expected="the results of this run alone",
+                    found="those of another that writes there too",
+                    remedy="give each its own directory, and begin them anew",
+                )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from windrow.core.errors import InputError
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes import Join, NegativeTuples, Node, Window, is_nrr
 from windrow.plan.rules.inputs import over
@@ -20,6 +21,18 @@ class Strategy(Enum):
     NT = "nt"
     DIRECT = "direct"
     UPA = "upa"
+
+    @classmethod
+    def named(cls, name: str | Strategy) -> Strategy:
+        """The strategy that is called so."""
+        try:
+            return cls(name)
+        except ValueError:
+            raise InputError(
+                where="strategy",
+                expected=f"one of {', '.join(s.value for s in cls)}",
+                found=repr(name),
+            ) from None
 
 
 def applied(plan: Node, strategy: Strategy) -> Node:

@@ -16,9 +16,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError
-from windrow.core.time import BEGINNING, FOREVER
+from windrow.core.time import BEGINNING
 from windrow.engine.connection import Connection
-from windrow.engine.feeds import Feed
 from windrow.engine.files import publish
 from windrow.plan.catalog import ArchiveDeclaration, QueryDeclaration, SubscriptionsDeclaration
 from windrow.plan.shared_selection import SharedSelection
@@ -26,17 +25,14 @@ from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import ArchiveQuery
 from windrow.spark.groups import groups_of
 from windrow.spark.handles import ArchiveHandle, QueryHandle
-from windrow.spark.inbox import Inbox, deliveries
+from windrow.spark.inputs import InboxInputs
 from windrow.spark.query import Delivery, SparkQuery
-from windrow.spark.relations import read_updates
 from windrow.spark.session import configure
 from windrow.spark.shared import SharedSparkQuery
 from windrow.spark.shared_handles import GroupHandle, MemberHandle
 from windrow.spark.subscribed import OnSpark
 from windrow.spark.times import StreamTime
-from windrow.streams.files import find_files
-from windrow.streams.monitor import InputMonitor
-from windrow.streams.relations import RelationMonitor, clock_in
+from windrow.streams.relations import RelationMonitor
 
 
 class SparkConnection(Connection):
@@ -53,51 +49,50 @@ class SparkConnection(Connection):
         checkpoint: str | Path | None = None,
         strategy: str | Strategy = Strategy.UPA,
     ) -> None:
-        super().__init__(quarantine, strategy)
+        super().__init__(strategy=strategy)
         self.quarantine = None if quarantine is None else Path(quarantine)
         self.frames: dict[str, DataFrame] = {}
         self._session = configure(spark)
         self._temporary = checkpoint is None
         self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
-        self._inboxes: dict[str, Inbox] = {}
+        self._inputs: InboxInputs = InboxInputs(self._directory, self.quarantine)
         self.queries: dict[str, QueryHandle | MemberHandle] = {}  # type: ignore[assignment]
-        self._together: list[GroupHandle] = []
         self.archives: dict[str, ArchiveHandle] = {}  # type: ignore[assignment]
 
     def _start(  # type: ignore[override]
         self, declarations: Sequence[QueryDeclaration]
     ) -> list[QueryHandle | MemberHandle]:
         handles: dict[str, QueryHandle | MemberHandle] = {}
-        together = []
         for group in groups_of(declarations, self._directory):
             query = SharedSparkQuery(self._session, group, self.catalog, self.strategy)
-            together.append(GroupHandle(query, self))
-            handles.update({member.name: member for member in together[-1].members()})
+            members = GroupHandle(query, self).members()
+            handles.update({member.name: member for member in members})
         for declaration in declarations:
             if declaration.name not in handles:
                 handles[declaration.name] = self._add(declaration)
-        self._together += together
         return [handles[declaration.name] for declaration in declarations]
+
+    def _open_files(self) -> None:
+        """Find the files of relations that were not delivered; queries read those of streams."""
+        for relation in self.catalog.relations:
+            name = relation.name.lower()
+            delivered = self._inputs.inbox(name).next
+            if relation.source is not None and name not in self._inputs.feeds and not delivered:
+                self._on_clock(name, self._inputs.clock_of_files(name))
+                self._inputs.open(name)
 
     def _write(self, queries: object) -> None:
         """Queries on Spark write what is INTO files themselves."""
 
-    def _open_files(self) -> None:
-        """Deliver the files of relations, once; queries read those of streams themselves."""
-        for relation in self.catalog.relations:
-            name = relation.name.lower()
-            monitor = self._monitor(name)
-            if relation.source is None or name in self._feeds or self._inboxes[name].next:
-                continue
-            assert isinstance(monitor, RelationMonitor)
-            monitor = self._on_clock(monitor, clock_in(find_files(relation.source), relation))
-            feed = self._feeds[name] = Feed(monitor, self._quarantine)
-            while feed.step():
-                pass
-            self._deliver(name)
+    def _read(self) -> None:
+        """Deliver the files of relations when all of them have been read."""
+        while self._inputs.step():
+            pass
+        self._inputs.deliver()
 
     def _groups(self) -> list[SharedSelection]:
-        return [handle.query.group.selection for handle in self._together]
+        members = [q for q in self.queries.values() if isinstance(q, MemberHandle)]
+        return list({member.together.title: member.together for member in members}.values())
 
     def _keep(  # type: ignore[override]
         self, archives: Sequence[ArchiveDeclaration]
@@ -113,7 +108,7 @@ class SparkConnection(Connection):
             for archive in archives
         ]  # fmt: skip
 
-    def _add(self, declaration: QueryDeclaration) -> QueryHandle:  # type: ignore[override]
+    def _add(self, declaration: QueryDeclaration) -> QueryHandle:
         directory = self._directory / declaration.name
         query = SparkQuery(self._session, declaration, self.catalog, directory, self.strategy)
         if isinstance(self.catalog.find(query.declaration.name), SubscriptionsDeclaration):
@@ -122,7 +117,7 @@ class SparkConnection(Connection):
 
     def stream(self, name: str, frame: DataFrame) -> None:
         """Read a declared stream from a streaming DataFrame; its columns are found by name."""
-        monitor = self._monitor(name)
+        monitor = self._inputs.monitor(name)
         if isinstance(monitor, RelationMonitor):
             raise InputError(
                 where=f"relation {name}",
@@ -154,36 +149,21 @@ class SparkConnection(Connection):
         Of a relation a query needs all, but what it held by then is news to it.
         """
         known = query.home.directory / "inboxes.json"
-        monitors = {name: self._input_of(query.declaration, name) for name in query.streams}
+        monitors = {name: self._inputs.read_by(query.declaration, name) for name in query.streams}
         if not known.exists():
             stood = {}
             for name, monitor in monitors.items():
                 top = BEGINNING if monitor.top is None else monitor.top
-                first, since = self._inboxes[name.lower()].next, BEGINNING
-                time = [top, _advanced(monitor)]
+                first, since = self._inputs.inbox(name).next, BEGINNING
+                time = [top, monitor.advanced]
                 if isinstance(monitor, RelationMonitor):
                     first, since, time = 0, max(monitor.closed, BEGINNING + 1), []
                 stood[name] = [first, since, *time]
             publish(known, json.dumps(stood))
         return {
-            name: Delivery(self._inboxes[name.lower()].directory, first, StreamTime(*time), since)
+            name: Delivery(self._inputs.inbox(name).directory, first, StreamTime(*time), since)
             for name, (first, since, *time) in json.loads(known.read_text()).items()
         }
-
-    def _monitor(self, stream: str) -> InputMonitor:
-        """The monitor, which goes on where that of an earlier connection stopped."""
-        monitor = super()._monitor(stream)
-        name = monitor.declaration.name.lower()
-        if name not in self._inboxes:
-            inbox = self._inboxes[name] = Inbox(self._directory / "inbox" / name)
-            monitor.top = inbox.top
-            monitor.advance(inbox.advanced)
-            if isinstance(monitor, RelationMonitor):
-                for entry in deliveries(inbox.directory, after=-1):
-                    if entry.path is not None:
-                        updates = read_updates(Path(entry.path), monitor.contents)
-                        monitor.recall(updates, entry.top)
-        return monitor
 
     def close(self) -> None:
         """Stop all queries; without a checkpoint, forget everything."""
@@ -191,31 +171,12 @@ class SparkConnection(Connection):
             handle.stop()
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
-        self._inboxes, self.frames, self._together = {}, {}, []
+        self.frames = {}
         super().close()
 
     def _step(self) -> None:
         """Deliver what was accepted since the last time."""
-        for name in self._monitors:
-            self._deliver(name)
+        self._inputs.deliver()
         for handle in (*self.queries.values(), *self.archives.values()):
             if handle.writes:
                 handle.start()
-
-    def _deliver(self, name: str) -> None:
-        """What one stream or relation accepted since the last time, and how far it has come."""
-        monitor = self._monitor(name)
-        inbox = self._inboxes[name]
-        if isinstance(monitor, RelationMonitor):
-            rows = monitor.drain().to_batch()
-        else:
-            rows = monitor.release(FOREVER).rows
-        if rows.num_rows or (monitor.top is not None and monitor.top != inbox.top):
-            inbox.push(rows, monitor.top)
-        if _advanced(monitor) > inbox.advanced:
-            inbox.advance(_advanced(monitor))
-
-
-def _advanced(monitor: InputMonitor) -> int:
-    closed: int = monitor.state()["closed"]
-    return closed

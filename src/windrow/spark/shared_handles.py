@@ -11,6 +11,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.engine.commits import commits
 from windrow.engine.results import answer_of, changes_schema, read_changes
 from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.shared_selection import SharedSelection
 from windrow.spark.handles import QueryHandle, netted
 from windrow.spark.shared import SharedSparkQuery
 
@@ -64,6 +65,11 @@ class MemberHandle:
     @property
     def declaration(self) -> QueryDeclaration:
         return self._group.query.group.members[self._number]
+
+    @property
+    def together(self) -> SharedSelection:
+        """The queries that it runs with."""
+        return self._group.query.group.selection
 
     @property
     def writes(self) -> bool:

@@ -78,6 +78,11 @@ class InputMonitor:
         return max(self._advanced, self.top - self.declaration.slack - 1)
 
     @property
+    def advanced(self) -> int:
+        """The last instant that ``advance`` has closed; BEGINNING if none is."""
+        return self._advanced
+
+    @property
     def waiting(self) -> Delta:
         """The rows that were accepted and not yet released."""
         return concat(self._waiting, self.schema)

@@ -1,0 +1,230 @@
+"""What comes in: streams and relations, pushed or from files, and how far each has come."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from windrow.columns.delta import Delta
+from windrow.core.errors import InputError, WindrowError
+from windrow.core.time import Clock
+from windrow.engine.feeds import Feed
+from windrow.engine.instants import Instant, instant
+from windrow.engine.observed import Observed
+from windrow.engine.query import EmbeddedQuery
+from windrow.engine.shared import SharedQueries
+from windrow.plan.catalog import Catalog, RelationDeclaration
+from windrow.plan.costs.statistics import Statistics
+from windrow.plan.nodes import Node
+from windrow.streams.coerce import coerce
+from windrow.streams.files import find_files
+from windrow.streams.monitor import InputMonitor, time_of
+from windrow.streams.quarantine import Quarantine
+from windrow.streams.relations import RelationMonitor, clock_in
+
+
+class Query(Protocol):
+    """What reads streams and relations."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def clock(self) -> Clock: ...
+
+
+class Inputs:
+    """The input monitors of a connection by lower-case name, and the files that feed them.
+
+    A stream has its monitor as soon as it is declared, a relation when it is first spoken of:
+    by then it is known beside which streams, and so on which clock, it is.
+    """
+
+    def __init__(self, quarantine: Path | None = None) -> None:
+        self.monitors: dict[str, InputMonitor] = {}
+        self.feeds: dict[str, Feed] = {}
+        self.quarantine = None if quarantine is None else Quarantine(quarantine)
+        self._catalog = Catalog()
+        self._observed = Observed()
+
+    def declare(self, catalog: Catalog) -> None:
+        """Take note of the streams and relations that there are by now."""
+        self._catalog = catalog
+        for stream in catalog.streams:
+            if stream.name.lower() not in self.monitors:
+                self.add(InputMonitor(stream))
+
+    def add(self, monitor: InputMonitor) -> None:
+        """Let a stream or relation come in through this monitor."""
+        self.monitors[monitor.declaration.name.lower()] = monitor
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Whatever fails within leaves what was declared and read as it was before."""
+        before = self._catalog, dict(self.monitors), dict(self.feeds), self._observed.copy()
+        try:
+            yield
+        except BaseException:
+            self._catalog, self.monitors, self.feeds, self._observed = before
+            raise
+
+    def monitor(self, name: str) -> InputMonitor:
+        """The monitor of a stream or relation."""
+        relation = self._catalog.find(name)
+        if name.lower() not in self.monitors and isinstance(relation, RelationDeclaration):
+            clocks = [s.clock for s in self._catalog.streams] or [Clock.INTEGER]
+            self.add(RelationMonitor(relation, clocks[0]))
+        found = self.monitors.get(name.lower())
+        if found is None:
+            streams = [d.name for d in self._catalog.streams]
+            raise WindrowError(
+                where=f"stream {name!r}",
+                expected=f"one of {', '.join(streams) or 'none declared yet'}",
+                found="no such stream" if relation is None else "a view or query",
+                remedy="declare it with CREATE STREAM",
+            )
+        return found
+
+    def accept(self, name: str, data: Any) -> None:
+        """Take in rows that were pushed; those that do not fit or come too late are set aside."""
+        monitor = self.monitor(name)
+        if isinstance(monitor, RelationMonitor):
+            parsed = monitor.coerced(data)
+        else:
+            parsed = coerce(data, monitor.declaration)
+        accepted = monitor.accept(parsed)
+        self._note(monitor, accepted.delta)
+        aside = list(parsed.rejected)
+        if isinstance(monitor, RelationMonitor):
+            aside += monitor.refused
+            monitor.refused = []
+        if self.quarantine is not None:
+            aside += accepted.rejections(parsed, monitor.declaration)
+            if aside:
+                self.quarantine.push(monitor.declaration.name, aside)
+
+    def clock_of_files(self, name: str) -> Clock | None:
+        """The clock that the files of a relation are on; None if they do not tell."""
+        monitor = self.monitor(name)
+        source = monitor.declaration.source
+        if not isinstance(monitor, RelationMonitor) or source is None:
+            return None
+        return clock_in(find_files(source), monitor.relation)
+
+    def open(self, name: str) -> None:
+        """Find the files of a stream or relation, which ``step`` then reads.
+
+        The monitor as it is now is left to ``all_or_nothing``: had it seen some of the rows, they
+        would be late when the files are read once more.
+        """
+        monitor = self.monitors[name.lower()] = deepcopy(self.monitor(name))
+        self.feeds[name.lower()] = Feed(monitor, self.quarantine)
+
+    def look(self) -> None:
+        """Take note of files that have come."""
+        for feed in self.feeds.values():
+            feed.look()
+
+    def step(self) -> bool:
+        """Take in one batch of the files that are behind; False if there is nothing to read."""
+        for feed in sorted(self.feeds.values(), key=lambda feed: feed.monitor.closed):
+            accepted = feed.step()
+            if accepted is not None:
+                self._note(feed.monitor, accepted.delta)
+                return True
+        return False
+
+    def _again(self, names: Container[str]) -> Iterator[tuple[str, Delta, dict[str, int]]]:
+        """What was released of the files of streams, for queries that come late.
+
+        Batch by batch, the stream that is behind first: its name, its rows, and how far each
+        stream has come. Relations are not among them: a query is shown what they hold.
+        """
+        fed = {n: f for n, f in self.feeds.items() if not isinstance(f.monitor, RelationMonitor)}
+        judges = {name: InputMonitor(fed[name].declaration) for name in fed if name in names}
+        batches = {name: fed[name].again(judge) for name, judge in judges.items()}
+        while batches:
+            name = min(batches, key=lambda name: judges[name].closed)
+            if next(batches[name], None) is None:  # it has come to where its monitor is
+                del batches[name]
+                judges[name].advance(fed[name].monitor.closed)
+            released = judges[name].release(judges[name].closed)
+            yield name, released, {n: judge.closed for n, judge in judges.items()}
+
+    def show(self, queries: Sequence[EmbeddedQuery | SharedQueries]) -> None:
+        """Give new queries what the relations hold by now, and what was read of streams' files.
+
+        Each file is read once for all of them, and never more than a batch of it is held.
+        """
+        for query in queries:
+            for name in query.streams:
+                monitor = self.read_by(query, name)
+                if isinstance(monitor, RelationMonitor):
+                    query.offer(name, monitor.present())
+        for name, rows, reached in self._again({n for q in queries for n in q.streams}):
+            for query in queries:
+                if name in query.streams:
+                    query.offer(name, rows)
+                    now = self.time(query.streams)
+                    query.follow(min(reached.get(n, now) for n in query.streams))
+
+    def read_by(self, query: Query, name: str) -> InputMonitor:
+        """The monitor of a stream or relation that the query reads."""
+        monitor = self.monitor(name)
+        if monitor.declaration.clock is not query.clock:
+            raise InputError(
+                where=f"query {query.name}",
+                expected=f"{name} on the {query.clock.value} clock of the query",
+                found=f"updates on the {monitor.declaration.clock.value} clock",
+                remedy="give a relation its updates after the streams that it is joined with",
+            )
+        return monitor
+
+    def release(self) -> Iterator[tuple[str, Delta]]:
+        """What of each stream and relation the queries may see now."""
+        for name, monitor in self.monitors.items():
+            yield name, monitor.release(time_of([monitor]))
+
+    def time(self, names: Iterable[str]) -> int:
+        """How far a query over these streams and relations has come."""
+        return time_of(self.monitors[name] for name in names)
+
+    def check_instant(self, to: Instant) -> None:
+        """Refuse what no clock of the streams understands, or what is no instant at all."""
+        if self._understanding(to):
+            instant(to)
+        elif self.monitors:
+            raise InputError(
+                where="advance",
+                expected="an integer (or, on a TIMESTAMP clock, a datetime or ISO text)",
+                found=repr(to),
+                remedy="use the kind of time that the streams are declared with",
+            )
+
+    def advance(self, to: Instant) -> None:
+        """Close every instant up to ``to``, on all streams whose clock understands it."""
+        for monitor in self._understanding(to):
+            monitor.advance(instant(to))
+
+    def _understanding(self, to: object) -> list[InputMonitor]:
+        whole = isinstance(to, int | np.integer)
+        return [
+            m for m in self.monitors.values() if whole or m.declaration.clock is Clock.TIMESTAMP
+        ]
+
+    def forget(self) -> None:
+        """Begin anew, with nothing declared."""
+        self.monitors, self.feeds = {}, {}
+        self._catalog, self._observed = Catalog(), Observed()
+
+    def statistics(self, plans: Iterable[Node] = ()) -> Statistics | None:
+        """What has been observed of the streams so far; None if nothing was."""
+        return self._observed.statistics(self.monitors, plans)
+
+    def _note(self, monitor: InputMonitor, rows: Delta) -> None:
+        if not isinstance(monitor, RelationMonitor):
+            self._observed.note(monitor.declaration.name.lower(), rows.rows, rows.ts)
