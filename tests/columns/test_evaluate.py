@@ -15,7 +15,7 @@ from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal
 
 B, I, L, D = Type.BOOLEAN, Type.INT, Type.BIGINT, Type.DOUBLE  # noqa: E741
-S, T = Type.STRING, Type.TIMESTAMP
+S, T, F = Type.STRING, Type.TIMESTAMP, Type.FLOAT
 
 
 def rows(**columns: pa.Array) -> pa.RecordBatch:
@@ -88,6 +88,29 @@ def test_round_of_an_integer_takes_any_number_of_digits(digits, expected):
     x = rows(a=pa.array([17]), n=pa.array([digits]))
     assert values(Call("round", (A, Literal(digits, L)), L), x) == [expected]
     assert values(Call("round", (A, Column(1, "n", L)), L), x) == [expected]
+
+
+@pytest.mark.parametrize("digits", range(-40, 1))
+@pytest.mark.parametrize(("kind", "bits"), [(I, 31), (L, 63)])
+def test_round_of_integers_is_exact_or_an_overflow(digits: int, kind: Type, bits: int) -> None:
+    step = 10**-digits
+    for value in (0, 17, 5 * 10 ** (bits // 4), 2**bits - 1, -(2**bits), None):
+        x = rows(a=pa.array([value], ARROW[kind]), n=pa.array([digits]))
+        near = None if value is None else (abs(value) + step // 2) // step * step
+        for count in (Literal(digits, L), Column(1, "n", L)):
+            call = Call("round", (Column(0, "a", kind), count), kind)
+            if near is None or near < 2**bits or -near == value:
+                assert values(call, x) == [near if value is None or value > 0 else -near]
+            else:
+                with pytest.raises(DataError, match=r"a result that fits (INT|BIGINT)"):
+                    evaluate(call, x)
+
+
+@pytest.mark.parametrize("digits", [5, 30, 31, 38, 39, 45, 60, 300, 301])
+def test_round_of_a_float_takes_any_number_of_digits(digits: int) -> None:
+    kept = [0.5, 0.0, float(2**100), float("inf"), None]
+    x = rows(x=pa.array(kept, pa.float32()))
+    assert values(Call("round", (Column(0, "x", F), Literal(digits, L)), F), x) == kept
 
 
 def test_case_evaluates_a_cast_only_on_the_rows_that_take_it():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, literal, row_by_row, typed
+from windrow.columns.functions.operands import Kernel, Operand, as_array, literal, row_by_row, typed
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call
 
@@ -38,23 +38,41 @@ def whole(compute: Callable[[Operand], Operand]) -> Kernel:
 
 DIGITS = 300
 """Beyond these digits, either way of the point, rounding changes nothing or leaves nothing."""
+DIGITS_OF_FLOAT = 30
+"""Powers of ten much beyond are none that a FLOAT has."""
 WHOLE = 2**53
 """From here on every floating-point number is whole."""
 
 
 def round_to(value: Operand, digits: int) -> Operand:
     """Halves go away from zero. Arrow alone fails where the digits are more than the number has."""
-    floating = pa.types.is_floating(value.type)
-    if digits > (DIGITS if floating else 0):
+    if not pa.types.is_floating(value.type):
+        return _whole_to(value, digits)
+    if digits > DIGITS:
         return value
-    if digits < -DIGITS or (not floating and digits < -19):
-        gone = pc.is_finite(value) if floating else pa.scalar(True)
-        return pc.if_else(gone, pa.scalar(0, value.type), value)
-    if not floating or digits <= 0:
+    if digits < -DIGITS:
+        return pc.if_else(pc.is_finite(value), pa.scalar(0, value.type), value)
+    if digits <= 0:
         return pc.round(value, digits, round_mode=AWAY)
+    if pa.types.is_float32(value.type) and digits > DIGITS_OF_FLOAT:
+        return pc.cast(round_to(pc.cast(value, pa.float64()), digits), value.type)
     full = pc.greater_equal(pc.abs(value), pa.scalar(WHOLE / 10**digits, value.type))
     small = pc.if_else(full, pa.scalar(0, value.type), value)
     return pc.if_else(full, value, pc.round(small, digits, round_mode=AWAY))
+
+
+def _whole_to(value: Operand, digits: int) -> Operand:
+    if digits >= 0:
+        return value
+    bits = 8 * value.type.byte_width - 1
+    step = 10 ** min(-digits, 20)  # greater than all integers already
+    if step < 2**bits:
+        return pc.round(value, digits, round_mode=AWAY)
+    if step // 2 < 2**bits:  # some round to a power of ten that the type does not have
+        least, greatest = pc.min_max(as_array(value, 1)).values()
+        if max(-(least.as_py() or 0), greatest.as_py() or 0) >= step // 2:
+            raise OverflowError("overflow")
+    return pc.multiply(value, pa.scalar(0, value.type))
 
 
 def round_one(value: float, digits: int) -> float:
