@@ -176,14 +176,18 @@ def test_absurd_nesting_is_an_error_of_ours() -> None:
     [
         ("in/", "read as rows of d, which are all files in 'in'; write them to"),
         ("./in/out", "read as rows of d"),
+        ("days/2026", "read as rows of e, which are all files in"),
         ("./out/", "q writes its results into './out/' already"),
     ],
 )
 def test_results_do_not_go_where_they_would_be_read_or_removed(into: str, says: str) -> None:
     script = """
         CREATE STREAM d (ts BIGINT) FROM 'in' FORMAT csv;
-        CREATE VIEW v AS SELECT ts FROM d;
+        CREATE STREAM e (ts BIGINT) FROM 'days/*/b*.parquet' FORMAT parquet;
+        CREATE VIEW v AS SELECT ts FROM d UNION SELECT ts FROM e;
         CREATE STREAM other (ts BIGINT) FROM 'elsewhere' FORMAT csv;
+        CREATE QUERY text AS SELECT ts FROM e INTO 'days/2025' FORMAT csv;
+        CREATE QUERY above AS SELECT ts FROM e INTO 'days';
         CREATE QUERY q AS SELECT ts FROM other INTO 'out';
         CREATE QUERY fine AS SELECT ts FROM other INTO 'in/other';
         CREATE QUERY shown AS SELECT ts FROM v INTO 'in' FORMAT console;

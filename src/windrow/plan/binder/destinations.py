@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from windrow.core.errors import BindError
 from windrow.cql.tree import FileClause
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.streams import FORMATS, format_of
-from windrow.plan.catalog import Destination, RelationDeclaration, StreamDeclaration
+from windrow.plan.catalog import Destination, FileSource, RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 
 
@@ -27,17 +28,27 @@ def destination(into: FileClause | None, plan: Node, context: Context) -> Destin
         )  # fmt: skip
     for scan in walk(plan):
         if isinstance(scan, StreamScan | RelationScan):
-            _refuse_own_input(into, scan.name, context)
+            _refuse_own_input(into, kind, scan.name, context)
     return Destination(into.path, kind)
 
 
-def _refuse_own_input(into: FileClause, name: str, context: Context) -> None:
+def _refuse_own_input(into: FileClause, kind: str, name: str, context: Context) -> None:
     """A stream takes all files below its directory: it would take in what comes of it."""
     found = context.catalog.find(name)
     source = found.source if isinstance(found, StreamDeclaration | RelationDeclaration) else None
-    if source is not None and PurePath(into.path).is_relative_to(source.path):
+    if source is not None and _takes(source, into, kind):
         raise BindError(
             f"the results would be read as rows of {name}, which are all files in '{source.path}'",
             span=into.span,
             remedy="write them to a directory that does not lie in there",
         )
+
+
+def _takes(source: FileSource, into: FileClause, kind: str) -> bool:
+    """Whether a file of results would be one of the source: in its directory, or of its pattern."""
+    path = PurePath(into.path)
+    if path.is_relative_to(source.path):
+        return True
+    result = (path / f"batch-00000000-00000.{'jsonl' if kind == 'json' else kind}").parts
+    wild = PurePath(source.path).parts
+    return len(wild) == len(result) and all(map(fnmatchcase, result, wild))
