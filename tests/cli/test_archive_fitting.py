@@ -74,6 +74,7 @@ def test_lists_and_records_are_cast_inside_and_fields_go_by_their_names():
         [[{"z": "q", "a": 1}], None, []],
         [],
     )
+    assert fit(pa.array([[1], [2**20], [3]]), pa.list_(pa.int16())) == ([[1], None, [3]], [1])
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.json", "out.parquet"])

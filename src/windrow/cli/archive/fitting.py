@@ -64,6 +64,8 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_text(values.type) and pa.types.is_time(kind):  # Arrow reads no times without a date
         moments = pc.binary_join_element_wise("1970-01-01", values, " ")
         return pc.cast(pc.cast(moments, pa.timestamp(kind.unit)), kind)
+    if pa.types.is_nested(kind):  # Arrow also casts what the lists of other rows hold
+        values = values.take(pa.array(np.arange(len(values))))
     return pc.cast(values, kind)
 
 
