@@ -33,7 +33,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from windrow.archive.calendar import NUMBERS, Calendar
-from windrow.archive.errors import ArchiveError, ConflictError
+from windrow.archive.errors import ArchiveError
 from windrow.archive.files import Disk
 from windrow.archive.formats import check_format
 from windrow.archive.layout import Layout
@@ -97,12 +97,7 @@ class Archive:
         check_format(format)
         disk = path if isinstance(path, Disk) else Disk(Path(path))
         manifest = Wave(settings).manifest(1, uuid.uuid4().hex, layout, format, {})
-        if Versions(disk).numbers():
-            raise _there_already(disk)
-        try:
-            Versions(disk).create(manifest)
-        except ConflictError as error:
-            raise _there_already(disk) from error
+        Versions(disk).create(manifest)
         return cls(disk, manifest)
 
     @classmethod
@@ -206,12 +201,3 @@ class Archive:
         """Which days live where, and in how many runs and bytes."""
         manifest = self._versions.newest()
         return statistics(manifest, Wave.of(manifest))
-
-
-def _there_already(disk: Disk) -> ConflictError:
-    return ConflictError(
-        where=str(disk.root),
-        expected="a directory without an archive",
-        found="an archive",
-        remedy="open it, or choose another path",
-    )

@@ -46,7 +46,12 @@ class Versions:
         self._last: tuple[bytes, Manifest] | None = None
 
     def create(self, manifest: Manifest) -> None:
-        """Publish the first version. What leads to the directory is made, and durable, as well."""
+        """Publish the first version. What leads to the directory is made, and durable, as well.
+
+        ``ConflictError`` if there is an archive already.
+        """
+        if self.numbers():
+            raise self._there_already()
         above = max(1, self.disk.missing())
         for folder in (VERSIONS, LEASES, RETIRED, RUNS):
             self.disk.make_folder(folder)
@@ -55,7 +60,18 @@ class Versions:
             os.close(lock)
         for level in range(above + 1):
             self.disk.sync_names("/".join([".."] * level))
-        self.publish(manifest)
+        try:
+            self.publish(manifest)
+        except ConflictError as error:
+            raise self._there_already() from error
+
+    def _there_already(self) -> ConflictError:
+        return ConflictError(
+            where=str(self.disk.root),
+            expected="a directory without an archive",
+            found="an archive",
+            remedy="open it, or choose another path",
+        )
 
     def numbers(self) -> list[int]:
         """The versions that are there, in ascending order."""

@@ -24,7 +24,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from windrow.archive.errors import ArchiveError, ConflictError
+from windrow.archive.errors import ArchiveError
 from windrow.archive.files import Disk
 from windrow.archive.formats import check_format
 from windrow.archive.layout import Layout
@@ -97,12 +97,7 @@ class LifetimeIndex:
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key), lifetimes=True)
         disk = path if isinstance(path, Disk) else Disk(Path(path))
         manifest = contents.manifest(1, uuid.uuid4().hex, layout, check_format(format), {})
-        if Versions(disk).numbers():
-            raise _there_already(disk)
-        try:
-            Versions(disk).create(manifest)
-        except ConflictError as error:
-            raise _there_already(disk) from error
+        Versions(disk).create(manifest)
         return cls(disk, manifest)
 
     @classmethod
@@ -233,12 +228,3 @@ class LifetimeIndex:
                 after.manifest(version, lease.token, self.layout, base.format, taken.encodings)
             )
             return Update(version, taken.step, taken.bytes_written, arrivals.dead)
-
-
-def _there_already(disk: Disk) -> ConflictError:
-    return ConflictError(
-        where=str(disk.root),
-        expected="a directory without an archive",
-        found="an archive",
-        remedy="open it, or choose another path",
-    )
