@@ -178,3 +178,22 @@ def test_files_that_a_script_names_are_read_as_embedded_and_once(spark, tmp_path
         (who,) = db.execute(script)
         db.advance(to=20)
         assert changes(who) == [*found[1], (11, "-", 30, "ann")]
+
+
+def test_relations_of_a_refused_script_are_delivered_by_the_next(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("k,n\n1,ann\n")
+    script = (
+        "CREATE STREAM s (ts BIGINT, k INT); CREATE RELATION a (k INT, n STRING) FROM 'a.csv';"
+        "CREATE RELATION b (k INT) FROM 'b.csv';"
+        "CREATE QUERY who AS SELECT a.n FROM s [RANGE 9], a WHERE s.k = a.k;"
+    )
+    with windrow.connect(spark=spark) as db:
+        with pytest.raises(InputError, match=r"b.csv: .*nothing there"):
+            db.execute(script)
+        (tmp_path / "a.csv").write_text("k,n\n1,bob\n")
+        (tmp_path / "b.csv").write_text("k\n1\n")
+        (who,) = db.execute(script)
+        db.push("s", {"ts": [1, 2], "k": [1, 2]})
+        db.advance(to=2)
+        assert who.answer().to_pylist() == [{"n": "bob"}]
