@@ -32,7 +32,10 @@ def carried_out(indexes, ahead, technique, *operations):
     paper = Paper(indexes, ahead)
     for operation in operations:
         paper.carry_out(operation)
-    return {name: planned.pieces for name, planned in paper.settled(technique).items()}
+    return {
+        name: plan.parts if isinstance(plan, Index) else plan.pieces
+        for name, plan in paper.settled(technique).items()
+    }
 
 
 OLD = run("old", 1, 2, 3)

@@ -7,13 +7,13 @@ told by the ``timer`` that is given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from windrow.archive.costs.choose import Choice, choose
+from windrow.archive.costs.choose import Choice, Layout, choose
 from windrow.archive.costs.constraints import Constraints
 from windrow.archive.costs.formats import FormatChoice, FormatCost, choose_format
 from windrow.archive.costs.parameters import Parameters
@@ -61,12 +61,13 @@ def advise(
     directory: Path,
     timer: Timer,
     constraints: Constraints | None = None,
+    progress: Callable[[Layout, int], None] = lambda *_: None,
 ) -> Advice:
     """Measure both run formats below ``directory`` and recommend.
 
     Takes some seconds for a sample of a million rows. ``directory`` should be on the disk that the
     archive will be on; what is made there is left for the caller to remove. A sample of a day or
-    more is best: a smaller one is scaled up.
+    more is best: a smaller one is scaled up. ``progress`` as in ``choose``.
     """
     if sample.num_rows < FEWEST:
         raise ArchiveError(
@@ -85,7 +86,12 @@ def advise(
     prices = prices_of["arrow" if choice.chosen is arrow else "parquet"]
     parameters = _parameters(prices, workload)
     found = choose(
-        workload.window, prices, parameters, constraints or Constraints(), workload.scan_days
+        workload.window,
+        prices,
+        parameters,
+        constraints or Constraints(),
+        workload.scan_days,
+        progress,
     )
     return Advice(tuple(found), choice, prices, parameters)
 

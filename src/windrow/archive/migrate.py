@@ -172,6 +172,7 @@ def _planned(wave: Wave, target: Target) -> dict[str, Planned]:
     return {
         name: replace(plan, pieces=tuple(_in_format(target.format, p) for p in plan.pieces))
         for name, plan in done.items()
+        if isinstance(plan, Planned)  # as all are: each is built anew
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from windrow.archive.schemes.base import State, is_constituent
 from windrow.archive.schemes.operations import Add, Delete, Operation, Pack, Step
@@ -10,11 +11,11 @@ from windrow.archive.schemes.registry import scheme_of
 from windrow.archive.techniques.growth import overgrown
 from windrow.archive.techniques.planned import Paper, Planned
 from windrow.archive.techniques.registry import technique_of
-from windrow.archive.wave import Wave
+from windrow.archive.wave import Index, Wave
 from windrow.archive.writer import Writer
 
 
-def planned(wave: Wave, operations: tuple[Operation, ...]) -> dict[str, Planned]:
+def planned(wave: Wave, operations: tuple[Operation, ...]) -> dict[str, Planned | Index]:
     """What operations would make of the indexes; nothing is done."""
     paper = Paper(wave.indexes, wave.ahead)
     for operation in operations:
@@ -35,7 +36,7 @@ def stepped(wave: Wave, day: int, writer: Writer) -> Wave:
         wave = replace(wave, indexes={}, draining={})
     else:
         assert not wave.pending
-        state, step = scheme.advance(wave.state, day)
+        state, step = _advanced(settings.scheme, wave.state, day)
         operations = (() if wave.prepared else step.before) + step.transition
     return replace(
         wave,
@@ -98,7 +99,13 @@ def _after(wave: Wave, state: State | None) -> tuple[State, Step]:
     if state is None:
         first = min(wave.ahead, default=1)
         return scheme.start(settings.window, settings.n, first - settings.window + 1)
-    return scheme.advance(state, state.day + 1)
+    return _advanced(settings.scheme, state, state.day + 1)
+
+
+@lru_cache(maxsize=4)
+def _advanced(scheme: str, state: State, day: int) -> tuple[State, Step]:
+    """The settling of one day looks at the next day's step, which is then taken."""
+    return scheme_of(scheme).advance(state, day)
 
 
 def _packing(wave: Wave, following: Step) -> tuple[Pack, ...]:

@@ -10,7 +10,8 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from windrow.archive.calendar import NUMBERS, Calendar
@@ -87,19 +88,24 @@ class Part:
     run: RunRef
     masked: Days = ()
 
-    @property
+    @cached_property
     def days(self) -> Days:
         """The days that count, in ascending order."""
-        return tuple(day for day, _ in self.run.days if day not in self.masked)
+        masked = set(self.masked)
+        return tuple(day for day in self.run.rows_of if day not in masked)
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """The entries that count."""
-        return sum(rows for day, rows in self.run.days if day not in self.masked)
+        return self.run.rows - sum(self.run.rows_of.get(day, 0) for day in self.masked)
+
+    def has(self, day: int) -> bool:
+        """Whether entries of a day count."""
+        return day in self.run.rows_of and day not in self.masked
 
     def without(self, days: Days) -> Part:
-        held = {day for day, _ in self.run.days}
-        return replace(self, masked=tuple(sorted(held & {*self.masked, *days})))
+        more = [day for day in days if self.has(day)]
+        return Part(self.run, tuple(sorted((*self.masked, *more)))) if more else self
 
 
 @dataclass(frozen=True)

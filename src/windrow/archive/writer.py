@@ -19,7 +19,7 @@ from windrow.archive.runs.merge import merge
 from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.runs.write import write_day
-from windrow.archive.techniques.planned import Copied, Piece, Planned
+from windrow.archive.techniques.planned import Copied, Merged, Piece, Planned
 from windrow.archive.wave import Index, Part
 
 AT_ONCE = 256 << 20
@@ -82,13 +82,19 @@ class Writer:
                 alike.setdefault(merged.rows.bit_length() // 3, []).append(merged)
         return tuple(run for found in alike.values() for run in found)
 
-    def indexes(self, planned: Mapping[str, Planned]) -> dict[str, Index]:
+    def indexes(self, planned: Mapping[str, Planned | Index]) -> dict[str, Index]:
         """Planned indexes, written. What several of them share is written once."""
         written: dict[Piece, Part | None] = {}
         done = {}
         for name, plan in planned.items():
+            if isinstance(plan, Index):
+                done[name] = plan
+                continue
             parts = []
             for piece in plan.pieces:
+                if isinstance(piece, Part):
+                    parts.append(piece)
+                    continue
                 if piece not in written:
                     written[piece] = self._write(piece)
                 part = written[piece]
@@ -97,9 +103,7 @@ class Writer:
             done[name] = Index(plan.days, tuple(parts))
         return done
 
-    def _write(self, piece: Piece) -> Part | None:
-        if isinstance(piece, Part):
-            return piece
+    def _write(self, piece: Merged | Copied) -> Part | None:
         if isinstance(piece, Copied):
             return replace(piece.part, run=self._copy(piece.part.run))
         run = self._merge(piece.parts)

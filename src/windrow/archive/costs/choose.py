@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import chain
 from math import inf
 
@@ -31,6 +30,9 @@ LONG = 40
 HOPELESS, TAKEN = 1.5, 5
 """A scheme and technique that promises so many times the least work found is not rehearsed at all,
 unless there are fewer than this to choose from."""
+
+RISEN = 3.0
+"""How far above its least the model's curve is followed."""
 
 Layout = tuple[str, TechniqueName, int]
 
@@ -52,23 +54,44 @@ def choose(
     parameters: Parameters,
     constraints: Constraints,
     scan_days: int | None = None,
+    progress: Callable[[Layout, int], None] = lambda *_: None,
 ) -> list[Choice]:
     """The best n of each scheme and technique that can meet the constraints, best first.
 
     ``parameters`` are the same prices as the paper's model has them: they say where to begin
-    looking in a long window. Takes some seconds for a month, a minute or two for a year.
+    looking in a long window. Takes some seconds for a month, ten or twenty for a year.
+    ``progress`` is told each layout that is about to be rehearsed, and how many were before it.
     """
     found: dict[Layout, Measures] = {}
+    known: dict[Layout, float] = {}
+    beyond: dict[Layout, float] = {}  # what is known of those whose rehearsal was broken off
 
-    @cache
-    def work(layout: Layout) -> float:
-        """What a day takes, by rehearsal; infinite if the layout does not meet the constraints."""
+    def work(layout: Layout, most: float = inf) -> float:
+        """What a day takes, by rehearsal; infinite if the layout does not meet the constraints.
+
+        Infinite also if it is more than ``most``, as soon as that is certain: what is written is
+        only a part of a day's work.
+        """
+        if layout in known:
+            return known[layout]
+        if beyond.get(layout, -inf) >= most:
+            return inf
+        progress(layout, len(known) + len(beyond))
         scheme, technique, n = layout
-        days = rehearsed(Settings(window, scheme, n, technique), scan_days)
+        room = (most - prices.write) * window
+        days = rehearsed(
+            Settings(window, scheme, n, technique),
+            scan_days,
+            lambda done: prices.spent(done) > room,
+        )
+        if days is None:
+            beyond[layout] = most
+            return inf
+        known[layout] = inf
         measured = priced(days, prices, parameters.probes, parameters.scans)
         if not constraints.met_by(measured, probed=parameters.probes > 0):
             return inf
-        found[layout] = measured
+        found[layout], known[layout] = measured, measured.work
         return measured.work
 
     curves = _curves(window, constraints)
@@ -105,7 +128,7 @@ def _curves(window: int, constraints: Constraints) -> list[list[Layout]]:
 
 def _look(
     curves: Sequence[Sequence[Layout]],
-    work: Callable[[Layout], float],
+    work: Callable[..., float],
     window: int,
     parameters: Parameters,
     scan_days: int | None,
@@ -119,10 +142,7 @@ def _look(
     they are looked at from that end too.
     """
     asked = parameters if scan_days is None else replace(parameters, scans=0.0)
-    promises = []
-    for curve in curves:
-        works = [_modelled(layout, window, asked) for layout in curve]
-        promises.append((min(works), works.index(min(works)), curve))
+    promises = [(*_promised(curve, window, asked), curve) for curve in curves]
     least, taken = inf, 0
     for promise, start, curve in sorted(promises, key=lambda one: one[0]):
         if taken < TAKEN or promise <= HOPELESS * least:
@@ -131,12 +151,29 @@ def _look(
             taken += 1
 
 
-def _descended(curve: Sequence[Layout], start: int, work: Callable[[Layout], float]) -> float:
+def _promised(curve: Sequence[Layout], window: int, parameters: Parameters) -> tuple[float, int]:
+    """The least work of a curve by the model, and where it is.
+
+    Fewer constituents are cheaper to ask and dearer to maintain. So the curve is followed from
+    many to few until it has risen to ``RISEN`` times its least: what maintains the whole window
+    in one constituent takes longest to model, and is seldom near the least.
+    """
+    least, where = inf, 0
+    for place in reversed(range(len(curve))):
+        here = _modelled(curve[place], window, parameters)
+        if here <= least:
+            least, where = here, place
+        if here > RISEN * least:
+            break
+    return least, where
+
+
+def _descended(curve: Sequence[Layout], start: int, work: Callable[..., float]) -> float:
     """The least work of a curve, looked for from one place outwards until it rises both ways."""
     least = work(curve[start])
     for way in (curve[start + 1 :], curve[:start][::-1]):
         for layout in way:
-            here = work(layout)
+            here = work(layout, (1 + ALIKE) * least)
             if here > (1 + ALIKE) * least:
                 break
             least = min(least, here)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.archive.costs.reasons import shown
+from windrow.archive.costs.reasons import lasting
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def choose_format(
         return FormatChoice(dearer, cheaper, reason)
     reason = (
         f"{probes:,.0f} probes and {scans:,.0f} scans a day take "
-        f"{shown(cheaper.work(probes, scans))} s with {cheaper.name} and "
-        f"{shown(dearer.work(probes, scans))} s with {dearer.name}, writing included"
+        f"{lasting(cheaper.work(probes, scans))} with {cheaper.name} and "
+        f"{lasting(dearer.work(probes, scans))} with {dearer.name}, writing included"
     )
     return FormatChoice(cheaper, dearer, reason)

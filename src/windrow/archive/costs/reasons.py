@@ -44,8 +44,8 @@ def reasons_for(
     return (
         f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
         f"{technique}: {_TECHNIQUES[technique]}",
-        f"a day takes {shown(here.work)} s, {shown(prepared)} s of them for preparation",
-        f"new data can be queried after {shown(waited)} s",
+        f"a day takes {lasting(here.work)}, {lasting(prepared)} of them for preparation",
+        f"new data can be queried after {lasting(waited)}",
         f"it holds {shown(space.average)} MB, {shown(peak.most)} MB at most",
         *_more_or_fewer(n, curve, parameters),
     )
@@ -62,10 +62,29 @@ def _more_or_fewer(n: int, curve: Mapping[int, Measures], parameters: Parameters
             work = curve[other].work - curve[n].work
             then, now = (m.probe if asked == "probe" else m.scan for m in (curve[other], curve[n]))
             said.append(
-                f"n = {other} instead of {n}: {'+' if work >= 0 else ''}{shown(work)} s of work, "
-                f"a {asked} takes {shown(then)} s instead of {shown(now)} s"
+                f"n = {other} instead of {n}: {_difference(work, curve[n].work)}, "
+                f"a {asked} takes {lasting(then)} instead of {lasting(now)}"
             )
     return said
+
+
+def _difference(work: float, of: float) -> str:
+    """What is less than a thousandth of the work is no difference."""
+    if abs(work) < of / 1000:
+        return "level in work"
+    return f"{'+' if work > 0 else '-'}{lasting(abs(work))} of work"
+
+
+def lasting(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> lasting(0), lasting(1.02e-5), lasting(0.0123), lasting(2.5), lasting(6627)
+    ('0 s', '10.2 µs', '12.3 ms', '2.5 s', '6,627 s')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{shown(seconds / size)} {unit}"
+    return f"{shown(seconds / 1e-6)} µs" if seconds > 0 else "0 s"
 
 
 def shown(value: float) -> str:

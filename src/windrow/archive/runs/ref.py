@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from windrow.archive.files import Written
@@ -29,9 +30,18 @@ class RunRef:
     entries: Written
     directory: Written
 
-    @property
+    def __hash__(self) -> int:
+        """No archive has two runs of one name, and plans look runs up often."""
+        return hash(self.name)
+
+    @cached_property
     def rows(self) -> int:
         return sum(rows for _, rows in self.days)
+
+    @cached_property
+    def rows_of(self) -> Mapping[int, int]:
+        """The number of entries of each day that has any."""
+        return dict(self.days)
 
     @property
     def bytes(self) -> int:

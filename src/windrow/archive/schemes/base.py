@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from windrow.archive.schemes.operations import (
@@ -164,6 +165,7 @@ def state_of(window: int, day: int, indexes: dict[str, Days]) -> State:
     return State(window, day, seen, unseen)
 
 
+@lru_cache(maxsize=4096)
 def is_constituent(name: str) -> bool:
     return name[0] == "I" and name[1:].isdigit()
 
@@ -181,6 +183,7 @@ def stepped(
     return state_of(state.window, day, all_applied(state.indexes, step.operations)), step
 
 
+@lru_cache(maxsize=4096)
 def _order(name: str) -> tuple[str, int]:
     letters = name.rstrip("0123456789")
     return letters, int(name[len(letters) :] or 0)

@@ -127,36 +127,45 @@ class Step:
 
 def applied(indexes: Mapping[str, Days], operation: Operation) -> dict[str, Days]:
     """The time-sets after an operation; refuses one that does not fit what is there."""
-    after = dict(indexes)
-    if isinstance(operation, Build):
-        after[operation.target] = _ordered(operation.days, operation) if operation.days else ()
-    elif isinstance(operation, Add):
-        held = _held(indexes, operation.target, operation)
-        _check(not set(held) & set(operation.days), "days that it has not", held, operation)
-        after[operation.target] = tuple(sorted(held + _ordered(operation.days, operation)))
-    elif isinstance(operation, Delete):
-        held = _held(indexes, operation.target, operation)
-        gone = set(_ordered(operation.days, operation))
-        _check(gone <= set(held), "days that it has", held, operation)
-        after[operation.target] = tuple(day for day in held if day not in gone)
-    elif isinstance(operation, Copy):
-        after[operation.target] = _held(indexes, operation.source, operation)
-    elif isinstance(operation, Rename):
-        after[operation.target] = _held(indexes, operation.source, operation)
-        del after[operation.source]
-    elif isinstance(operation, Pack):
-        _held(indexes, operation.target, operation)
-    else:
-        _held(indexes, operation.target, operation)
-        del after[operation.target]
-    return after
+    return all_applied(indexes, (operation,))
 
 
 def all_applied(indexes: Mapping[str, Days], operations: Iterable[Operation]) -> dict[str, Days]:
     after = dict(indexes)
     for operation in operations:
-        after = applied(after, operation)
+        _apply(after, operation)
     return after
+
+
+def united(held: Days, more: Days) -> Days:
+    """A time-set and days that it has not; they are nearly always later ones."""
+    return held + more if not held or held[-1] < more[0] else tuple(sorted(held + more))
+
+
+def _apply(after: dict[str, Days], operation: Operation) -> None:
+    if isinstance(operation, Build):
+        after[operation.target] = _ordered(operation.days, operation) if operation.days else ()
+    elif isinstance(operation, Add):
+        held = _held(after, operation.target, operation)
+        days = _ordered(operation.days, operation)
+        fits = not held or held[-1] < days[0] or not set(held) & set(days)
+        _check(fits, "days that it has not", held, operation)
+        after[operation.target] = united(held, days)
+    elif isinstance(operation, Delete):
+        held = _held(after, operation.target, operation)
+        gone = set(_ordered(operation.days, operation))
+        _check(gone <= set(held), "days that it has", held, operation)
+        after[operation.target] = tuple(day for day in held if day not in gone)
+    elif isinstance(operation, Copy):
+        after[operation.target] = _held(after, operation.source, operation)
+    elif isinstance(operation, Rename):
+        after[operation.target] = _held(after, operation.source, operation)
+        del after[operation.source]
+    elif isinstance(operation, Pack):
+        _held(after, operation.target, operation)
+    else:
+        _held(after, operation.target, operation)
+        del after[operation.target]
 
 
 def _held(indexes: Mapping[str, Days], name: str, operation: Operation) -> Days:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Protocol
 
 from windrow.archive.runs.ref import RunRef
@@ -24,6 +25,7 @@ from windrow.archive.schemes.operations import (
     Operation,
     Pack,
     Rename,
+    united,
 )
 from windrow.archive.wave import Index, Part
 
@@ -34,7 +36,7 @@ class Merged:
 
     parts: tuple[Part, ...]
 
-    @property
+    @cached_property
     def rows(self) -> int:
         return sum(part.rows for part in self.parts)
 
@@ -85,25 +87,26 @@ class Paper:
 
     indexes: Mapping[str, Index]
     ahead: Mapping[int, Sequence[RunRef]]
-    planned: dict[str, Planned] = field(init=False)
+    planned: dict[str, Planned | Index] = field(init=False)
+    """What no operation has touched is the index that it was."""
 
     def __post_init__(self) -> None:
-        self.planned = {n: Planned(i.days, i.parts) for n, i in self.indexes.items()}
+        self.planned = dict(self.indexes)
 
     def carry_out(self, operation: Operation) -> None:
         planned = self.planned
         if isinstance(operation, Build):
             planned[operation.target] = Planned(operation.days, _packed(self._of(operation.days)))
         elif isinstance(operation, Add):
-            old = planned[operation.target]
-            days = tuple(sorted(old.days + operation.days))
+            old = _started(planned[operation.target])
+            days = united(old.days, operation.days)
             found = self._of(operation.days)
             whole = [part for part in found if not part.masked]
             cut = [part for part in found if part.masked]
             pieces = (*old.pieces, *whole, *_packed(cut))
             planned[operation.target] = Planned(days, pieces, changed=True)
         elif isinstance(operation, Delete):
-            old = planned[operation.target]
+            old = _started(planned[operation.target])
             days = tuple(day for day in old.days if day not in operation.days)
             pieces = tuple(_without(piece, operation.days) for piece in old.pieces)
             planned[operation.target] = Planned(days, pieces, changed=True)
@@ -112,12 +115,12 @@ class Paper:
         elif isinstance(operation, Rename):
             planned[operation.target] = planned.pop(operation.source)
         elif isinstance(operation, Pack):
-            old = planned[operation.target]
+            old = _started(planned[operation.target])
             planned[operation.target] = replace(old, pieces=merged(old.pieces))
         else:
             del planned[operation.target]
 
-    def settled(self, technique: Technique) -> dict[str, Planned]:
+    def settled(self, technique: Technique) -> dict[str, Planned | Index]:
         """All indexes with their pieces as the technique wants them; what counts nothing is out."""
         shared = frozenset(
             part.run.name
@@ -125,8 +128,11 @@ class Paper:
             if is_constituent(name)
             for part in index.parts
         )
-        done = {}
+        done: dict[str, Planned | Index] = {}
         for name, planned in self.planned.items():
+            if isinstance(planned, Index):
+                done[name] = planned
+                continue
             pieces = tuple(piece for piece in planned.pieces if piece.rows)
             if planned.changed:
                 pieces = technique.settled(name, Planned(planned.days, pieces, True), shared)
@@ -149,10 +155,15 @@ class Paper:
             return list(self.ahead[day])
         for constituents in (True, False):
             for name, index in self.indexes.items():
-                found = [part.run for part in index.parts if day in part.days]
-                if is_constituent(name) == constituents and found:
-                    return found
+                if is_constituent(name) == constituents:
+                    found = [part.run for part in index.parts if part.has(day)]
+                    if found:
+                        return found
         return []
+
+
+def _started(plan: Planned | Index) -> Planned:
+    return Planned(plan.days, plan.parts) if isinstance(plan, Index) else plan
 
 
 def merged(pieces: Sequence[Piece]) -> tuple[Piece, ...]:

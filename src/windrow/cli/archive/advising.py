@@ -13,7 +13,7 @@ from rich.table import Table
 
 from windrow.archive.advise import Advice, Workload
 from windrow.archive.advise import advise as advised
-from windrow.archive.costs.choose import Choice
+from windrow.archive.costs.choose import Choice, Layout
 from windrow.archive.costs.constraints import Constraints
 from windrow.cli.answers import counted
 from windrow.cli.archive.files import files_of, rows_of, schema_of
@@ -79,8 +79,16 @@ def advise(
         )
         with (
             tempfile.TemporaryDirectory(prefix="windrow-advise-", dir=disk) as directory,
-            err().status(f"measuring with {counted(sample.num_rows, 'row')}"),
+            err().status(f"measuring with {counted(sample.num_rows, 'row')}") as status,
         ):
+
+            def progress(layout: Layout, before: int) -> None:
+                scheme, technique, n = layout
+                status.update(
+                    f"rehearsing {scheme} with n = {n}, {technique} "
+                    f"({counted(before, 'layout')} done)"
+                )
+
             found = advised(
                 sample,
                 names_of(key) or [],
@@ -88,6 +96,7 @@ def advise(
                 Path(directory),
                 time.perf_counter,
                 Constraints(hard=hard),
+                progress,
             )
         if as_json:
             print_json(_plain(found))
