@@ -240,3 +240,17 @@ def test_a_row_from_the_future_does_not_expire_what_is_archived(tmp_path, monkey
     assert "41 rows in, 40 kept in week; 1 row of a day that is not over" in ran.output
     found = CliRunner().invoke(app, ["archive", "sql", "week", "SELECT COUNT(*) n FROM archive"])
     assert "40" in found.output
+
+
+def test_a_connection_keeps_days_to_come_out_of_its_archives(tmp_path):
+    with windrow.connect() as db:
+        db.execute(
+            "CREATE STREAM t (ts TIMESTAMP, k STRING);"
+            f"CREATE ARCHIVE m ON t KEY k WINDOW 3 DAYS USING DEL(1) INTO '{tmp_path}/m';"
+        )
+        today = datetime(2026, 3, 1)
+        db.push("t", {"ts": [today, today + timedelta(days=1)], "k": ["a", "b"]})
+        db.push("t", {"ts": [datetime.now() + timedelta(days=9_000)], "k": ["c"]})
+        assert db.archives["m"].waiting == 0  # the last instant is still open
+        db.advance(to=datetime.now() + timedelta(days=9_999))
+        assert db.archives["m"].waiting == 1

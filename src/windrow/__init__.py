@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from windrow.core.errors import InputError
+from windrow.core.time import wall_clock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +56,7 @@ def connect(
         )
     from windrow.engine.connection import Connection  # noqa: PLC0415 - compiled kernels load here
 
-    return Connection(quarantine=quarantine, strategy=strategy)
+    return Connection(quarantine=quarantine, strategy=strategy, wall=wall_clock)
 
 
 __all__ = ["__version__", "connect"]

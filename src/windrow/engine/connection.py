@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import DataError, ScriptError, WindrowError
-from windrow.core.time import Clock
+from windrow.core.time import Clock, Wall, no_wall_clock
 from windrow.engine.archived import ArchivedQuery
 from windrow.engine.clocks import put_on_clock
 from windrow.engine.inputs import Inputs
@@ -47,9 +47,12 @@ class Connection:
     """
 
     def __init__(
-        self, quarantine: str | Path | None = None, strategy: str | Strategy = Strategy.UPA
+        self,
+        quarantine: str | Path | None = None,
+        strategy: str | Strategy = Strategy.UPA,
+        wall: Wall = no_wall_clock,
     ) -> None:
-        self.strategy = Strategy.named(strategy)
+        self.strategy, self._wall = Strategy.named(strategy), wall
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery | SharedQuery] = {}
         self.subscriptions: dict[str, SubscribedQuery] = {}
@@ -135,7 +138,7 @@ class Connection:
 
     def _keep(self, archives: Sequence[ArchiveDeclaration]) -> list[ArchivedQuery]:
         """The archives, being filled from now on."""
-        kept = [ArchivedQuery(declared, self.strategy) for declared in archives]
+        kept = [ArchivedQuery(declared, self.strategy, self._wall) for declared in archives]
         self._inputs.show(kept)
         self._running += kept
         return kept
