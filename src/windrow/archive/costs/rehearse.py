@@ -56,7 +56,7 @@ class Work:
         """Of the work that first moves a window on, what will be done again each time.
 
         A window starts packed: to take it apart, its days are written once more. Without that,
-        ``WARMING`` times as much as later is never done.
+        ``WARMING`` times as much as later has not been seen; the tests try short windows.
         """
         return Work(
             self.versions / WARMING,
