@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Annotated
 
 import duckdb
@@ -18,6 +18,8 @@ from windrow.cli.archive.table import Entries
 from windrow.cli.archive.times import bounds, times_of
 from windrow.cli.words import errors_in_words
 
+SECONDS = 0.05
+"""Between two attempts to stop a query."""
 _ANSWERING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN])
 
 
@@ -66,5 +68,7 @@ def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         try:
             return work.result()
         except KeyboardInterrupt:
-            connection.interrupt()
+            while not work.done():  # what comes before the query has begun is lost on DuckDB
+                connection.interrupt()
+                wait([work], SECONDS)
             raise
