@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
+import threading
+from concurrent.futures import Future
 from typing import Annotated
 
 import duckdb
@@ -63,12 +64,20 @@ def sql(
 
 def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     """DuckDB hears no Ctrl-C, so it works beside this thread, which does."""
-    with ThreadPoolExecutor(1) as beside:
-        work = beside.submit(lambda: connection.sql(query).to_arrow_table())
+    work: Future[pa.Table] = Future()
+
+    def answer() -> None:
         try:
-            return work.result()
-        except KeyboardInterrupt:
-            while not work.done():  # what comes before the query has begun is lost on DuckDB
-                connection.interrupt()
-                wait([work], SECONDS)
-            raise
+            work.set_result(connection.sql(query).to_arrow_table())
+        except Exception as error:
+            work.set_exception(error)
+
+    beside = threading.Thread(target=answer, daemon=True)
+    try:
+        beside.start()
+        return work.result()
+    except KeyboardInterrupt:
+        while beside.is_alive():  # what comes before the query has begun is lost on DuckDB
+            connection.interrupt()
+            beside.join(SECONDS)
+        raise
