@@ -18,7 +18,7 @@ from windrow.archive.costs.constraints import Constraints
 from windrow.archive.costs.parameters import Parameters, Technique
 from windrow.archive.costs.prices import Line, Prices, priced
 from windrow.archive.costs.recommend import tried
-from windrow.archive.costs.rehearse import Work, rehearsed
+from windrow.archive.costs.rehearse import rehearsed
 from windrow.archive.schemes.registry import SCHEMES
 from windrow.archive.wave import TECHNIQUES, Settings
 
@@ -154,8 +154,10 @@ def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
         "windrow.archive.costs.choose.rehearsed",
         lambda settings, *of: seen.append(settings) or rehearsed(settings, *of),
     )
-    some = choose(12, DISK, of, Constraints(), scan_days)
+    told = []
+    some = choose(12, DISK, of, Constraints(), scan_days, lambda *of: told.append(of))
     assert least(some) <= 1.01 * least(every)
+    assert told == [((one.scheme, one.technique, one.n), k) for k, one in enumerate(seen)]
     assert 2 <= len(some) <= len(every)
     best = {(one.scheme, one.technique): one.measures.work for one in every}
     for one in some[:5]:
@@ -171,46 +173,6 @@ def test_of_a_long_window_what_meets_the_limits_is_found_wherever_it_lies(monkey
     some = choose(12, DISK, of, limits)
     assert least(some) <= 1.01 * least(every)
     assert all(one.measures.transition.most <= limits.transition for one in some)
-
-
-@pytest.mark.parametrize(("scheme", "technique"), PAIRS)
-def test_what_a_first_window_foretells_is_no_more_than_later_ones_take(scheme, technique):
-    """Or rehearsals would be broken off too early."""
-    for n in (n for n in (2, 3, 5, 8, 12) if n >= SCHEMES[scheme].fewest):
-        noted: list[Work] = []
-        rehearsed(Settings(12, scheme, n, technique), None, noted.append)
-        foretold, later = noted[11], noted[23]
-        assert len(noted) == 24
-        assert DISK.spent(foretold) <= DISK.spent(later)
-        assert PRICES.spent(foretold) <= PRICES.spent(later)
-
-
-def test_a_rehearsal_is_broken_off_as_soon_as_it_is_too_much():
-    seen = []
-    too_much = lambda done: seen.append(done) or done.merged > 100  # noqa: E731
-    assert rehearsed(Settings(30, "REINDEX++", 1, "packed shadow"), None, too_much) is None
-    assert len(seen) < 5
-
-
-@pytest.mark.parametrize("prices", [DISK, PRICES])
-@pytest.mark.parametrize(("probes", "scans", "scan_days"), ASKED[1:3])
-def test_breaking_rehearsals_off_changes_no_choice(prices, probes, scans, scan_days, monkeypatch):
-    of = paper_parameters(prices, Workload(24, 50_000, probes, scans, scan_days))
-    monkeypatch.setattr("windrow.archive.costs.choose.LONG", 11)
-    told = []
-    some = choose(24, prices, of, Constraints(), scan_days, lambda layout, _: told.append(layout))
-    monkeypatch.setattr(
-        "windrow.archive.costs.choose.rehearsed",
-        lambda settings, days, too_much: rehearsed(settings, days),
-    )
-    monkeypatch.setattr("windrow.archive.costs.choose.RISEN", float("inf"))
-    whole = choose(24, prices, of, Constraints(), scan_days)
-    assert [laid_out(one) for one in some] == [laid_out(one) for one in whole]
-    assert {laid_out(one)[:3] for one in some} <= set(told)
-
-
-def laid_out(choice):
-    return choice.scheme, choice.technique, choice.n, choice.measures
 
 
 def least(choices):

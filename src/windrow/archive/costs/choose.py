@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from math import inf
 
@@ -30,9 +31,6 @@ LONG = 40
 HOPELESS, TAKEN = 1.5, 5
 """A scheme and technique that promises so many times the least work found is not rehearsed at all,
 unless there are fewer than this to choose from."""
-
-RISEN = 3.0
-"""How far above its least the model's curve is followed."""
 
 Layout = tuple[str, TechniqueName, int]
 
@@ -63,35 +61,17 @@ def choose(
     ``progress`` is told each layout that is about to be rehearsed, and how many were before it.
     """
     found: dict[Layout, Measures] = {}
-    known: dict[Layout, float] = {}
-    beyond: dict[Layout, float] = {}  # what is known of those whose rehearsal was broken off
 
-    def work(layout: Layout, most: float = inf) -> float:
-        """What a day takes, by rehearsal; infinite if the layout does not meet the constraints.
-
-        Infinite also if it is more than ``most``, as soon as that is certain: what is written is
-        only a part of a day's work.
-        """
-        if layout in known:
-            return known[layout]
-        if beyond.get(layout, -inf) >= most:
-            return inf
-        progress(layout, len(known) + len(beyond))
+    @cache
+    def work(layout: Layout) -> float:
+        """What a day takes, by rehearsal; infinite if the layout does not meet the constraints."""
+        progress(layout, work.cache_info().currsize)
         scheme, technique, n = layout
-        room = (most - prices.write) * window
-        days = rehearsed(
-            Settings(window, scheme, n, technique),
-            scan_days,
-            lambda done: prices.spent(done) > room,
-        )
-        if days is None:
-            beyond[layout] = most
-            return inf
-        known[layout] = inf
+        days = rehearsed(Settings(window, scheme, n, technique), scan_days)
         measured = priced(days, prices, parameters.probes, parameters.scans)
         if not constraints.met_by(measured, probed=parameters.probes > 0):
             return inf
-        found[layout], known[layout] = measured, measured.work
+        found[layout] = measured
         return measured.work
 
     curves = _curves(window, constraints)
@@ -128,7 +108,7 @@ def _curves(window: int, constraints: Constraints) -> list[list[Layout]]:
 
 def _look(
     curves: Sequence[Sequence[Layout]],
-    work: Callable[..., float],
+    work: Callable[[Layout], float],
     window: int,
     parameters: Parameters,
     scan_days: int | None,
@@ -142,7 +122,10 @@ def _look(
     they are looked at from that end too.
     """
     asked = parameters if scan_days is None else replace(parameters, scans=0.0)
-    promises = [(*_promised(curve, window, asked), curve) for curve in curves]
+    promises = []
+    for curve in curves:
+        works = [_modelled(layout, window, asked) for layout in curve]
+        promises.append((min(works), works.index(min(works)), curve))
     least, taken = inf, 0
     for promise, start, curve in sorted(promises, key=lambda one: one[0]):
         if taken < TAKEN or promise <= HOPELESS * least:
@@ -151,29 +134,12 @@ def _look(
             taken += 1
 
 
-def _promised(curve: Sequence[Layout], window: int, parameters: Parameters) -> tuple[float, int]:
-    """The least work of a curve by the model, and where it is.
-
-    Fewer constituents are cheaper to ask and dearer to maintain. So the curve is followed from
-    many to few until it has risen to ``RISEN`` times its least: what maintains the whole window
-    in one constituent takes longest to model, and is seldom near the least.
-    """
-    least, where = inf, 0
-    for place in reversed(range(len(curve))):
-        here = _modelled(curve[place], window, parameters)
-        if here <= least:
-            least, where = here, place
-        if here > RISEN * least:
-            break
-    return least, where
-
-
-def _descended(curve: Sequence[Layout], start: int, work: Callable[..., float]) -> float:
+def _descended(curve: Sequence[Layout], start: int, work: Callable[[Layout], float]) -> float:
     """The least work of a curve, looked for from one place outwards until it rises both ways."""
     least = work(curve[start])
     for way in (curve[start + 1 :], curve[:start][::-1]):
         for layout in way:
-            here = work(layout, (1 + ALIKE) * least)
+            here = work(layout)
             if here > (1 + ALIKE) * least:
                 break
             least = min(least, here)

@@ -11,7 +11,7 @@ Cost: the planning of two windows of days, about a tenth of a millisecond for ea
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,8 +27,6 @@ from windrow.archive.writer import Writer
 
 DAY = 1_000
 """Rows of a day on paper; prices are for whole days, so any number does."""
-WARMING = 2
-"""What moving a window on for the first time may take, in times of what it takes ever after."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +48,6 @@ class Work:
             self.merged + other.merged,
             self.copies + other.copies,
             self.copied + other.copied,
-        )
-
-    def at_least_later(self, window: int) -> Work:
-        """Of the work that first moves a window on, what will be done again each time.
-
-        A window starts packed: to take it apart, its days are written once more. Without that,
-        ``WARMING`` times as much as later has not been seen; the tests try short windows.
-        """
-        return Work(
-            self.versions / WARMING,
-            max(self.merges - window, 0) / WARMING,
-            max(self.inputs - window, 0) / WARMING,
-            max(self.merged - window, 0) / WARMING,
-            max(self.copies - window, 0) / WARMING,
-            max(self.copied - window, 0) / WARMING,
         )
 
 
@@ -142,26 +125,17 @@ class _PaperWriter(Writer):
         return done
 
 
-def rehearsed(
-    settings: Settings,
-    scan_days: int | None = None,
-    too_much: Callable[[Work], bool] = lambda _: False,
-) -> tuple[Day, ...] | None:
+def rehearsed(settings: Settings, scan_days: int | None = None) -> tuple[Day, ...]:
     """The days of a window once it has been moved on by its length, one after the other.
 
     ``scan_days`` is how many of the newest days a scan reads, all of the window if None.
-    ``too_much`` is asked after each day about the work of the window so far. None if it was too
-    much, also while the window was first moved on (``Work.at_least_later``): layouts that write the
-    whole window many times a day take minutes to go through, and a few days say enough.
     """
     window, writer = settings.window, _PaperWriter()
     ahead = {day: (_run(f"d{day}", ((day, DAY),)),) for day in range(1, window + 1)}
     wave = settled(stepped(Wave(settings, ahead=ahead), window, writer), writer)
-    days, done_so_far = [], Work()
+    days = []
     for day in range(window + 1, 3 * window + 1):
         noted = day > 2 * window
-        if day == 2 * window + 1:
-            done_so_far = Work()
         held, writer.written = _stored(wave) if noted else Stored(), Stored(1, 1)
         writer.noted(0)
         wave = replace(wave, ahead={day: (_run(f"d{day}", ((day, DAY),)),)})
@@ -170,9 +144,6 @@ def rehearsed(
         done = settled(wave, writer)
         after = writer.noted(int(done != wave))
         wave = done
-        done_so_far += transition + after
-        if too_much(done_so_far if noted else done_so_far.at_least_later(window)):
-            return None
         if noted:
             all_of_it = _scanned(wave, day, window)
             scanned = all_of_it if scan_days is None else _scanned(wave, day, scan_days)
