@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, InputPartition
 
 from windrow.archive.archive import Archive
 from windrow.archive.calendar import Calendar
@@ -19,7 +17,6 @@ from windrow.archive.layout import Layout
 from windrow.archive.leases import leases
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.reading import Range
-from windrow.spark.activity import active
 from windrow.spark.archive import read, reading
 from windrow.spark.archive.keys import key_of, options_of
 from windrow.spark.archive.source import HELD, ArchiveSource
@@ -205,60 +202,6 @@ def test_a_process_that_plans_many_reads_lets_go_of_old_leases(archive):
     for _ in range(HELD + 3):
         parts_of(archive, keys='["nobody"]')
     assert len(leases(archive.disk)) <= HELD + 8
-
-
-@contextmanager
-def pushing(spark):
-    """With the setting that has Spark offer filters to sources in Python."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    try:
-        yield
-    finally:
-        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
-
-
-def test_one_frame_takes_any_number_of_filters(spark, archive):
-    """Spark's own push-down would give all of them the rows of the last; it is not asked for."""
-    counts = [probed(archive, name).total() for name in ("host7", "host8")]
-    with pushing(spark):
-        frame = loaded(spark, archive)
-        some, other = (frame.where(f"src = '{name}'") for name in ("host7", "host8"))
-        assert some.union(other).count() == sum(counts)
-        assert [some.count(), other.count(), frame.count()] == [*counts, expected(archive).total()]
-
-
-def test_spark_keeps_pushed_filters_with_the_table_so_options_it_is(spark):
-    """Fails when a new Spark keeps them with the scan: then the format can take filters as well."""
-
-    class Pushed(DataSourceReader):
-        wanted = range(10)
-
-        def pushFilters(self, filters):  # noqa: N802 - Spark's name
-            self.wanted = [f.value for f in filters if isinstance(f, EqualTo)]
-            yield from filters
-
-        def partitions(self):
-            return [InputPartition(0)]
-
-        def read(self, partition):
-            yield from ((value,) for value in self.wanted)
-
-    class Numbers(DataSource):
-        @classmethod
-        def name(cls):
-            return "numbers"
-
-        def schema(self):
-            return "k int"
-
-        def reader(self, schema):
-            return Pushed()
-
-    with active(spark):
-        spark.dataSource.register(Numbers)
-    with pushing(spark):
-        frame = spark.read.format("numbers").load()
-        assert [frame.count(), frame.where("k = 3").count(), frame.count()] == [10, 1, 1]
 
 
 def test_a_probe_is_a_frame_too(spark, archive):

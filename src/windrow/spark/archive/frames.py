@@ -18,10 +18,11 @@ from pyspark.sql import functions as sf
 
 from windrow.archive.layout import DAY, EXPIRY
 from windrow.archive.runs.open import Only
+from windrow.spark.archive.format import FORMAT
 from windrow.spark.archive.keys import options_of
 from windrow.spark.archive.options import Moment, Wish, chosen_columns, instant
 from windrow.spark.archive.pins import Pin, Source, pin
-from windrow.spark.archive.source import FORMAT, register
+from windrow.spark.archive.source import register
 from windrow.spark.archive.types import is_native, spark_schema
 
 _held: dict[tuple[str, int], Pin] = {}

@@ -1,10 +1,4 @@
-"""Keys that a DataFrame is wanted of: as an option's text, and as rows of a run.
-
-Spark 4 can tell a Python source of filters, but keeps what came of them with the table, not with
-the scan: a second query over the same DataFrame, with another filter or with none, would be given
-the rows of the first. So the keys are said when the archive is loaded, like those of a probe, and
-filters are Spark's own business; over Parquet runs it pushes them down itself, soundly.
-"""
+"""Keys that a DataFrame is wanted of: as an option's text, and as rows of a run."""
 
 from __future__ import annotations
 
@@ -67,6 +61,22 @@ def rows_of(directory: Directory, key: Any, total: int) -> Rows:
         if stop > start and (not apart or start >= apart[-1][1]):
             apart.append((start, stop))
     return apart
+
+
+def in_both(these: Rows, those: Rows) -> Rows:
+    """The rows that are in both."""
+    found: Rows = []
+    left, right = 0, 0
+    while left < len(these) and right < len(those):
+        start = max(these[left][0], those[right][0])
+        stop = min(these[left][1], those[right][1])
+        if start < stop:
+            found.append((start, stop))
+        if these[left][1] <= those[right][1]:
+            left += 1
+        else:
+            right += 1
+    return found
 
 
 def _text(value: Any) -> str:

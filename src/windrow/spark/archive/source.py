@@ -4,10 +4,11 @@
 
 Options: ``now``, ``since`` and ``until`` (days, as numbers or dates), ``keys`` (a JSON list; a
 composite key is a list, and may be cut short) or ``least`` and ``greatest``, ``columns`` (names
-with commas between), ``version``. The version and the moment are those of ``load``. Keys and days
-are looked up in the manifest and the directories at the driver, so a task is only started for rows
-that are wanted; what it reads goes to Spark as record batches. Spark tells a Python source nothing
-of the columns that it needs, and nothing of filters that could be relied upon (see ``keys``).
+with commas between), ``version``. The version and the moment are those of ``load``. What a query's
+conditions say of keys and days counts like options (``wheres``), and the columns of a scan are
+those that the query needs (``format``). Keys and days are looked up in the manifest and the
+directories at the driver, so a task is only started for rows that are wanted; what it reads goes
+to Spark as record batches.
 
 Spark calls the parts of a source in processes of its own, so the lease on the version is one of
 theirs and ends with them, a minute after they were last used at the earliest. For a query that may
@@ -16,8 +17,8 @@ wait longer than that before it starts, ``windrow.spark.archive.read`` has a lea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from pyspark.sql.datasource import (
     DataSourceReader,
     DataSourceStreamWriter,
     DataSourceWriter,
+    Filter,
     InputPartition,
 )
 from pyspark.sql.types import StructType
@@ -38,12 +40,13 @@ from windrow.archive.layout import Layout
 from windrow.archive.runs.open import Run
 from windrow.archive.versions import Versions
 from windrow.spark.activity import active
-from windrow.spark.archive.keys import Rows, key_of, rows_of
+from windrow.spark.archive.format import SOURCE, provide
+from windrow.spark.archive.keys import Rows, in_both, key_of, rows_of
 from windrow.spark.archive.options import Wish, chosen_columns, root_of, version_of
 from windrow.spark.archive.pins import Pin, Source, pin
 from windrow.spark.archive.types import arrow_schema, cast, spark_schema
+from windrow.spark.archive.wheres import Where
 
-FORMAT = "windrow"
 SLICE = 96 << 20
 """Bytes of a run that a task reads, about; a run of Parquet counts three times."""
 AT_ONCE = 65_536
@@ -55,6 +58,7 @@ _held: list[Pin] = []
 
 def register(spark: SparkSession) -> None:
     """Make the format known to a session."""
+    provide(spark)
     with active(spark):
         spark.dataSource.register(ArchiveSource)
 
@@ -63,7 +67,6 @@ def register(spark: SparkSession) -> None:
 class Slice(InputPartition):
     """Rows of a run, read by one task."""
 
-    layout: Layout
     source: Source
     rows: Rows
 
@@ -75,33 +78,44 @@ class ArchiveReader(DataSourceReader):
     root: str
     wish: Wish
     schema: StructType
+    layout: Layout
     key: Any = None
+    where: Where = field(default_factory=Where)
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Take in the conditions of a query; those returned are of no use here."""
+        self.where = Where.of(filters, self.layout)
+        used = {id(condition) for condition in self.where.used}
+        return [condition for condition in filters if id(condition) not in used]
 
     def partitions(self) -> Sequence[InputPartition]:
-        held = pin(self.root, self.wish.version, self.wish.now)
+        now = _latest(self.wish.now, self.where.alive)
+        held = pin(self.root, self.wish.version, now)
         _keep(held)
         chosen_columns(held.manifest, tuple(self.schema.names))  # somebody may have given a schema
-        layout = held.manifest.layout
-        found: list[InputPartition] = []
-        for source in held.sources(self.wish.since, self.wish.until):
-            rows = self._rows(layout, source)
-            found += [Slice(layout, source, part) for part in _slices(source, rows)]
-        return found
+        since = _latest(self.wish.since, self.where.since)
+        until = _earliest(self.wish.until, self.where.until)
+        return [
+            Slice(source, part)
+            for source in held.sources(since, until)
+            for part in _slices(source, self._rows(source))
+        ]
 
-    def _rows(self, layout: Layout, source: Source) -> Rows:
-        run = Run(Disk(Path(self.root)), layout, source.run)
-        return rows_of(run.directory, self.key, source.run.rows)
+    def _rows(self, source: Source) -> Rows:
+        directory = Run(Disk(Path(self.root)), self.layout, source.run).directory
+        total = source.run.rows
+        return in_both(rows_of(directory, self.key, total), self.where.rows(directory, total))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Slice):  # Spark's way of saying that there are none
             return
         try:
-            run = Run(Disk(Path(self.root)), partition.layout, partition.source.run)
+            run = Run(Disk(Path(self.root)), self.layout, partition.source.run)
             entries = run.entries
         except DamagedError as error:
             raise self._vacuumed() or error from error
         names = self.schema.fieldNames()
-        given = partition.layout.given({})
+        given = self.layout.given({})
         schema, target = pa.schema([given.field(n) for n in names]), arrow_schema(self.schema)
         only = partition.source.only
         if len(partition.rows) > 1:
@@ -127,7 +141,7 @@ class ArchiveReader(DataSourceReader):
 
 
 class ArchiveSource(DataSource):
-    """What Spark knows as the format ``windrow``."""
+    """What the format ``windrow`` has in Python."""
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
@@ -137,20 +151,21 @@ class ArchiveSource(DataSource):
         self.wish = Wish.of(options, held.manifest)
         if self.wish.now is None:  # "now" is that of this moment, whatever days come later
             self.wish = replace(self.wish, now=held.now)
-        self.key = key_of(options, held.manifest.layout)
+        self.layout = held.manifest.layout
+        self.key = key_of(options, self.layout)
         columns = chosen_columns(held.manifest, self.wish.columns)
-        given = held.manifest.layout.given({})
+        given = self.layout.given({})
         self._schema = spark_schema(given.field(name) for name in columns)
 
     @classmethod
     def name(cls) -> str:
-        return FORMAT
+        return SOURCE
 
     def schema(self) -> StructType:
         return self._schema
 
     def reader(self, schema: StructType) -> ArchiveReader:
-        return ArchiveReader(self.root, self.wish, schema, self.key)
+        return ArchiveReader(self.root, self.wish, schema, self.layout, self.key)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         raise _only_read("windrow.spark.archive.append(frame, path, day)")
@@ -170,6 +185,14 @@ def _keep(held: Pin) -> None:
     _held.append(held)
     while len(_held) > HELD:
         _held.pop(0).close()
+
+
+def _latest(one: int | None, other: int | None) -> int | None:
+    return max((day for day in (one, other) if day is not None), default=None)
+
+
+def _earliest(one: int | None, other: int | None) -> int | None:
+    return min((day for day in (one, other) if day is not None), default=None)
 
 
 def _slices(source: Source, rows: Rows) -> Iterator[Rows]:

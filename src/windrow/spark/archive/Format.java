@@ -1,0 +1,141 @@
+package windrow;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceCreationResult;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+import scala.runtime.AbstractFunction0;
+
+/**
+ * The format "windrow": Spark's own source in Python, but each scan keeps to itself what came of
+ * its filters, and reads the columns that it needs. See format.py, which compiles this. Generic
+ * types are left out because the compiler that Spark brings does not know all of them.
+ */
+public class Format extends PythonDataSourceV2 implements DataSourceRegister {
+  /** The name under which the source in Python is registered. */
+  static final String SOURCE = "windrow-archive";
+
+  public String shortName() {
+    return "windrow";
+  }
+
+  public void setShortName(String name) {
+    super.setShortName(SOURCE);
+  }
+
+  public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
+    return new Loaded(this, schema);
+  }
+
+  /** What load() made: the version and the moment are in the source, which all scans share. */
+  static class Loaded extends PythonTable {
+    private final Format format;
+
+    Loaded(Format format, StructType schema) {
+      super(format, SOURCE, schema);
+      this.format = format;
+    }
+
+    public String name() {
+      return this.format.shortName();
+    }
+
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+      return new Wanted(this.format, this.schema(), options);
+    }
+  }
+
+  /** What one query wants of it. Spark filters the rows again, so all filters are given back. */
+  static class Wanted
+      implements ScanBuilder, SupportsPushDownFilters, SupportsPushDownRequiredColumns {
+    private final Format format;
+    private final StructType schema;
+    private final CaseInsensitiveStringMap options;
+    private StructType columns;
+    private Filter[] filters = new Filter[0];
+
+    Wanted(Format format, StructType schema, CaseInsensitiveStringMap options) {
+      this.format = format;
+      this.schema = schema;
+      this.columns = schema;
+      this.options = options;
+    }
+
+    public Filter[] pushFilters(Filter[] all) {
+      this.filters = all;
+      return all;
+    }
+
+    public Filter[] pushedFilters() {
+      return new Filter[0];
+    }
+
+    /** Columns as a whole; one if there is none, for rows are counted by their values. */
+    public void pruneColumns(StructType required) {
+      StructField[] all = this.schema.fields();
+      List kept = new ArrayList();
+      for (int i = 0; i < all.length; i++) {
+        if (required.getFieldIndex(all[i].name()).isDefined()) {
+          kept.add(all[i]);
+        }
+      }
+      if (kept.isEmpty()) {
+        kept.add(all[all.length - 1]);
+      }
+      this.columns = new StructType((StructField[]) kept.toArray(new StructField[0]));
+    }
+
+    public Scan build() {
+      final Scanned source = new Scanned(this.format);
+      final PythonScanBuilder builder =
+          new PythonScanBuilder(source, SOURCE, this.columns, this.options);
+      SQLConf conf = SQLConf.get().clone();
+      conf.setConfString("spark.sql.python.filterPushdown.enabled", "true");
+      SQLConf.withExistingConf(
+          conf,
+          new AbstractFunction0() {
+            public Object apply() {
+              builder.pushFilters(Wanted.this.filters);
+              return source.getOrCreateReadInfo(
+                  SOURCE, Wanted.this.options, Wanted.this.columns, false);
+            }
+          });
+      return builder.build();
+    }
+  }
+
+  /** Where Spark keeps what came of the filters: one for each scan. */
+  static class Scanned extends PythonDataSourceV2 {
+    private final Format format;
+
+    Scanned(Format format) {
+      this.format = format;
+    }
+
+    public UserDefinedPythonDataSource source() {
+      return this.format.source();
+    }
+
+    public PythonDataSourceCreationResult getOrCreateDataSourceInPython(
+        String name, CaseInsensitiveStringMap options, Option schema) {
+      return this.format.getOrCreateDataSourceInPython(name, options, schema);
+    }
+  }
+}

@@ -1,0 +1,200 @@
+"""What the conditions of a query say of keys and days.
+
+They are joined by AND. Those on the first columns of the key become keys or a range of keys, those
+on ``_day`` become days, and an expiry after an instant is a life at that instant, as if they had
+been options; of the rest nothing is known here. Spark filters again itself, so more may be read
+than they ask for: both ends of a range always are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    StringStartsWith,
+)
+
+from windrow.archive.layout import DAY, EXPIRY, Layout
+from windrow.archive.reading import Range
+from windrow.archive.runs.directory import Directory
+from windrow.spark.archive.keys import Rows, rows_of
+from windrow.spark.archive.types import arrow_schema, spark_schema
+
+SURROGATES = range(0xD800, 0xE000)
+NEVER = (1, 0)
+"""From an instant to one before it."""
+
+
+class UnclearError(ValueError):
+    """A condition says nothing of the values that a column may have."""
+
+
+class Limits:
+    """The values that a column may have: those listed, if they are, and from one to another."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._listed: set[Any] | None = None
+        self.least: Any = None
+        self.greatest: Any = None
+
+    def narrow(self, condition: Filter) -> None:
+        """Take in a condition on the column; all but ``IS NOT NULL`` imply that one."""
+        match condition:
+            case EqualNullSafe(value=None):
+                raise UnclearError
+            case EqualTo(value=value) | EqualNullSafe(value=value):
+                self._only([value])
+            case In(value=values):
+                self._only(values)
+            case GreaterThan(value=value) | GreaterThanOrEqual(value=value):
+                self._between(self._stored([value])[0], None)
+            case LessThan(value=value) | LessThanOrEqual(value=value):
+                self._between(None, self._stored([value])[0])
+            case StringStartsWith(value=value):
+                self._between(value, _behind(value))
+            case IsNotNull():
+                pass
+            case _:
+                raise UnclearError
+
+    @property
+    def listed(self) -> list[Any] | None:
+        """The values, if they are listed."""
+        if self._listed is None:
+            return None
+        return [
+            value
+            for value in self._listed
+            if (self.least is None or self.least <= value)
+            and (self.greatest is None or value <= self.greatest)
+        ]
+
+    def _only(self, values: Iterable[Any]) -> None:
+        found = set(self._stored([value for value in values if value is not None]))
+        self._listed = found if self._listed is None else self._listed & found
+
+    def _between(self, least: Any, greatest: Any) -> None:
+        if least is not None:
+            self.least = least if self.least is None else max(self.least, least)
+        if greatest is not None:
+            self.greatest = greatest if self.greatest is None else min(self.greatest, greatest)
+
+    def _stored(self, values: list[Any]) -> list[Any]:
+        """Values of Spark's as the archive has them: exactly, or not at all."""
+        kind = self._kind
+        if getattr(kind, "unit", "") == "ns":  # Spark compares what it has cut to microseconds
+            raise UnclearError
+        theirs = arrow_schema(spark_schema([pa.field("", kind)])).field(0).type
+        try:
+            found: list[Any] = pa.array(values, theirs).cast(kind).to_pylist()
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise UnclearError from error
+        if any(value is None or value != value for value in found):  # noqa: PLR0124 (NaN)
+            raise UnclearError
+        return found
+
+
+@dataclass(frozen=True)
+class Where:
+    """What conditions leave: keys or a range of them, and days; None is everything."""
+
+    key: Any = None
+    keyed: bool = False
+    """Whether they leave no entry without a key: of a composite one each column must be there."""
+    since: int | None = None
+    until: int | None = None
+    alive: int | None = None
+    """An instant at which an entry must be alive, if entries have lifetimes."""
+    used: tuple[Filter, ...] = ()
+    """The conditions that said so."""
+
+    @classmethod
+    def of(cls, conditions: Sequence[Filter], layout: Layout) -> Where:
+        limits: dict[str, Limits] = {}
+        clear: list[tuple[str, Filter]] = []
+        columns = layout.given({})
+        for condition in conditions:
+            name = _column(condition)
+            if name not in (*layout.key, *(stamp.name for stamp in layout.stamps)):
+                continue
+            limit = limits.get(name) or Limits(columns.field(name).type)
+            try:
+                limit.narrow(condition)
+            except UnclearError:
+                continue
+            limits[name] = limit
+            clear.append((name, condition))
+        key, count = _leading([limits.get(name) for name in layout.key])
+        since, until = _ends(limits.get(DAY))
+        first, _ = _ends(limits.get(EXPIRY))
+        about = {*layout.key[:count], DAY, EXPIRY}
+        return cls(
+            key,
+            all(name in limits for name in layout.key),
+            since,
+            until,
+            None if first is None else first - 1,
+            tuple(condition for name, condition in clear if name in about),
+        )
+
+    def rows(self, directory: Directory, total: int) -> Rows:
+        """The rows of a run that may satisfy the conditions."""
+        found = rows_of(directory, self.key, total)
+        if self.key is not None and not self.keyed and directory.end < total:
+            found.append((directory.end, total))
+        return found
+
+
+def _column(condition: Filter) -> str:
+    """The one that a condition is about; "" if it is a part of one, or if there are others."""
+    path: tuple[str, ...] = getattr(condition, "attribute", ())
+    return path[0] if len(path) == 1 else ""
+
+
+def _leading(limits: Sequence[Limits | None]) -> tuple[Any, int]:
+    """Keys, or a range of them, by the limits of their columns; and how many these are about."""
+    same: tuple[Any, ...] = ()
+    for limit in limits:
+        if limit is None:
+            break
+        listed = limit.listed
+        if listed is None:
+            least = same if limit.least is None else (*same, limit.least)
+            greatest = same if limit.greatest is None else (*same, limit.greatest)
+            return Range(least or None, greatest or None), len(same) + 1
+        if len(listed) != 1:
+            return [(*same, value) for value in listed], len(same) + 1
+        same = (*same, *listed)
+    return [same] if same else None, len(same)
+
+
+def _ends(limit: Limits | None) -> tuple[int | None, int | None]:
+    if limit is None:
+        return None, None
+    listed = limit.listed
+    if listed is None:
+        return limit.least, limit.greatest
+    return (min(listed), max(listed)) if listed else NEVER
+
+
+def _behind(prefix: str) -> str | None:
+    """A text that is greater than all that begin so; None if there is none."""
+    while prefix:
+        code = ord(prefix[-1]) + 1
+        if code <= 0x10FFFF:
+            return prefix[:-1] + chr(SURROGATES.stop if code in SURROGATES else code)
+        prefix = prefix[:-1]
+    return None
