@@ -18,6 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from windrow.core.errors import InputError
@@ -35,17 +36,18 @@ def provide(spark: SparkSession) -> None:
     """Have the virtual machine of a session know the class; once is enough for all of them."""
     machine: Any = spark._jvm  # noqa: SLF001 - there is no other way to it
     with _registering:
-        loader = _loader(machine)
+        loader = _loader(spark, machine)
         if loader.findResource(SERVICE) is None:
             folder = _compiled(machine)
             loader.addURL(machine.java.io.File(str(folder)).toURI().toURL())
 
 
-def _loader(machine: Any) -> Any:
+def _loader(spark: SparkSession, machine: Any) -> Any:
     """The farthest loader that classes can be added to."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
     found, loader = None, machine.java.lang.Thread.currentThread().getContextClassLoader()
     while loader is not None:
-        if loader.getClass().getName() == SHARED:
+        if is_instance_of(gateway, loader, SHARED):
             found = loader
         loader = loader.getParent()
     if found is None:
