@@ -40,6 +40,7 @@ from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.spark.activity import active
 from windrow.spark.archive import read, register
 from windrow.spark.archive.source import ArchiveSource
+from windrow.spark.archive.types import spark_schema
 from windrow.spark.archive.wheres import Where
 
 DAYS = range(1, 4)
@@ -90,9 +91,12 @@ KINDS = {
     "date": (pa.date32(), [date(1900, 1, 1), date(1969, 12, 31), date(2026, 3, 8)]),
     "date64": (pa.date64(), [date(1969, 12, 31), date(2026, 3, 8)]),
     "decimal": (pa.decimal128(9, 2), [Decimal("-1.50"), Decimal("0.00"), Decimal("9999999.99")]),
-    "time of day zone": (pa.timestamp("us", "UTC"), [at(h, 7, UTC) for h in (1, 6, 7, 8)]),
+    "time in UTC": (pa.timestamp("us", "UTC"), [at(h, 7, UTC) for h in (1, 6, 7, 8)]),
     "time elsewhere": (pa.timestamp("s", "+05:00"), [at(h, 0, EAST) for h in (1, 6, 7, 8)]),
     "time nowhere": (pa.timestamp("us"), [at(h, 7) for h in (1, 2, 3)]),
+    "duration": (pa.duration("us"), [timedelta(0), timedelta(days=2, microseconds=7)]),
+    "large string": (pa.large_string(), ["", "a", "ab"]),
+    "large decimal": (pa.decimal128(38, 10), [Decimal("-1.5"), Decimal("1E+20")]),
     "milliseconds": (pa.timestamp("ms"), [at(h, 7000) for h in (1, 2, 3)]),
     "nanoseconds": (pa.timestamp("ns"), [-1, 1, 999, 1000, 1001, 10**18 + 1]),
 }
@@ -132,8 +136,8 @@ def setting(spark, name, value):
         spark.conf.set(name, before)
 
 
-CUT = ("nanoseconds", "boolean")
-"""Kinds of which an equality is none to the index: Spark has cut the values, or says NOT."""
+CUT = ("nanoseconds", "date64", "boolean", "duration")
+"""Kinds of which an equality is none to the index: Spark cuts the values, says NOT, or nothing."""
 OFTEN = ("double", "string", "uint64", "time elsewhere", "nanoseconds")
 
 
@@ -410,12 +414,25 @@ def test_no_row_that_satisfies_all_is_left_out(tmp_path_factory, days, wheres):
 
 
 def test_what_conditions_leave():
-    where = Where.of([EqualTo(("a",), 1), StringStartsWith(("b",), "x")], LAYOUT)
+    schema = spark_schema(LAYOUT.given({}))
+
+    def left(*conditions):
+        return Where.of(conditions, LAYOUT, schema)
+
+    where = left(EqualTo(("a",), 1), StringStartsWith(("b",), "x"))
     assert (where.key.least, where.key.greatest, where.keyed) == ((1, "x"), (1, "y"), True)
-    where = Where.of([EqualTo(("b",), "x"), EqualTo(("inner", "a"), 1)], LAYOUT)
+    where = left(EqualTo(("b",), "x"), EqualTo(("inner", "a"), 1))
     assert (where.key, where.used) == (None, ())
-    where = Where.of([EqualTo(("a",), 2**40), GreaterThan(("a",), 1)], LAYOUT)
+    where = left(EqualTo(("a",), 2**40), GreaterThan(("a",), 1))
     assert where.used == (GreaterThan(("a",), 1),)
-    where = Where.of([In(("_day",), (4, 9, None)), LessThan(("_day",), 9)], LAYOUT)
+    where = left(In(("_day",), (4, 9, None)), LessThan(("_day",), 9))
     assert (where.since, where.until) == (4, 9)
-    assert Where.of([StringStartsWith(("b",), "")], LAYOUT).key is None
+    assert left(StringStartsWith(("c",), "")).key is None
+
+
+def test_a_schema_of_other_types_is_not_compared(spark, tmp_path):
+    """Two numbers that are one to Spark, as doubles, are two keys."""
+    rows = [{"k": 2**53}, {"k": 2**53 + 1}, {"k": 7}]
+    archive = made(tmp_path / "a", pa.schema([("k", pa.int64())]), "k", rows)
+    frame = spark.read.format("windrow").schema("k double").load(str(archive.disk.root))
+    assert frame.where(frame.k == float(2**53)).count() == 2 * len(DAYS)

@@ -84,7 +84,7 @@ class ArchiveReader(DataSourceReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Take in the conditions of a query; those returned are of no use here."""
-        self.where = Where.of(filters, self.layout)
+        self.where = Where.of(filters, self.layout, self.schema)
         used = {id(condition) for condition in self.where.used}
         return [condition for condition in filters if id(condition) not in used]
 

@@ -25,6 +25,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
     StringStartsWith,
 )
+from pyspark.sql.types import StructType
 
 from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.reading import Range
@@ -44,8 +45,8 @@ class UnclearError(ValueError):
 class Limits:
     """The values that a column may have: those listed, if they are, and from one to another."""
 
-    def __init__(self, kind: pa.DataType) -> None:
-        self._kind = kind
+    def __init__(self, kind: pa.DataType, theirs: pa.DataType) -> None:
+        self._kind, self._theirs = kind, theirs
         self._listed: set[Any] | None = None
         self.least: Any = None
         self.greatest: Any = None
@@ -94,12 +95,8 @@ class Limits:
 
     def _stored(self, values: list[Any]) -> list[Any]:
         """Values of Spark's as the archive has them: exactly, or not at all."""
-        kind = self._kind
-        if getattr(kind, "unit", "") == "ns":  # Spark compares what it has cut to microseconds
-            raise UnclearError
-        theirs = arrow_schema(spark_schema([pa.field("", kind)])).field(0).type
         try:
-            found: list[Any] = pa.array(values, theirs).cast(kind).to_pylist()
+            found: list[Any] = pa.array(values, self._theirs).cast(self._kind).to_pylist()
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             raise UnclearError from error
         if any(value is None or value != value for value in found):  # noqa: PLR0124 (NaN)
@@ -122,15 +119,16 @@ class Where:
     """The conditions that said so."""
 
     @classmethod
-    def of(cls, conditions: Sequence[Filter], layout: Layout) -> Where:
+    def of(cls, conditions: Sequence[Filter], layout: Layout, schema: StructType) -> Where:
+        """By the columns as Spark knows them."""
         limits: dict[str, Limits] = {}
         clear: list[tuple[str, Filter]] = []
-        columns = layout.given({})
+        columns = _comparable(layout, schema)
         for condition in conditions:
             name = _column(condition)
-            if name not in (*layout.key, *(stamp.name for stamp in layout.stamps)):
+            if name not in columns:
                 continue
-            limit = limits.get(name) or Limits(columns.field(name).type)
+            limit = limits.get(name) or Limits(*columns[name])
             try:
                 limit.narrow(condition)
             except UnclearError:
@@ -156,6 +154,24 @@ class Where:
         if self.key is not None and not self.keyed and directory.end < total:
             found.append((directory.end, total))
         return found
+
+
+def _comparable(layout: Layout, schema: StructType) -> dict[str, tuple[pa.DataType, pa.DataType]]:
+    """The archive's type and Spark's of each column that it is indexed by and that Spark compares
+    by all of its value: not if somebody gave a schema of other types, and not what it cuts.
+    """
+    fields = [
+        layout.given({}).field(name) for name in (*layout.key, *(s.name for s in layout.stamps))
+    ]
+    theirs = arrow_schema(schema)
+    return {
+        field.name: (field.type, theirs.field(field.name).type)
+        for field in fields
+        if field.name in theirs.names
+        and schema[field.name].dataType == spark_schema([field])[0].dataType
+        and getattr(field.type, "unit", "") != "ns"
+        and not pa.types.is_date64(field.type)
+    }
 
 
 def _column(condition: Filter) -> str:
