@@ -283,18 +283,23 @@ while True:
 """
 
 
+def last_words(script: str, path: Path, chance: random.Random) -> int:
+    """The last number that a child said before it was killed, somewhere in its first steps."""
+    process = child(script, path)
+    first = process.stdout.readline()
+    time.sleep(chance.random() * 0.2)
+    process.send_signal(signal.SIGKILL)
+    rest = process.stdout.read().split()
+    process.wait()
+    process.stdout.close()
+    return int(rest[-1] if rest else first)
+
+
 def kill_again_and_again(path: Path, scheme: str, technique: str, times: int, seed: int) -> None:
     archive = Archive.create(path, SCHEMA, "key", window=4, scheme=scheme, n=2, technique=technique)
     chance = random.Random(seed)
     for _ in range(times):
-        process = child(WRITES, path)
-        said = int(process.stdout.readline())
-        time.sleep(chance.random() * 0.2)
-        process.send_signal(signal.SIGKILL)
-        rest = process.stdout.read().split()
-        process.wait()
-        process.stdout.close()
-        said = int(rest[-1]) if rest else said
+        said = last_words(WRITES, path, chance)
         now = archive.stat().now
         assert now in (said, said + 1)
         plain = PlainList(4)
@@ -336,14 +341,7 @@ def kill_lifetimes_again_and_again(path: Path, times: int, seed: int) -> None:
     index = LifetimeIndex.create(path, SCHEMA, "key", longest=4, interval=1, grid=Grid(2, 2))
     chance = random.Random(seed)
     for _ in range(times):
-        process = child(INSERTS, path)
-        said = int(process.stdout.readline())
-        time.sleep(chance.random() * 0.2)
-        process.send_signal(signal.SIGKILL)
-        rest = process.stdout.read().split()
-        process.wait()
-        process.stdout.close()
-        said = int(rest[-1]) if rest else said
+        said = last_words(INSERTS, path, chance)
         now = index.stat().now
         assert now in (said, said + 1)
         index = LifetimeIndex.open(path)

@@ -10,6 +10,7 @@ from typing import ClassVar
 from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
+from windrow.plan.expressions import Expression
 from windrow.plan.windows import WindowSpec
 
 MONOTONIC, WEAKEST = UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST
@@ -60,6 +61,20 @@ class Unary(Node):
     @cached_property
     def pattern(self) -> UpdatePattern:
         return self.input.pattern
+
+
+@dataclass(frozen=True)
+class Matched(Node):
+    """Two inputs, whose tuples match if their keys are equal; there may be no keys."""
+
+    left: Node
+    right: Node
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
 
 
 def walk(node: Node) -> Iterator[Node]:

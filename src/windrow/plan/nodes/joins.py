@@ -8,28 +8,20 @@ from functools import cached_property
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.plan.expressions import Expression
-from windrow.plan.nodes.base import WEAK, WEAKEST, Node
+from windrow.plan.nodes.base import WEAK, WEAKEST, Matched, Node
 from windrow.plan.nodes.inputs import RelationScan, StageInput
 from windrow.plan.nodes.tuples import Projection, Selection
 
 
 @dataclass(frozen=True)
-class Join(Node):
+class Join(Matched):
     """Pairs of live tuples with equal keys for which ``residual`` (over both schemas) is true.
 
     With no keys it is a theta join. A join of two windows is WEAK even if only one of them
     bounds the result's lifetime: a tuple that comes late can meet one that is about to expire.
     """
 
-    left: Node
-    right: Node
-    left_keys: tuple[Expression, ...]
-    right_keys: tuple[Expression, ...]
     residual: Expression | None = None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
 
     @cached_property
     def schema(self) -> Schema:
@@ -45,7 +37,7 @@ class Join(Node):
 
 
 @dataclass(frozen=True)
-class LastingJoin(Node):
+class LastingJoin(Matched):
     """A join of what has external windows with what has INTERNAL ones (Golab 2006, 3.3.2).
 
     Pairs come as in a Join; then a pair lasts as long as its left tuple, whatever becomes of the
@@ -54,16 +46,8 @@ class LastingJoin(Node):
     ones that have met different partners; they are needed even if nobody reads them.
     """
 
-    left: Node
-    right: Node
-    left_keys: tuple[Expression, ...]
-    right_keys: tuple[Expression, ...]
     residual: Expression | None = None
     stamps: tuple[int, ...] = ()
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
 
     @cached_property
     def schema(self) -> Schema:

@@ -9,7 +9,7 @@ from functools import cached_property
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.plan.expressions import Expression
-from windrow.plan.nodes.base import STRICT, Node
+from windrow.plan.nodes.base import STRICT, Matched
 
 
 class NegationForm(Enum):
@@ -21,19 +21,11 @@ class NegationForm(Enum):
 
 
 @dataclass(frozen=True)
-class Negation(Node):
+class Negation(Matched):
     """Left tuples without a match (or in excess of their matches) on the right (2.2.2)."""
 
-    left: Node
-    right: Node
-    left_keys: tuple[Expression, ...]
-    right_keys: tuple[Expression, ...]
     form: NegationForm
     residual: Expression | None = None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
 
     @cached_property
     def schema(self) -> Schema:
