@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -41,7 +44,7 @@ from windrow.spark.activity import active
 from windrow.spark.archive import read, register
 from windrow.spark.archive.source import ArchiveSource
 from windrow.spark.archive.types import spark_schema
-from windrow.spark.archive.wheres import Where
+from windrow.spark.archive.wheres import MANY, Where
 
 DAYS = range(1, 4)
 
@@ -79,6 +82,7 @@ def at(hour: int, micros: int = 0, zone=None) -> datetime:
 
 
 EAST = timezone(timedelta(hours=5))
+TWICE = [datetime(2025, 10, 26, h, m, tzinfo=UTC) for h, m in ((0, 10), (0, 40), (1, 10), (1, 40))]
 KINDS = {
     "int": (pa.int32(), [-(2**31), -1, 0, 1, 7, 2**31 - 1]),
     "uint8": (pa.uint8(), [0, 1, 127, 128, 255]),
@@ -88,7 +92,10 @@ KINDS = {
     "boolean": (pa.bool_(), [False, True]),
     "string": (pa.string(), ["", "a", "ab", "b", "é", "\ud7ff", "\ue000", "\U0010ffff"]),
     "bytes": (pa.binary(), [b"", b"\x00", b"\x7f", b"\xff"]),
-    "date": (pa.date32(), [date(1900, 1, 1), date(1969, 12, 31), date(2026, 3, 8)]),
+    "date": (
+        pa.date32(),
+        [date(1582, 10, 10), date(1900, 1, 1), date(1969, 12, 31), date(2026, 3, 8)],
+    ),
     "date64": (pa.date64(), [date(1969, 12, 31), date(2026, 3, 8)]),
     "decimal": (pa.decimal128(9, 2), [Decimal("-1.50"), Decimal("0.00"), Decimal("9999999.99")]),
     "time in UTC": (pa.timestamp("us", "UTC"), [at(h, 7, UTC) for h in (1, 6, 7, 8)]),
@@ -96,7 +103,9 @@ KINDS = {
     "time nowhere": (pa.timestamp("us"), [at(h, 7) for h in (1, 2, 3)]),
     "duration": (pa.duration("us"), [timedelta(0), timedelta(days=2, microseconds=7)]),
     "large string": (pa.large_string(), ["", "a", "ab"]),
-    "large decimal": (pa.decimal128(38, 10), [Decimal("-1.5"), Decimal("1E+20")]),
+    "large decimal": (pa.decimal128(38, 10), [Decimal("-1.5"), Decimal("9" * 28 + ".1234567891")]),
+    "28 digits": (pa.decimal128(28, 9), [Decimal("-1.5"), Decimal("1" * 19 + ".123456789")]),
+    "an hour twice": (pa.timestamp("us", "Europe/Berlin"), TWICE),
     "milliseconds": (pa.timestamp("ms"), [at(h, 7000) for h in (1, 2, 3)]),
     "nanoseconds": (pa.timestamp("ns"), [-1, 1, 999, 1000, 1001, 10**18 + 1]),
 }
@@ -136,9 +145,9 @@ def setting(spark, name, value):
         spark.conf.set(name, before)
 
 
-CUT = ("nanoseconds", "date64", "boolean", "duration")
-"""Kinds of which an equality is none to the index: Spark cuts the values, says NOT, or nothing."""
-OFTEN = ("double", "string", "uint64", "time elsewhere", "nanoseconds")
+CUT = ("nanoseconds", "date64", "large decimal", "date", "boolean", "duration")
+"""Of which the first equality is none to the index: Spark cuts the value, says NOT, or nothing."""
+OFTEN = ("double", "string", "date", "large decimal", "an hour twice", "nanoseconds")
 
 
 @pytest.mark.parametrize(
@@ -264,6 +273,15 @@ def test_a_plan_shows_what_was_of_use_and_reads_what_is_needed(spark, archive):
     }
 
 
+def looked_up(archive, conditions):
+    """The conditions that were of no use, and the rows that tasks read for the others."""
+    source = ArchiveSource({"path": str(archive.disk.root)})
+    reader = source.reader(source.schema())
+    rest = list(reader.pushFilters(conditions))
+    batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+    return rest, [row for batch in batches for row in batch.to_pylist()]
+
+
 @pytest.mark.parametrize(
     ("conditions", "rows"),
     [
@@ -274,12 +292,8 @@ def test_a_plan_shows_what_was_of_use_and_reads_what_is_needed(spark, archive):
     ],
 )
 def test_tasks_are_given_the_rows_of_a_condition_and_no_others(archive, conditions, rows):
-    source = ArchiveSource({"path": str(archive.disk.root)})
-    reader = source.reader(source.schema())
-    assert list(reader.pushFilters(conditions)) == []
-    assert (
-        sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part)) == rows
-    )
+    rest, found = looked_up(archive, conditions)
+    assert (rest, len(found)) == ([], rows)
 
 
 def test_views_of_sql_and_read_look_into_the_index(spark, archive):
@@ -393,15 +407,7 @@ def test_no_row_that_satisfies_all_is_left_out(tmp_path_factory, days, wheres):
     for day, records in enumerate(days, 1):
         archive.append(day, pa.Table.from_pylist(records, LAYOUT.schema), now=day)
         rows += [(*(record[name] for name in "abc"), day) for record in records]
-    source = ArchiveSource({"path": str(path / "a")})
-    reader = source.reader(source.schema())
-    rest = list(reader.pushFilters(wheres))
-    found = [
-        row
-        for part in reader.partitions()
-        for batch in reader.read(part)
-        for row in batch.to_pylist()
-    ]
+    rest, found = looked_up(archive, wheres)
     assert bag(row.values() for row in found) <= bag(rows)
     names = (*"abc", "_day")
     rows = [dict(zip(names, row, strict=True)) for row in rows]
@@ -428,6 +434,59 @@ def test_what_conditions_leave():
     where = left(In(("_day",), (4, 9, None)), LessThan(("_day",), 9))
     assert (where.since, where.until) == (4, 9)
     assert left(StringStartsWith(("c",), "")).key is None
+
+
+def test_of_very_many_keys_the_range_is_looked_up(archive):
+    for begin, rows in (("host", 1200), ("nobody", 0)):
+        many = tuple(f"{begin}{n}" for n in range(MANY + 1))
+        rest, found = looked_up(archive, [In(("src",), many)])
+        assert (rest, len(found)) == ([], rows)
+
+
+def test_of_values_that_python_cannot_have_nothing_is_looked_up(spark, tmp_path):
+    rows = [{"k": n, "at": at(n)} for n in (1, 2)]
+    schema = pa.schema([("k", pa.int32()), ("at", pa.timestamp("us", "UTC"))])
+    archive = made(tmp_path / "a", schema, "k", rows)
+    with setting(spark, "spark.sql.session.timeZone", "America/New_York"):
+        frame = loaded(spark, archive).where("at < timestamp'9999-12-31 23:59:59' and k = 1")
+        assert (frame.count(), pushed(frame)) == (len(DAYS), [])
+
+
+def test_a_version_is_that_of_load_even_with_a_schema(spark, tmp_path):
+    archive = made(tmp_path / "a", pa.schema([("k", pa.int32())]), "k", [{"k": 1}])
+    frame = spark.read.format("windrow").schema("k int").load(str(archive.disk.root))
+    archive.append(4, pa.table({"k": pa.array([1, 1], pa.int32())}), now=4)
+    assert (frame.count(), loaded(spark, archive).count()) == (3, 4)
+
+
+BESIDE_OTHERS = """
+import sys, zipfile
+from pyspark.sql import SparkSession
+from windrow.spark.archive import register
+jar, path = sys.argv[1:]
+noop = "org.apache.spark.sql.execution.datasources.noop.NoopDataSource"
+with zipfile.ZipFile(jar, "w") as file:
+    file.writestr("META-INF/services/org.apache.spark.sql.sources.DataSourceRegister", noop)
+spark = SparkSession.builder.master("local[1]").config("spark.jars", jar).getOrCreate()
+register(spark)
+found = spark.read.format("windrow").load(path).where("src = 'host7'").count()
+spark.stop()
+again = SparkSession.builder.master("local[1]").getOrCreate()
+register(again)
+print(found, again.read.format("windrow").load(path).where("src = 'host7'").count())
+"""
+
+
+@pytest.mark.slow
+def test_formats_of_others_and_a_second_start_are_no_hindrance(archive, tmp_path):
+    told = subprocess.run(
+        [sys.executable, "-c", BESIDE_OTHERS, tmp_path / "other.jar", archive.disk.root],
+        capture_output=True,
+        check=False,
+        text=True,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+    )
+    assert told.stdout.split() == ["24", "24"], told.stderr
 
 
 def test_a_schema_of_other_types_is_not_compared(spark, tmp_path):

@@ -40,11 +40,14 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
     super.setShortName(SOURCE);
   }
 
+  /** The version and the moment are those of now, even if somebody gave a schema. */
   public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
+    this.getOrCreateDataSourceInPython(
+        SOURCE, new CaseInsensitiveStringMap(properties), Option.apply(schema));
     return new Loaded(this, schema);
   }
 
-  /** What load() made: the version and the moment are in the source, which all scans share. */
+  /** What load() made; all scans share the source in Python. */
   static class Loaded extends PythonTable {
     private final Format format;
 
@@ -87,7 +90,7 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
       return new Filter[0];
     }
 
-    /** Columns as a whole; one if there is none, for rows are counted by their values. */
+    /** Whole columns; the last if there are none, for a batch without columns has no rows. */
     public void pruneColumns(StructType required) {
       StructField[] all = this.schema.fields();
       List kept = new ArrayList();
@@ -102,6 +105,10 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
       this.columns = new StructType((StructField[]) kept.toArray(new StructField[0]));
     }
 
+    /**
+     * Spark refuses a reader that takes filters in if, when the read is planned, it is not set to
+     * push them; so it is planned here, where the setting is known.
+     */
     public Scan build() {
       final Scanned source = new Scanned(this.format);
       final PythonScanBuilder builder =
@@ -112,7 +119,12 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
           conf,
           new AbstractFunction0() {
             public Object apply() {
-              builder.pushFilters(Wanted.this.filters);
+              try {
+                builder.pushFilters(Wanted.this.filters);
+              } catch (Exception error) {
+                // A value that Python cannot have, in whatever column: nothing is looked up. An
+                // error of any other kind comes again in the next line.
+              }
               return source.getOrCreateReadInfo(
                   SOURCE, Wanted.this.options, Wanted.this.columns, false);
             }

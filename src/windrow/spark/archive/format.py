@@ -10,8 +10,6 @@ it: the scans that it makes are Spark's.
 
 from __future__ import annotations
 
-import atexit
-import shutil
 import tempfile
 import threading
 from importlib.resources import files
@@ -37,9 +35,8 @@ def provide(spark: SparkSession) -> None:
     machine: Any = spark._jvm  # noqa: SLF001 - there is no other way to it
     with _registering:
         loader = _loader(spark, machine)
-        if loader.findResource(SERVICE) is None:
-            folder = _compiled(machine)
-            loader.addURL(machine.java.io.File(str(folder)).toURI().toURL())
+        if loader.findResource(f"{CLASS.replace('.', '/')}.class") is None:
+            loader.addURL(machine.java.io.File(str(_compiled(machine))).toURI().toURL())
 
 
 def _loader(spark: SparkSession, machine: Any) -> Any:
@@ -61,8 +58,9 @@ def _loader(spark: SparkSession, machine: Any) -> Any:
 
 
 def _compiled(machine: Any) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="windrow-format-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    """A folder with the class, which goes when the virtual machine ends."""
+    temporary = machine.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), "windrow")
+    folder = Path(temporary.getAbsolutePath())
     compiler = machine.org.codehaus.janino.SimpleCompiler()
     compiler.cook(files(__package__).joinpath("Format.java").read_text(encoding="utf-8"))
     codes = compiler.getBytecodes()

@@ -34,6 +34,12 @@ from windrow.spark.archive.keys import Rows, rows_of
 from windrow.spark.archive.types import arrow_schema, spark_schema
 
 SURROGATES = range(0xD800, 0xE000)
+DIGITS = 28
+"""Longer decimals are rounded on their way from Spark's planner to Python."""
+OLDEST = 1900
+"""The year from which on all calendars that Spark's planner passes through agree."""
+MANY = 10_000
+"""Of more keys than these, only the range is looked up."""
 NEVER = (1, 0)
 """From an instant to one before it."""
 
@@ -101,6 +107,8 @@ class Limits:
             raise UnclearError from error
         if any(value is None or value != value for value in found):  # noqa: PLR0124 (NaN)
             raise UnclearError
+        if any(getattr(value, "year", OLDEST) < OLDEST for value in found):
+            raise UnclearError
         return found
 
 
@@ -158,20 +166,33 @@ class Where:
 
 def _comparable(layout: Layout, schema: StructType) -> dict[str, tuple[pa.DataType, pa.DataType]]:
     """The archive's type and Spark's of each column that it is indexed by and that Spark compares
-    by all of its value: not if somebody gave a schema of other types, and not what it cuts.
+    by all of its value: not if somebody gave a schema of other types.
     """
-    fields = [
-        layout.given({}).field(name) for name in (*layout.key, *(s.name for s in layout.stamps))
-    ]
+    stamps = (stamp.name for stamp in layout.stamps)
+    fields = [layout.given({}).field(name) for name in (*layout.key, *stamps)]
     theirs = arrow_schema(schema)
     return {
-        field.name: (field.type, theirs.field(field.name).type)
+        field.name: (_told_apart(field.type), theirs.field(field.name).type)
         for field in fields
         if field.name in theirs.names
         and schema[field.name].dataType == spark_schema([field])[0].dataType
-        and getattr(field.type, "unit", "") != "ns"
-        and not pa.types.is_date64(field.type)
+        and not _is_cut(field.type)
     }
+
+
+def _is_cut(kind: pa.DataType) -> bool:
+    """Whether Spark, or its way to Python, has less of a value than the archive."""
+    return bool(
+        getattr(kind, "unit", "") == "ns"
+        or pa.types.is_date64(kind)
+        or (pa.types.is_decimal(kind) and kind.precision > DIGITS)
+    )
+
+
+def _told_apart(kind: pa.DataType) -> pa.DataType:
+    """In UTC: elsewhere Python takes an hour that comes twice, in autumn, for one."""
+    is_zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    return pa.timestamp(kind.unit, "UTC") if is_zoned else kind
 
 
 def _column(condition: Filter) -> str:
@@ -187,17 +208,24 @@ def _leading(limits: Sequence[Limits | None]) -> tuple[Any, int]:
         if limit is None:
             break
         listed = limit.listed
-        if listed is None:
-            least = same if limit.least is None else (*same, limit.least)
-            greatest = same if limit.greatest is None else (*same, limit.greatest)
-            return Range(least or None, greatest or None), len(same) + 1
-        if len(listed) != 1:
-            return [(*same, value) for value in listed], len(same) + 1
-        same = (*same, *listed)
+        if listed is not None and len(listed) == 1:
+            same = (*same, *listed)
+            continue
+        if listed is not None and len(listed) <= MANY:
+            keys = listed if len(limits) == 1 else [(*same, value) for value in listed]
+            return keys, len(same) + 1
+        least, greatest = _ends(limit)
+        return (
+            Range(
+                (same if least is None else (*same, least)) or None,
+                (same if greatest is None else (*same, greatest)) or None,
+            ),
+            len(same) + 1,
+        )
     return [same] if same else None, len(same)
 
 
-def _ends(limit: Limits | None) -> tuple[int | None, int | None]:
+def _ends(limit: Limits | None) -> tuple[Any, Any]:
     if limit is None:
         return None, None
     listed = limit.listed
