@@ -40,11 +40,13 @@ from pyspark.sql.datasource import (
 from windrow.archive.archive import Archive
 from windrow.archive.layout import Layout
 from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.core.errors import InputError
 from windrow.spark.activity import active
 from windrow.spark.archive import read, register
 from windrow.spark.archive.source import ArchiveSource
 from windrow.spark.archive.types import spark_schema
 from windrow.spark.archive.wheres import MANY, Where
+from windrow.spark.session import configure
 
 DAYS = range(1, 4)
 
@@ -147,7 +149,7 @@ def setting(spark, name, value):
 
 CUT = ("nanoseconds", "date64", "large decimal", "date", "boolean", "duration")
 """Of which the first equality is none to the index: Spark cuts the value, says NOT, or nothing."""
-OFTEN = ("double", "string", "date", "large decimal", "an hour twice", "nanoseconds")
+OFTEN = ("double", "string", "an hour twice")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ COMPOSITE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("form", ["arrow", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_entries_that_lack_a_part_of_a_key_are_not_forgotten(spark, tmp_path, form):
     rows = [
         {"a": a, "b": b, "c": c}
@@ -314,6 +316,13 @@ def test_a_session_of_somebody_else_knows_it_after_registering(spark, archive):
     assert (frame.count(), len(pushed(frame))) == (24, 1)
 
 
+def test_a_driver_that_was_started_otherwise_is_told_what_it_lacks(spark, monkeypatch):
+    monkeypatch.setattr("windrow.spark.archive.format.SHARED", "java.lang.Thread")
+    with pytest.raises(InputError, match="started by Spark's own launcher"):
+        register(spark)
+    assert configure(spark).range(3).count() == 3
+
+
 def test_spark_keeps_pushed_filters_with_the_table(spark):
     """Fails when a new Spark keeps them with the scan: then there is less for Format.java to do."""
 
@@ -434,6 +443,35 @@ def test_what_conditions_leave():
     where = left(In(("_day",), (4, 9, None)), LessThan(("_day",), 9))
     assert (where.since, where.until) == (4, 9)
     assert left(StringStartsWith(("c",), "")).key is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "clear", "unclear"),
+    [
+        (pa.decimal128(28, 2), Decimal("9" * 26 + ".99"), None),
+        (pa.decimal128(29, 2), None, Decimal("1.50")),
+        (pa.date32(), date(1900, 1, 1), date(1899, 12, 31)),
+        (pa.timestamp("us"), datetime(1900, 1, 1), datetime(1582, 10, 10)),
+        (pa.timestamp("ns"), None, at(1)),
+        (pa.date64(), None, date(2026, 3, 8)),
+        (pa.float64(), 0.5, math.nan),
+        (pa.uint8(), 255, 256),
+    ],
+)
+def test_values_that_spark_has_otherwise_are_not_looked_up(kind, clear, unclear):
+    layout = Layout(pa.schema([("k", kind)]), ("k",))
+    schema = spark_schema(layout.given({}))
+    for value, used in ((clear, True), (unclear, False)):
+        if value is not None:
+            for condition in (EqualTo(("k",), value), LessThan(("k",), value)):
+                assert Where.of([condition], layout, schema).used == (condition,) * used
+
+
+def test_an_hour_that_comes_twice_is_two():
+    layout = Layout(pa.schema([("k", pa.timestamp("us", "Europe/Berlin"))]), ("k",))
+    schema = spark_schema(layout.given({}))
+    conditions = [In(("k",), tuple(TWICE)), GreaterThan(("k",), TWICE[1])]
+    assert sorted(Where.of(conditions, layout, schema).key) == TWICE[1:]
 
 
 def test_of_very_many_keys_the_range_is_looked_up(archive):

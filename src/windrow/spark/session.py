@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,8 @@ def configure(session: SparkSession) -> SparkSession:
         partitions = str(session.sparkContext.defaultParallelism)
     ours.conf.set("spark.sql.shuffle.partitions", str(partitions))
     ours.conf.set(INDEX_MEMORY, session.conf.get(INDEX_MEMORY, DEFAULT_MEMORY) or DEFAULT_MEMORY)
-    register(ours)
+    with suppress(InputError):  # queries do without the format; to register it again says why
+        register(ours)
     return ours
 
 
