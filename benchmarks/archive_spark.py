@@ -30,7 +30,7 @@ import pyarrow as pa
 from benchmarks.report import finish, median, quick_asked, save, say, table
 from benchmarks.spark_rival import rival_session
 from windrow.archive.archive import Archive
-from windrow.spark.archive import append, read
+from windrow.spark.archive import append, read, register
 
 from pyspark.sql import DataFrame, SparkSession  # isort: skip (Java is looked for above)
 from pyspark.sql import functions as sf  # isort: skip
@@ -157,6 +157,7 @@ def scanned(spark: SparkSession, home: Path, sizes: Sizes) -> dict[str, Any]:
     """Questions to all of them in turns; the answers must be the same."""
     days = sizes.days[-sizes.window :]
     plain = [str(home / f"plain/{day}") for day in days]
+    register(spark)
     ways: dict[str, Callable[[], DataFrame]] = {
         "plain": lambda: spark.read.parquet(*plain),
         "parquet": lambda: read(spark, home / "parquet"),
