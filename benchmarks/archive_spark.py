@@ -2,11 +2,11 @@
 
 Days of eight columns, strings among them, are made by Spark and written as plain Parquet, Spark's
 default. An archive of Arrow runs and one of Parquet runs take them in day by day (WATA, packed at
-rest) until the window is full, and then some days more. They are read by ``archive.read``, which
-leaves Parquet runs to Spark's own reader, and those by ``spark.read`` as well. A scan of the whole
-window reads every column and adds up, another reads one column, and a third has a condition on the
-key; the plain files of the same days are read by Spark's own reader, in turns with the archives,
-and the sums must be the same. Two cores, 2 GB for the driver.
+rest) until the window is full, and then some days more. They are read by ``archive.read``, and
+those of Parquet, which are left to Spark's own reader, by ``spark.read`` as well. A scan of the
+whole window reads every column and adds up, another reads one column, and a third has a condition
+on the key; the plain files of the same days are read by Spark's own reader, in turns with the
+archives, and the sums must be the same. Two cores, 2 GB for the driver.
 
 The last line is the time of the plain scan of every column over that of Parquet runs: 0.77 is 1.3
 times as long.

@@ -3,20 +3,30 @@ package windrow;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.V1Scan;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceCreationResult;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
+import org.apache.spark.sql.functions;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.TableScan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -44,16 +54,25 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
   public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
     this.getOrCreateDataSourceInPython(
         SOURCE, new CaseInsensitiveStringMap(properties), Option.apply(schema));
-    return new Loaded(this, schema);
+    StructField[] fields = schema.fields();
+    Metadata told = fields[0].metadata();
+    if (!told.contains("windrow")) {
+      return new Loaded(this, schema, null);
+    }
+    StructField first = fields[0];
+    fields[0] = new StructField(first.name(), first.dataType(), first.nullable(), Metadata.empty());
+    return new Loaded(this, new StructType(fields), told.getMetadata("windrow"));
   }
 
   /** What load() made; all scans share the source in Python. */
   static class Loaded extends PythonTable {
     private final Format format;
+    private final Metadata whole;
 
-    Loaded(Format format, StructType schema) {
+    Loaded(Format format, StructType schema, Metadata whole) {
       super(format, SOURCE, schema);
       this.format = format;
+      this.whole = whole;
     }
 
     public String name() {
@@ -61,7 +80,7 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
     }
 
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return new Wanted(this.format, this.schema(), options);
+      return new Wanted(this.format, this.schema(), options, this.whole);
     }
   }
 
@@ -71,10 +90,13 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
     private final Format format;
     private final StructType schema;
     private final CaseInsensitiveStringMap options;
+    private final Metadata whole;
     private StructType columns;
     private Filter[] filters = new Filter[0];
 
-    Wanted(Format format, StructType schema, CaseInsensitiveStringMap options) {
+    Wanted(
+        Format format, StructType schema, CaseInsensitiveStringMap options, Metadata whole) {
+      this.whole = whole;
       this.format = format;
       this.schema = schema;
       this.columns = schema;
@@ -129,7 +151,75 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
                   SOURCE, Wanted.this.options, Wanted.this.columns, false);
             }
           });
-      return builder.build();
+      boolean isWhole = this.whole != null && builder.pushedFilters().length == 0;
+      return isWhole ? new Whole(this.columns, this.whole) : builder.build();
+    }
+  }
+
+  /** Parquet runs, read by Spark itself if nothing is looked up; planning has taken the lease. */
+  static class Whole implements V1Scan {
+    private final StructType columns;
+    private final Metadata told;
+
+    Whole(StructType columns, Metadata told) {
+      this.columns = columns;
+      this.told = told;
+    }
+
+    public StructType readSchema() {
+      return this.columns;
+    }
+
+    public BaseRelation toV1TableScan(SQLContext context) {
+      StructType schema = (StructType) DataType.fromJson(this.told.getString("schema"));
+      Metadata[] runs = this.told.getMetadataArray("runs");
+      StructField[] fields = this.columns.fields();
+      Column[] names = new Column[fields.length];
+      for (int i = 0; i < fields.length; i++) {
+        names[i] = functions.col("`" + fields[i].name().replace("`", "``") + "`");
+      }
+      Dataset all = null;
+      for (int i = 0; i < runs.length; i++) {
+        Dataset some = context.sparkSession().read().schema(schema)
+            .parquet(runs[i].getStringArray("files"))
+            .where(runs[i].getString("where"))
+            .select(names);
+        all = all == null ? some : all.union(some);
+      }
+      return new Rows(context, this.columns, all);
+    }
+  }
+
+  /** The rows of a query of their own. */
+  static class Rows extends BaseRelation implements TableScan {
+    private final SQLContext context;
+    private final StructType columns;
+    private final Dataset rows;
+
+    Rows(SQLContext context, StructType columns, Dataset rows) {
+      this.context = context;
+      this.columns = columns;
+      this.rows = rows;
+    }
+
+    public SQLContext sqlContext() {
+      return this.context;
+    }
+
+    public StructType schema() {
+      return this.columns;
+    }
+
+    public boolean needConversion() {
+      return false; // they are Spark's own rows
+    }
+
+    public String toString() {
+      return "windrow, whole Parquet runs";
+    }
+
+    public RDD buildScan() {
+      return ((org.apache.spark.sql.classic.Dataset) this.rows).queryExecution().toRdd();
     }
   }
 

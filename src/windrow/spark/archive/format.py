@@ -3,9 +3,9 @@
 Spark tells a source in Python nothing of the columns that a query needs, and keeps what came of
 its filters with the table: a second query over the same DataFrame, with another filter or with
 none, would be given the rows of the first. ``Format.java`` wraps Spark's classes so that each scan
-has a source of its own, which is told both. It is compiled by the compiler that Spark generates
-code with, when the format is registered, against the Spark that is there. Only the driver needs
-it: the scans that it makes are Spark's.
+has a source of its own, which is told both, and has Spark's own reader scan whole Parquet runs. It
+is compiled by the compiler that Spark generates code with, when the format is registered, against
+the Spark that is there. Only the driver needs it: the scans that it makes are Spark's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An archive as a DataFrame, on a lease that the driver holds.
 
-Runs of Parquet are read by Spark's own reader, with its speed and its choice of columns; days that
-do not count any more, and entries that have expired, are left out by a filter where a run has any.
-Everything else goes through the format ``windrow``.
+Runs of Parquet are read by Spark's own reader (``whole``), everything else goes through the format
+``windrow``. That reads whole Parquet runs as well as they are, but only here Spark sees the files,
+with the least and greatest values in them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
-from windrow.archive.layout import DAY, EXPIRY
-from windrow.archive.runs.open import Only
 from windrow.spark.archive.format import FORMAT
 from windrow.spark.archive.keys import options_of
 from windrow.spark.archive.options import Moment, Wish, chosen_columns, instant
-from windrow.spark.archive.pins import Pin, Source, pin
+from windrow.spark.archive.pins import Pin, pin
 from windrow.spark.archive.source import register
-from windrow.spark.archive.types import is_native, spark_schema
+from windrow.spark.archive.whole import whole_runs, whole_schema
 
 _held: dict[tuple[str, int], Pin] = {}
 """Leases that ``read`` has taken, one for each version."""
@@ -94,11 +91,11 @@ def _wish(
 
 def _frame(spark: SparkSession, root: str, held: Pin, wish: Wish, key: Any) -> DataFrame:
     names = chosen_columns(held.manifest, wish.columns)
-    sources = held.sources(wish.since, wish.until)
-    kinds = [held.manifest.layout.given({}).field(name).type for name in names]
-    parquet = bool(sources) and all(s.run.format == "parquet" for s in sources)
-    if key is None and parquet and all(map(is_native, kinds)):
-        return _native(spark, root, held, sources, names).select(*(f"`{n}`" for n in names))
+    runs = whole_runs(root, held, wish) if key is None else []
+    if runs:
+        reader = spark.read.schema(whole_schema(held, wish))
+        parts = [reader.parquet(*run.files).where(run.where) for run in runs]
+        return reduce(DataFrame.union, parts).select(*(f"`{name}`" for name in names))
     register(spark)
     options = {
         "version": wish.version,
@@ -109,23 +106,3 @@ def _frame(spark: SparkSession, root: str, held: Pin, wish: Wish, key: Any) -> D
     }
     given = {name: str(value) for name, value in options.items() if value is not None}
     return spark.read.format(FORMAT).options(**given, **options_of(key)).load(root)
-
-
-def _native(
-    spark: SparkSession, root: str, held: Pin, sources: Sequence[Source], names: Sequence[str]
-) -> DataFrame:
-    """Runs of which the same entries count are read together."""
-    given = held.manifest.layout.given({})
-    schema = spark_schema(f for f in given if f.name in names or f.name in (DAY, EXPIRY))
-    groups: dict[Only, list[str]] = {}
-    for source in sources:
-        groups.setdefault(source.only, []).append(str(Path(root) / source.run.entries_file))
-    parts = []
-    for only, files in groups.items():
-        part = spark.read.schema(schema).parquet(*files)
-        if only.days is not None:
-            part = part.where(sf.col(DAY).isin(list(only.days)))
-        if only.after is not None:
-            part = part.where(sf.col(EXPIRY) >= only.after)
-        parts.append(part)
-    return reduce(DataFrame.union, parts)

@@ -46,6 +46,7 @@ from windrow.spark.archive.options import Wish, chosen_columns, root_of, version
 from windrow.spark.archive.pins import Pin, Source, pin
 from windrow.spark.archive.types import arrow_schema, cast, spark_schema
 from windrow.spark.archive.wheres import Where
+from windrow.spark.archive.whole import whole_runs, whole_schema
 
 SLICE = 96 << 20
 """Bytes of a run that a task reads, about; a run of Parquet counts three times."""
@@ -151,17 +152,29 @@ class ArchiveSource(DataSource):
         self.wish = Wish.of(options, held.manifest)
         if self.wish.now is None:  # "now" is that of this moment, whatever days come later
             self.wish = replace(self.wish, now=held.now)
+        else:
+            held = pin(self.root, self.wish.version, self.wish.now)
+            _keep(held)
         self.layout = held.manifest.layout
         self.key = key_of(options, self.layout)
         columns = chosen_columns(held.manifest, self.wish.columns)
         given = self.layout.given({})
         self._schema = spark_schema(given.field(name) for name in columns)
+        runs = whole_runs(self.root, held, self.wish) if self.key is None else []
+        if runs:
+            self._schema[0].metadata = {
+                "windrow": {
+                    "schema": whole_schema(held, self.wish).json(),
+                    "runs": [{"files": list(r.files), "where": r.where} for r in runs],
+                }
+            }
 
     @classmethod
     def name(cls) -> str:
         return SOURCE
 
     def schema(self) -> StructType:
+        """With the Parquet runs of a whole scan in the metadata of a column, for ``format``."""
         return self._schema
 
     def reader(self, schema: StructType) -> ArchiveReader:

@@ -1,0 +1,53 @@
+"""Parquet runs as a whole, for Spark's own reader: its speed, its choice of columns.
+
+Days that do not count any more, and entries that have expired, are left out by a condition where a
+run has any; runs with the same condition are read together. A key is looked up, not read for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql.types import StructType
+
+from windrow.archive.layout import DAY, EXPIRY
+from windrow.archive.runs.open import Only
+from windrow.spark.archive.options import Wish, chosen_columns
+from windrow.spark.archive.pins import Pin
+from windrow.spark.archive.types import is_native, spark_schema
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Files, and which of their rows count, in SQL."""
+
+    files: tuple[str, ...]
+    where: str
+
+
+def whole_runs(root: str, held: Pin, wish: Wish) -> list[Whole]:
+    """What a scan reads; nothing if Spark's reader would not do for all of it."""
+    sources = held.sources(wish.since, wish.until)
+    given = held.manifest.layout.given({})
+    names = chosen_columns(held.manifest, wish.columns)
+    if not all(source.run.format == "parquet" for source in sources) or not all(
+        is_native(given.field(name).type) for name in names
+    ):
+        return []
+    groups: dict[str, list[str]] = {}
+    for source in sources:
+        groups.setdefault(_where(source.only), []).append(str(Path(root) / source.run.entries_file))
+    return [Whole(tuple(files), where) for where, files in groups.items()]
+
+
+def whole_schema(held: Pin, wish: Wish) -> StructType:
+    """The columns that are wanted, and those that conditions may be about."""
+    wanted = (*chosen_columns(held.manifest, wish.columns), DAY, EXPIRY)
+    return spark_schema(f for f in held.manifest.layout.given({}) if f.name in wanted)
+
+
+def _where(only: Only) -> str:
+    days = [] if only.days is None else [f"{DAY} IN ({', '.join(map(str, only.days))})"]
+    after = [] if only.after is None else [f"{EXPIRY} >= {only.after}"]
+    return " AND ".join(days + after) or "TRUE"
