@@ -50,18 +50,20 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
     super.setShortName(SOURCE);
   }
 
-  /** The version and the moment are those of now, even if somebody gave a schema. */
+  /**
+   * The version and the moment are those of now, even if somebody gave a schema. If whole Parquet
+   * runs can be read, the source says which in the metadata of the first column.
+   */
   public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
     this.getOrCreateDataSourceInPython(
         SOURCE, new CaseInsensitiveStringMap(properties), Option.apply(schema));
-    StructField[] fields = schema.fields();
-    Metadata told = fields[0].metadata();
-    if (!told.contains("windrow")) {
+    StructField[] fields = (StructField[]) schema.fields().clone();
+    if (fields.length == 0 || !fields[0].metadata().contains("windrow")) {
       return new Loaded(this, schema, null);
     }
     StructField first = fields[0];
     fields[0] = new StructField(first.name(), first.dataType(), first.nullable(), Metadata.empty());
-    return new Loaded(this, new StructType(fields), told.getMetadata("windrow"));
+    return new Loaded(this, new StructType(fields), first.metadata().getMetadata("windrow"));
   }
 
   /** What load() made; all scans share the source in Python. */
@@ -121,7 +123,7 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
           kept.add(all[i]);
         }
       }
-      if (kept.isEmpty()) {
+      if (kept.isEmpty() && all.length > 0) {
         kept.add(all[all.length - 1]);
       }
       this.columns = new StructType((StructField[]) kept.toArray(new StructField[0]));
