@@ -268,6 +268,7 @@ def test_a_column_may_have_any_name_in_whole_parquet_runs(spark, tmp_path):
     frame = loaded(spark, archive)
     assert "whole Parquet runs" in frame._jdf.queryExecution().toString()
     assert bag(frame.collect()) == Counter({("x", 1, 3, 1): 1, ("y", 2, 4, 1): 1})
+    assert bag(read(spark, archive.disk.root).collect()) == bag(frame.collect())
     assert [row[0] for row in frame.where("`c.d` = 2").select("E e").collect()] == [4]
 
 

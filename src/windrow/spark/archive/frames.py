@@ -1,8 +1,7 @@
 """An archive as a DataFrame, on a lease that the driver holds.
 
-Runs of Parquet are read by Spark's own reader (``whole``), everything else goes through the format
-``windrow``. That reads whole Parquet runs as well as they are, but only here Spark sees the files,
-with the least and greatest values in them.
+Whole Parquet runs (``whole``) become a DataFrame of files here, so that Spark knows the least and
+greatest values in them; everything else goes through the format ``windrow``.
 """
 
 from __future__ import annotations
@@ -95,7 +94,8 @@ def _frame(spark: SparkSession, root: str, held: Pin, wish: Wish, key: Any) -> D
     if runs:
         reader = spark.read.schema(whole_schema(held, wish))
         parts = [reader.parquet(*run.files).where(run.where) for run in runs]
-        return reduce(DataFrame.union, parts).select(*(f"`{name}`" for name in names))
+        quoted = ("`" + name.replace("`", "``") + "`" for name in names)
+        return reduce(DataFrame.union, parts).select(*quoted)
     register(spark)
     options = {
         "version": wish.version,
