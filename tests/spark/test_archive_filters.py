@@ -74,6 +74,8 @@ def conditions(column, values):
     yield (column == sf.lit(values[0])) & (column == sf.lit(values[-1]))
     yield (column >= sf.lit(values[0])) & (column.isin(*values[1:])) & (sf.col("_day") > 1)
     yield (column == sf.lit(values[0])) | (sf.col("_day") == 2)
+    yield (column == sf.lit(values[0])) | column.isin(*some) | (column == v)
+    yield (column == sf.lit(values[0])) | (column == v) | column.isNull()
 
 
 def every(frame, wheres):
@@ -200,6 +202,15 @@ def test_a_plan_shows_what_was_of_use_and_reads_what_is_needed(spark, archive):
     assert set(frame.select("port", "src").distinct().collect()) == {
         (row["port"], row["src"]) for row in ROWS
     }
+
+
+def test_one_column_equal_to_this_or_that_is_looked_up(spark, archive):
+    frame = loaded(spark, archive)
+    query = frame.where("src = 'host7' or src in ('host8', 'host9') or 'host9' = src")
+    assert "In(src, [host7,host8,host9,host9])" in pushed(query)[0]
+    assert query.count() == 3 * 24
+    for other in ("src = 'host7' or port = 2", "src = 'host7' or src > 'host8'"):
+        assert not any("src" in line for line in pushed(frame.where(other)))
 
 
 def test_views_of_sql_and_read_look_into_the_index(spark, archive):

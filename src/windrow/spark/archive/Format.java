@@ -1,6 +1,7 @@
 package windrow;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.rdd.RDD;
@@ -23,7 +24,10 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.In;
+import org.apache.spark.sql.sources.Or;
 import org.apache.spark.sql.sources.TableScan;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Metadata;
@@ -106,8 +110,31 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
     }
 
     public Filter[] pushFilters(Filter[] all) {
-      this.filters = all;
+      this.filters = new Filter[all.length];
+      for (int i = 0; i < all.length; i++) {
+        List values = new ArrayList();
+        String column = all[i] instanceof Or ? listed(all[i], values) : null;
+        this.filters[i] = column == null ? all[i] : new In(column, values.toArray());
+      }
       return all;
+    }
+
+    /** The column that must have one of the values, which are added; null if others are asked. */
+    private static String listed(Filter filter, List values) {
+      if (filter instanceof Or) { // of which Spark tells Python nothing
+        String left = listed(((Or) filter).left(), values);
+        String right = listed(((Or) filter).right(), values);
+        return left != null && left.equals(right) ? left : null;
+      }
+      if (filter instanceof EqualTo) {
+        values.add(((EqualTo) filter).value());
+        return ((EqualTo) filter).attribute();
+      }
+      if (filter instanceof In) {
+        values.addAll(Arrays.asList(((In) filter).values()));
+        return ((In) filter).attribute();
+      }
+      return null;
     }
 
     public Filter[] pushedFilters() {
