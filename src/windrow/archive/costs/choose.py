@@ -57,7 +57,7 @@ def choose(
     """The best n of each scheme and technique that can meet the constraints, best first.
 
     ``parameters`` are the same prices as the paper's model has them: they say where to begin
-    looking in a long window. Takes some seconds for a month, minutes for a year.
+    looking in a long window. Takes some seconds for a month, a minute or two for a year.
     ``progress`` is told each layout that is about to be rehearsed, and how many were before it.
     """
     found: dict[Layout, Measures] = {}

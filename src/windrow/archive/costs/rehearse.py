@@ -106,9 +106,8 @@ class _PaperWriter(Writer):
         found = list(parts)
         days: dict[int, int] = {}
         for part in found:
-            for day, rows in part.run.days:
-                if day not in part.masked:
-                    days[day] = days.get(day, 0) + rows
+            for day in part.days:
+                days[day] = days.get(day, 0) + part.run.rows_of[day]
         size = sum(days.values()) / DAY
         self.work += Work(merges=1, inputs=len(found), merged=size)
         self.written += Stored(1, size)
