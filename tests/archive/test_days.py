@@ -14,7 +14,7 @@ from windrow.archive.errors import ArchiveError, ConflictError, DayError
 from windrow.archive.reading import Range
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.write import write_day
-from windrow.archive.schemes.operations import SchemeError
+from windrow.archive.schemes.operations import SchemeError, all_applied
 
 
 def archive_at(path, *, window=3, scheme="DEL", n=1, **more) -> Archive:
@@ -226,6 +226,19 @@ def test_the_plan_of_coming_days_is_what_they_then_ask_for(tmp_path):
     for day, step in planned:
         assert archive.plan()[0] == (day, step)
         archive.advance(day)
+
+
+@pytest.mark.parametrize("scheme", ["REINDEX++", "RATA"])
+def test_a_plan_leaves_out_what_was_done_while_the_day_was_awaited(scheme, tmp_path):
+    archive = archive_at(tmp_path, scheme=scheme, n=4, window=10)
+    archive.append_days({day: table([("a", day)]) for day in range(2, 12)}, now=11)
+    state = {index.name: index.days for index in archive.stat().indexes}
+    for day, step in archive.plan(15):
+        assert archive.plan()[0][1].before == ()
+        assert archive.plan()[0][1].operations == step.operations[len(step.before) :]
+        state = all_applied(state, archive.plan()[0][1].operations + archive.plan(2)[1][1].before)
+        archive.advance(day)
+        assert state == {index.name: index.days for index in archive.stat().indexes}
 
 
 def test_a_days_data_longer_than_is_sorted_at_once_is_one_run(tmp_path, monkeypatch):

@@ -164,6 +164,21 @@ def test_one_date_in_the_future_does_not_expire_the_rest():
     assert Archive.open("a").stat().ahead
 
 
+def test_one_number_far_ahead_does_not_expire_the_rest_until_others_follow_it():
+    windrow("create", "a", "--columns", "k BIGINT, at BIGINT", "--key", "k", "--window", 7,
+            "--calendar", "numbers")  # fmt: skip
+    Path("d.csv").write_text("k,at\n1,1\n2,999\n3,3\n")
+    said = windrow("append", "a", "d.csv", "--by", "at")
+    assert "999 is more than the window of 7 after 3: kept ahead until" in said
+    assert "up to 3" in said
+    assert sorted(r["k"] for r in rows()) == [1, 3]
+    Path("e.csv").write_text("k,at\n4,4\n")
+    assert "up to 4" in windrow("append", "a", "e.csv", "--by", "at")
+    Path("f.csv").write_text("k,at\n5,1001\n")
+    assert "up to 1001" in windrow("append", "a", "f.csv", "--by", "at")
+    assert sorted(r["k"] for r in rows()) == [2, 5]
+
+
 def test_numbers_are_no_times_and_times_no_numbers():
     made("k BIGINT, at TIMESTAMP")
     Path("d.csv").write_text("k,at\n1,2026-03-01\n")

@@ -253,6 +253,20 @@ def test_a_row_from_the_future_expires_nothing(spark, tmp_path):
     assert contents(archive).total() == 60
 
 
+def test_a_number_far_ahead_is_believed_when_others_follow_it(spark, tmp_path):
+    schema = pa.schema([("k", pa.string()), ("at", pa.int64())])
+    archive = Archive.create(tmp_path / "a", schema, "k", window=3, scheme="DEL", n=1)
+    sink = archive_sink(archive.disk.root, timestamp="at", source="flows")
+    for number, (days, now) in enumerate(
+        [([1, 2, 900], 1), ([3], 2), ([4, 5], 4), ([905], 4), ([6], 5), ([901], 900), ([902], 901)]
+    ):
+        data = pa.table({"k": ["x"] * len(days), "at": days}, schema)
+        for _ in range(2):
+            sink(spark.createDataFrame(data), number)
+        assert archive.stat().now == now
+    assert set(archive.stat().ahead) == {902, 905}
+
+
 def test_slack_keeps_a_day_open_and_later_rows_come_in_on_an_open_day(spark, tmp_path):
     archive = made(tmp_path / "a")
     put = batches(spark, archive, slack=DAY)

@@ -7,6 +7,7 @@ like any other. Without a clock days are plain numbers that somebody else counts
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -80,3 +81,20 @@ class Calendar:
 
 NUMBERS = Calendar()
 """Days that somebody else counts."""
+
+
+def reached(days: Iterable[int], now: int | None, window: int) -> int | None:
+    """The last of some days that time has come to, for want of a clock on the wall.
+
+    A day that lies by itself, more than a window after all others, may be a wrong number, and would
+    make all others expire: it is believed when the days after it begin to come.
+
+    >>> reached([4, 5, 999], now=3, window=7), reached([999, 1000], now=5, window=7)
+    (5, 1000)
+    """
+    later = sorted({day for day in days if now is None or day > now})
+    for day, following in zip(later, [*later[1:], None], strict=True):
+        is_near = now is None or day - now <= window
+        if is_near or (following is not None and following - day <= window):
+            now = day
+    return now

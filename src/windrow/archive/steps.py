@@ -79,6 +79,7 @@ def settled(wave: Wave, writer: Writer) -> Wave:
 def coming(wave: Wave, days: int) -> list[tuple[int, Step]]:
     """The steps of the coming days, and what is packed as it comes to rest; nothing is done.
 
+    Of the first, what is done already is left out, and what a day before it left undone is there.
     When indexes outgrow their room depends on how much data comes, and is not foretold.
     """
     steps, state = [], wave.state
@@ -91,6 +92,10 @@ def coming(wave: Wave, days: int) -> list[tuple[int, Step]]:
         resting = changed - _touched(following[1]) if packs else set()
         packed = tuple(Pack(name) for name in sorted(resting) if len(state.indexes[name]) > 1)
         steps.append((state.day, replace(step, after=step.after + packed)))
+    if steps:
+        day, first = steps[0]
+        before = wave.pending + (() if wave.prepared else first.before)
+        steps[0] = day, replace(first, before=before)
     return steps
 
 

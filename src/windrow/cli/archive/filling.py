@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import typer
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import Calendar
+from windrow.archive.calendar import Calendar, reached
 from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.opening import open_any
@@ -44,7 +44,7 @@ def append(
     advance: Annotated[
         bool,
         typer.Option(
-            help="Move the window on to the last of these days; with --by, not beyond today."
+            help="Move the window on to the last of these days; with --by, to no day to come."
         ),
     ] = True,
     as_json: AsJson = False,
@@ -92,7 +92,7 @@ def append(
             rows = rows_of(files_of(files), opened.layout.schema, *others)
         if by is not None:
             days = _cut(rows, by, calendar)
-            last = _newest(days, calendar)
+            last = _newest(days, opened)
         else:
             assert day is not None
             last = calendar.parse(day)
@@ -105,13 +105,20 @@ def append(
         _say(archive, opened, version, {"days": taken, "left_out": left_out}, as_json)
 
 
-def _newest(days: Iterable[int], calendar: Calendar) -> int | None:
-    """The last of the days that is not in the future: one wrong date must not expire the rest."""
-    if not calendar.timestamps:
-        return max(days, default=None)
-    today = wall_clock() // calendar.length
+def _newest(days: Iterable[int], archive: Archive) -> int | None:
+    """The last of the days that time has come to: one wrong date must not expire the rest."""
+    found = archive.stat()
+    calendar, window = found.settings.calendar, found.settings.window
+    if calendar.timestamps:
+        today, kept = wall_clock() // calendar.length, "is still to come: kept ahead"
+    else:
+        today = reached([*days, *found.ahead], found.now, window) or 0  # without days, any will do
+        kept = (
+            f"is more than the window of {window} after {today}: kept ahead until days after it "
+            "come, or windrow archive advance names it"
+        )
     for day in sorted(day for day in days if day > today):
-        err().print(f"{calendar.label(day)} is still to come: kept ahead", style="yellow")
+        err().print(f"{calendar.label(day)} {kept}", style="yellow")
     return max((day for day in days if day <= today), default=None)
 
 

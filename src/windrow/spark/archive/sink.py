@@ -17,13 +17,15 @@ if somebody has closed a day that rows were written for: then they are late.
 When a day is over
     When a row has come that is ``slack`` later than its end, the window moves on to it. A row from
     the future must not make others expire: on a clock of timestamps no day is over that is not over
-    by the clock on the wall. Rows of a day that is closed are late; they come in on the first day
-    that is open, and ``_day`` says which.
+    by the clock on the wall, and on others a row more than a window ahead of all is not believed
+    before rows of another day follow it. Rows of a day that is closed are late; they come in on the
+    first day that is open, and ``_day`` says which.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +34,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.archive.archive import Archive
+from windrow.archive.calendar import reached
 from windrow.archive.errors import ArchiveError, ConflictError, HalfwayError
 from windrow.archive.wave import Wave
 from windrow.core.time import Wall, wall_clock
@@ -129,7 +132,7 @@ class ArchiveSink:
                 runs = {}
             elif wave.now is not None and any(day <= wave.now for day in runs):
                 return False
-            over = self._over(written.latest)
+            over = self._over(written.latest, wave, runs)
             if over is not None and wave.now is None:  # time may be anywhere before the first row
                 over = over if any(day <= over for day in (*wave.ahead, *runs)) else None
             elif over is not None and wave.now is not None and over <= wave.now:
@@ -139,11 +142,16 @@ class ArchiveSink:
             )
             return True
 
-    def _over(self, latest: int | None) -> int | None:
+    def _over(self, latest: int | None, wave: Wave, days: Iterable[int]) -> int | None:
         """The last day that is over, if one is."""
         if latest is None:
             return None
-        calendar, reached = self.stamps.calendar, latest - self.slack
+        calendar, instant = self.stamps.calendar, latest - self.slack
         if calendar.timestamps:
-            reached = min(reached, self.wall())
-        return reached // calendar.length - 1
+            instant = min(instant, self.wall())
+        else:
+            newest = latest // calendar.length
+            come = reached([newest, *days, *wave.ahead], wave.now, wave.settings.window)
+            if come is not None and come < newest:
+                instant = come * calendar.length - self.slack
+        return instant // calendar.length - 1
