@@ -6,26 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib as mpl
-
+from benchmarks import charts
+from benchmarks.charts import Chart, Lines, Style
 from windrow.archive.costs.parameters import Technique
 
-mpl.use("Agg")
-from matplotlib import pyplot as plt
-
 STYLES = {
-    "DEL": ("tab:red", "s"),
-    "REINDEX": ("tab:blue", "o"),
-    "REINDEX+": ("tab:cyan", "v"),
-    "REINDEX++": ("tab:purple", "^"),
-    "WATA": ("tab:green", "D"),
-    "RATA": ("tab:orange", "x"),
+    "DEL": Style("tab:red", "s"),
+    "REINDEX": Style("tab:blue", "o"),
+    "REINDEX+": Style("tab:cyan", "v"),
+    "REINDEX++": Style("tab:purple", "^"),
+    "WATA": Style("tab:green", "D"),
+    "RATA": Style("tab:orange", "x"),
 }
 UNITS = {"space": "megabytes", "transition": "seconds", "work": "seconds a day"}
 AXES = {"n": "constituents", "window": "days of the window", "factor": "times the data"}
-
-Lines = dict[str, list[tuple[float, float]]]
-"""For each scheme its points."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +49,8 @@ FIGURES = (
 
 
 def draw(drawn: Mapping[Figure, Lines], title: str, path: Path) -> None:
-    sheet, panels = plt.subplots(2, 4, figsize=(20, 9), squeeze=False)
-    for panel in panels.flat[len(drawn) :]:
-        panel.axis("off")
-    for (figure, lines), panel in zip(drawn.items(), panels.flat, strict=False):
-        for scheme, points in lines.items():
-            colour, marker = STYLES[scheme]
-            panel.plot(*zip(*points, strict=True), color=colour, marker=marker, label=scheme)
-        panel.set(xlabel=AXES[figure.over], ylabel=UNITS[figure.what], title=str(figure))
-        values = [value for points in lines.values() for _, value in points]
-        if max(values) > 8 * min(values) > 0:
-            panel.set_yscale("log")
-        panel.title.set_fontsize(10)
-        panel.grid(visible=True, alpha=0.3)
-        panel.legend(fontsize=8)
-    sheet.suptitle(title)
-    sheet.tight_layout()
-    sheet.savefig(path, dpi=100)
-    plt.close(sheet)
+    sheet = [
+        Chart(str(figure), AXES[figure.over], UNITS[figure.what], lines)
+        for figure, lines in drawn.items()
+    ]
+    charts.draw(sheet, STYLES, title, path)

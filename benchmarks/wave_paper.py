@@ -2,10 +2,11 @@
 
 The model has the paper's parameters (Table 8). Beside it, archives are taken through a window of
 days: articles with a Zipf vocabulary stand for SCAM and the Web search engine, LINEITEM by ship
-date for TPC-D. Days are smaller than the paper's, and probes fewer in proportion; TPC-D's window is
-shorter. Times are processor time, which others on the machine do not disturb; what the disk has
-to do is saved as megabytes written. Every archive's answers are compared with those of the days
-themselves.
+date for TPC-D. Days are smaller than the paper's, and probes fewer in proportion. Windows are
+shorter: 7 days instead of 35 for the Web search engine (Figure 5), 15 instead of 100 for TPC-D
+(Figures 6 and 7), and no more constituents than that; up to 21 instead of 42 in Figure 8. Times are
+processor time, which others on the machine do not disturb; what the disk has to do is saved as
+megabytes written. Every archive's answers are compared with those of the days themselves.
 
 Two things come out. One is how much of the measured maintenance the paper's model explains once
 its parameters are fitted to it. The other is what ``advise`` is worth, which measures a sample of
@@ -27,9 +28,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.report import RESULTS, finish, quick_asked, save, say, table
+from benchmarks.charts import Lines, show
+from benchmarks.report import RESULTS, finish, quick_asked, save, say
 from benchmarks.wave_days import Data, articles, lineitem
-from benchmarks.wave_figures import FIGURES, Figure, Lines, draw
+from benchmarks.wave_figures import FIGURES, Figure, draw
 from benchmarks.wave_fit import fitted
 from benchmarks.wave_measured import Measured, Setting, measured
 from windrow.archive.advise import Workload, advise
@@ -234,31 +236,15 @@ def named(setting: Setting) -> str:
     return f"{setting.scheme}, n = {setting.n}, {setting.technique}"
 
 
-def show(title: str, lines: Lines, digits: int) -> None:
-    numbers = sorted({x for points in lines.values() for x, _ in points})
-    say(title)
-    table(
-        ["", *(f"{x:g}" for x in numbers)],
-        [
-            [name, *(_shown(dict(points).get(x), digits) for x in numbers)]
-            for name, points in lines.items()
-        ],
-    )
-
-
-def _shown(value: float | None, digits: int) -> str | None:
-    return None if value is None else f"{value:,.{digits}f}"
-
-
 def run(sizes: Sizes) -> dict[str, Any]:
     models = {figure: modelled(figure) for figure in FIGURES}
     for figure, lines in models.items():
-        show(f"{figure}, from the model", lines, 0)
+        show(f"{figure}, from the model", {"": lines})
     runs = Runs(sizes)
     archives = {}
     for figure in sizes.figures:
         archives[figure] = seen(figure, runs)
-        show(f"{figure}, measured", archives[figure], 4)
+        show(f"{figure}, measured", {"": archives[figure]})
     advice = {case: advised(case, runs) for case in ("SCAM", "TPC-D")}
     return {"model": models, "archives": archives, "advice": advice, "runs": runs}
 

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import doubly_partitioned
-from benchmarks.doubly_partitioned import PERIODS, RECORD, Plain, Sizes, batches
+from benchmarks import doubly_partitioned, doubly_partitioned_laps
+from benchmarks.doubly_partitioned import Sizes
+from benchmarks.doubly_partitioned_figures import (
+    compared,
+    draw_bars,
+    draw_measured,
+    draw_model,
+    model,
+)
+from benchmarks.doubly_partitioned_laps import PERIODS, RECORD, Plain, batches
 
 
 def test_records_have_a_thousand_bytes_their_own_text_and_lifetimes_of_all_lengths():
@@ -24,22 +32,52 @@ def test_records_have_a_thousand_bytes_their_own_text_and_lifetimes_of_all_lengt
     assert 0 < len(plain.live(now, 3)) < 40
 
 
+def test_the_model_has_both_sets_for_every_number_of_sub_indices_and_the_grids_of_figure_5():
+    found = model((1, 16))
+    for part in ("small", "large"):
+        assert set(found[part]["1"]) == {"R-ins", "D-ins"}
+        assert set(found[part]["16"]) == {
+            "R-ins",
+            "D-ins",
+            "R-exp",
+            "D-exp",
+            "Rebuild",
+            "Rebuild chr",
+            "NoRebuild",
+            "NoRebuild chr",
+        }
+    assert found["small"]["1"]["R-ins"]["scan_s"] == pytest.approx(600, rel=0.01)
+    assert found["large"]["16"]["Rebuild"]["space_mb"] == pytest.approx(5_000, rel=0.01)
+    assert found["figure_5"]["4x4"] == found["small"]["16"]["Rebuild"]
+
+
 @pytest.mark.slow
 def test_all_figures_come_out_and_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubly_partitioned, "PERIODS", 16)
+    monkeypatch.setattr(doubly_partitioned_laps, "PERIODS", 16)
     results = doubly_partitioned.run(Sizes(small=30, large=60, squares=(4, 16), measured=1))
-    assert set(results["large"]["16"]) == {
-        "R-ins",
-        "D-ins",
-        "Rebuild",
-        "Rebuild chr",
-        "NoRebuild",
-        "NoRebuild chr",
-    }
+    rivals, ours = {"R-ins", "D-ins"}, {"Rebuild", "NoRebuild"}
+    by_expiry, chronological = {"R-exp", "D-exp"}, {"Rebuild chr", "NoRebuild chr"}
+    assert set(results["large"]["4"]) == rivals | ours
+    assert set(results["large"]["16"]) == rivals | by_expiry | ours
+    assert set(results["small"]["16"]) == rivals | by_expiry | ours | chronological
     assert results["ratio"] > 0
     assert results["large"]["16"]["NoRebuild"]["touched"] == 7
     assert results["large"]["16"]["R-ins"]["touched"] == 16
-    doubly_partitioned.draw(results, tmp_path / "lines.png")
-    doubly_partitioned.draw_bars(results, tmp_path / "bars.png")
-    assert (tmp_path / "lines.png").stat().st_size > 10_000
-    assert (tmp_path / "bars.png").stat().st_size > 10_000
+    assert results["large"]["16"]["D-exp"]["touched"] == 16
+    for draw in (draw_model, draw_measured, draw_bars):
+        draw(results, tmp_path / "sheet.png")
+        assert (tmp_path / "sheet.png").stat().st_size > 10_000
+        (tmp_path / "sheet.png").unlink()
+
+
+def test_a_pair_is_compared_as_the_model_and_the_measurement_have_it():
+    foretold = model((16,))["large"]["16"]
+    measured = {
+        name: {"mean_update_ms": 2.0, "probe_ms": 1.0, "scan_ms": 1.0, "stored_mb": 1.0}
+        for name in ("R-ins", "NoRebuild")
+    }
+    measured["R-ins"]["mean_update_ms"] = 7.0
+    ((pair, found),) = compared(foretold, measured).items()
+    assert pair == "R-ins over NoRebuild, update"
+    assert found["measured"] == 3.5
+    assert 2 < found["model"] < 3
