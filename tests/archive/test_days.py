@@ -125,7 +125,9 @@ def test_the_data_of_several_days_is_kept_whole_or_not_at_all(tmp_path):
 
 def test_data_of_types_that_do_not_fit_is_refused_and_those_that_fit_are_converted(tmp_path):
     archive = archive_at(tmp_path)
-    with pytest.raises(ArchiveError, match="columns of the types"):
+    with pytest.raises(
+        ArchiveError, match="column value: expected values of the type int64; found string"
+    ):
         archive.append(1, pa.table({"key": ["a"], "value": ["no number"]}))
     narrow = pa.table(
         {"value": pa.array([1], pa.int8()), "key": pa.array(["a"]).dictionary_encode()}

@@ -55,8 +55,9 @@ def test_appending_a_frame_is_appending_its_rows(spark, tmp_path, form):
     ours, theirs = made(tmp_path / "ours", form), made(tmp_path / "theirs", form)
     for day in range(4):
         data, number = records(day, 3_000), FIRST + day
-        append(spark.createDataFrame(data), ours, number, now=number)
-        theirs.append(number, data, now=number)
+        frame = spark.createDataFrame(data)
+        append(frame, ours, number, now=number)
+        theirs.append(number, data if day % 2 else frame, now=number)
     assert contents(ours) == contents(theirs)
     assert ours.stat().settings == theirs.stat().settings
     assert ours.verify() == []

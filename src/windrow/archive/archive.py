@@ -113,7 +113,11 @@ class Archive:
         return cls(disk, manifest)
 
     def append(self, day: int, data: Any, *, now: int | None = None) -> int:
-        """Keep the records of a day: a table, a batch, or batches. Returns the version.
+        """Keep the records of a day. Returns the version.
+
+        They are a table, a batch, batches, whatever exports an Arrow stream (a data frame), or the
+        paths of files, which are read batch by batch in the archive's types: csv with a header,
+        JSON lines, Parquet, Arrow; files, directories and patterns.
 
         With ``now`` the window moves on to that day in the same go, as ``advance`` does.
         """

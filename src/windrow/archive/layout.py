@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
+from windrow.archive.records.given import declared
 
 DAY, EXPIRY = "_day", "_exp"
 DAY_TYPE = pa.dictionary(pa.int16(), pa.int32())
@@ -110,14 +111,9 @@ class Layout:
         place = len(self.entry_schema)
         return pa.schema([*fields[:place], pa.field(DAY, pa.int32()), *fields[place + 1 :]])
 
-    def entries(
-        self,
-        data: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch],
-        day: int,
-        expiries: pa.Array | None = None,
-    ) -> pa.Table:
+    def entries(self, records: pa.Table, day: int, expiries: pa.Array | None = None) -> pa.Table:
         """Records as entries of one day, stamped; in the order given."""
-        table = self._declared(data)
+        table = declared(records, self.schema)
         for name in self.key:
             if _is_list(table.schema.field(name).type):
                 table, expiries = _each_value(table, name, expiries)
@@ -134,25 +130,6 @@ class Layout:
                 raise ArchiveError(where="expiries", expected="an expiry for each record")
             table = table.append_column(self.stamps[1], expiries.cast(pa.int64()))
         return table.combine_chunks()
-
-    def _declared(self, data: Any) -> pa.Table:
-        if isinstance(data, pa.RecordBatch):
-            data = pa.Table.from_batches([data])
-        elif not isinstance(data, pa.Table):
-            data = pa.Table.from_batches(list(data), schema=self.schema)
-        missing = [n for n in self.schema.names if n not in data.column_names]
-        if missing:
-            raise ArchiveError(
-                where="data",
-                expected=f"the columns {', '.join(self.schema.names)}",
-                found=f"no {', '.join(missing)}",
-            )
-        try:
-            return data.select(self.schema.names).cast(self.schema)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-            raise ArchiveError(
-                where="data", expected=f"columns of the types {self.schema}", found=str(error)
-            ) from error
 
     def to_json(self) -> dict[str, Any]:
         """As the manifest has it: readable, and the exact schema beside it as Arrow writes it."""

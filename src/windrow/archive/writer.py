@@ -15,6 +15,7 @@ import pyarrow as pa
 from windrow.archive.errors import DamagedError
 from windrow.archive.files import Disk
 from windrow.archive.layout import Layout
+from windrow.archive.records.given import declared, given
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import Format, RunRef
@@ -48,7 +49,7 @@ class Writer:
     def day(self, day: int, data: Any) -> RunRef | None:
         """The entries of a day's records as a run; None if there are none."""
         runs = []
-        for table in _in_turns(data):
+        for table in _in_turns(data, self._layout.schema):
             entries = self._layout.entries(table, day)
             if len(entries):
                 ref, self.encodings = write_day(
@@ -137,21 +138,28 @@ class Writer:
         return f"{self._token}-{self._count}"
 
 
-def _in_turns(data: Any) -> Iterator[pa.Table]:
-    """Data as tables that can be sorted in memory."""
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if isinstance(data, pa.Table):
-        turns = max(1, -(-data.nbytes // AT_ONCE))
-        rows = max(1, -(-len(data) // turns))
-        for start in range(0, len(data), rows):
-            yield data.slice(start, rows)
+def _in_turns(data: Any, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Records as tables that can be sorted in memory."""
+    found = given(data, schema)
+    if isinstance(found, pa.Table):
+        yield from _slices(found)
         return
-    held: list[pa.RecordBatch] = []
-    for batch in data:
-        held.append(batch)
-        if sum(b.nbytes for b in held) >= AT_ONCE:
-            yield pa.Table.from_batches(held)
-            held = []
+    held: list[pa.Table] = []
+    size = 0
+    for batch in found:
+        table = declared(batch, schema)
+        if held and size + table.nbytes > AT_ONCE:
+            yield from _slices(pa.concat_tables(held))
+            held, size = [], 0
+        held.append(table)
+        size += table.nbytes
     if held:
-        yield pa.Table.from_batches(held)
+        yield from _slices(pa.concat_tables(held))
+
+
+def _slices(table: pa.Table) -> Iterator[pa.Table]:
+    """A table, in as many parts as it takes."""
+    turns = max(1, -(-table.nbytes // AT_ONCE))
+    rows = max(1, -(-len(table) // turns))
+    for start in range(0, len(table), rows):
+        yield table.slice(start, rows)

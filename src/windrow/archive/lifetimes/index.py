@@ -16,7 +16,7 @@ the version before or the version after, and a reader keeps the version that it 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from windrow.archive.lifetimes.update import Step
 from windrow.archive.manifest import Manifest, understood
 from windrow.archive.migration import Estimate, How
 from windrow.archive.reading import Schemas
+from windrow.archive.records.given import whole
 from windrow.archive.runs.opened import OpenRuns
 from windrow.archive.runs.ref import Format
 from windrow.archive.vacuum import Vacuumed, vacuum
@@ -115,15 +116,16 @@ class LifetimeIndex:
     def insert(
         self,
         now: int,
-        data: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch],
-        expiries: pa.Array | pa.ChunkedArray | Sequence[Any],
+        data: Any,
+        expiries: str | pa.Array | pa.ChunkedArray | Sequence[Any],
         *,
         batch: tuple[str, int] | None = None,
     ) -> Update:
         """Take records in at ``now``, and forget what has expired by then.
 
+        Records are given as to ``Archive.append``; all of them are in memory for an update.
         ``expiries`` has for each record the first instant at which it is no longer valid: ticks
-        or, if these are microseconds since 1970, times.
+        or, if these are microseconds since 1970, times; or it is the name of a column that has.
         ``batch`` names a source and the number of its batch, which only ever grows: one that was
         inserted before is left out, so that a source may repeat what it is not sure of.
         """
@@ -135,18 +137,19 @@ class LifetimeIndex:
                 found=str(period),
                 remedy="make the index with an origin that is closer",
             )
-        if isinstance(data, pa.RecordBatch):
-            data = pa.Table.from_batches([data])
-        elif not isinstance(data, pa.Table):
-            data = pa.Table.from_batches(list(data), schema=self.layout.schema)
-        if len(data) != len(expiries):
+        if isinstance(expiries, str):
+            rows = whole(data, self.layout.schema, expiries)
+            expiries = rows.column(expiries)
+        else:
+            rows = whole(data, self.layout.schema)
+        if len(rows) != len(expiries):
             raise LifetimeError(
                 where=f"insertion at {now}",
-                expected=f"an expiry for each of {len(data)} records",
+                expected=f"an expiry for each of {len(rows)} records",
                 found=str(len(expiries)),
             )
         ends = in_ticks(expiries, self.periods, now)
-        return self._update(now, self.layout.entries(data, period, ends), batch)
+        return self._update(now, self.layout.entries(rows, period, ends), batch)
 
     def advance(self, now: int) -> Update:
         """Forget what has expired by ``now``."""

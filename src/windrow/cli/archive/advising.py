@@ -15,8 +15,8 @@ from windrow.archive.advise import Advice, Workload
 from windrow.archive.advise import advise as advised
 from windrow.archive.costs.choose import Choice, Layout
 from windrow.archive.costs.constraints import Constraints
+from windrow.archive.records.files import files_of, rows_of, schema_of
 from windrow.cli.answers import counted
-from windrow.cli.archive.files import files_of, rows_of, schema_of
 from windrow.cli.archive.filling import Files
 from windrow.cli.archive.options import AsJson, Verbose, names_of, print_json
 from windrow.cli.words import err, errors_in_words, out

@@ -16,8 +16,8 @@ from windrow.archive.calendar import Calendar, reached
 from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.opening import open_any
+from windrow.archive.records.files import files_of, rows_of
 from windrow.cli.answers import counted
-from windrow.cli.archive.files import files_of, rows_of
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
 from windrow.cli.archive.times import times_of
 from windrow.cli.words import err, errors_in_words, out

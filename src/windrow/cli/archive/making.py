@@ -14,9 +14,9 @@ from windrow.archive.archive import Archive
 from windrow.archive.calendar import Calendar
 from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.records.files import schema_of
 from windrow.cli.answers import counted
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
-from windrow.cli.archive.files import schema_of
 from windrow.cli.archive.grids import plain_grid
 from windrow.cli.archive.keeping import plain_days
 from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_json

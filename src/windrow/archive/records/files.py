@@ -20,7 +20,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from windrow.cli.archive.fitting import misfits, plain_type, typed
+from windrow.archive.records.fitting import misfits, plain_type, typed
 from windrow.columns.arrays import Int64s
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
@@ -74,12 +74,16 @@ def rows_of(files: Sequence[Path], schema: pa.Schema, *others: str) -> pa.Table:
                 *(pa.field(o, found.field(e).type) for o, e in zip(others, extra, strict=True)),
             ]
         )
-    batches = (batch for path in files for batch in _batches(path, schema))
-    return pa.Table.from_batches(batches, schema)
+    return pa.Table.from_batches(batches_of(files, schema), schema)
+
+
+def batches_of(files: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of files, one after the other, in the types of the schema."""
+    for path in files:
+        yield from _batches(path, schema)
 
 
 def _batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a file in the types of the schema."""
     for batch, numbers in _numbered(path, schema):
         columns = []
         for values, field in zip(batch.columns, schema, strict=True):

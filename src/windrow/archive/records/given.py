@@ -1,0 +1,110 @@
+"""Whatever a caller gives as records: tables, batches, data frames, files.
+
+What exports an Arrow stream is one: data frames of pandas, Polars and Spark, results of DuckDB. A
+path, or several, are files, read batch by batch with the archive's types, as on the command line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.archive.errors import ArchiveError
+from windrow.archive.records.files import batches_of, files_of, rows_of
+
+
+def given(data: Any, schema: pa.Schema) -> pa.Table | Iterable[pa.RecordBatch]:
+    """Records as Arrow has them; only files are in the types of the schema already."""
+    if isinstance(data, pa.Table | pa.RecordBatchReader):
+        return data
+    if (names := _names(data)) is not None:
+        return batches_of(files_of(names), schema)
+    try:
+        if hasattr(data, "toArrow"):  # Spark's: the stream that it exports takes no timestamps
+            return data.toArrow()
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(data)])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise _no_records(data, str(error)) from error
+    if isinstance(data, Iterable) and not isinstance(data, Mapping | bytes | bytearray):
+        return _batches(data)
+    raise _no_records(data)
+
+
+def whole(data: Any, schema: pa.Schema, *others: str) -> pa.Table:
+    """All records in one table: the columns of the schema, and some others as they are."""
+    others = tuple(name for name in others if name not in schema.names)
+    if (names := _names(data)) is not None:
+        return rows_of(files_of(names), schema, *others)
+    found = given(data, schema)
+    parts = [found] if isinstance(found, pa.Table) else found
+    tables = [declared(part, schema, *others) for part in parts]
+    if not tables:
+        return pa.schema([*schema, *((name, pa.int64()) for name in others)]).empty_table()
+    return pa.concat_tables(tables)
+
+
+def declared(data: pa.Table | pa.RecordBatch, schema: pa.Schema, *others: str) -> pa.Table:
+    """The columns of a schema in its types, and some others in their own."""
+    table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+    wanted = [*schema.names, *others]
+    missing = [name for name in wanted if table.column_names.count(name) != 1]
+    if missing:
+        raise ArchiveError(
+            where="data",
+            expected=f"the columns {', '.join(wanted)}, each once",
+            found=f"no {', '.join(missing)}"
+            if not set(missing) & set(table.column_names)
+            else f"the columns {', '.join(table.column_names)}",
+        )
+    columns = [_cast(table.column(field.name), field) for field in schema]
+    rest = table.select(list(others))
+    return pa.table([*columns, *rest.columns], schema=pa.schema([*schema, *rest.schema]))
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if column.type.equals(field.type):
+        return column
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowException, ValueError) as error:
+        raise ArchiveError(
+            where=f"data, column {field.name}",
+            expected=f"values of the type {field.type}",
+            found=f"{column.type}: {str(error).splitlines()[0]}",
+            remedy="convert the column first",
+        ) from error
+
+
+def _names(data: Any) -> list[str] | None:
+    """The paths that were given, if it was one or several."""
+    several = data if isinstance(data, list | tuple) else [data]
+    if several and all(isinstance(one, str | os.PathLike) for one in several):
+        return [os.fspath(one) for one in several]
+    return None
+
+
+def _batches(data: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    for one in data:
+        if isinstance(one, pa.Table):
+            yield from one.to_batches()
+        elif isinstance(one, pa.RecordBatch):
+            yield one
+        else:
+            raise _no_records(data, f"with {type(one).__name__} in it")
+
+
+def _no_records(data: Any, why: str = "") -> ArchiveError:
+    kind = type(data)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return ArchiveError(
+        where="data",
+        expected="a table, batches, a data frame, or paths of csv, json, parquet or arrow files",
+        found=f"{name} {why}".strip(),
+        remedy="make a table of it: pyarrow.table(columns), pyarrow.Table.from_pylist(rows)",
+    )
