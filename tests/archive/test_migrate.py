@@ -103,6 +103,31 @@ def test_a_shorter_window_forgets_and_a_longer_one_has_nothing_to_remember(tmp_p
     well(archive, plain)
 
 
+@pytest.mark.parametrize("ways", list(itertools.product(["rebuild", "drain"], repeat=2)))
+@pytest.mark.parametrize("scheme", ["DEL", "WATA"])
+def test_what_has_expired_does_not_come_back_with_a_longer_window(tmp_path, scheme, ways):
+    shorter, longer = ways
+    archive, plain = filled(tmp_path, scheme)
+    archive.migrate(window=2, how=shorter)
+    plain.window = 2
+    well(archive, plain)
+    archive.migrate(window=WINDOW, how=longer)
+    plain.rows = plain.seen()
+    plain.window = WINDOW
+    for day in range(9, 9 + 2 * WINDOW):
+        well(archive, plain)
+        take_day(archive, plain, day)
+
+
+@pytest.mark.parametrize("how", ["rebuild", "drain"])
+def test_days_that_a_soft_window_still_holds_do_not_come_back_with_a_longer_one(tmp_path, how):
+    archive, plain = filled(tmp_path, "WATA")
+    archive.migrate(window=2 * WINDOW, how=how)
+    plain.rows = plain.seen()
+    plain.window = 2 * WINDOW
+    well(archive, plain)
+
+
 def test_days_that_come_while_the_window_is_rebuilt_are_caught_up_with(tmp_path):
     archive, plain = filled(tmp_path, "DEL")
     other = Archive.open(tmp_path)

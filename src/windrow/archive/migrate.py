@@ -16,7 +16,8 @@ a window's length.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self, TypedDict
 
@@ -163,8 +164,7 @@ def _planned(wave: Wave, target: Target) -> dict[str, Planned]:
     """The indexes of the new layout, with data from wherever it is now."""
     assert wave.now is not None
     _, step = _start(wave.now, target.settings)
-    everything = {**wave.indexes, **wave.draining}
-    paper = Paper(everything, {})
+    paper = Paper(_living(wave, {**wave.indexes, **wave.draining}), {})
     paper.planned = {}
     for operation in (*step.before, *step.transition, *step.after):
         paper.carry_out(operation)
@@ -187,14 +187,31 @@ def _in_format(form: Format, piece: Piece) -> Piece:
 
 def _old(wave: Wave) -> dict[str, Index]:
     """What answers queries now, under names that the new layout does not use."""
-    taken = {**wave.draining}
-    for name, index in wave.constituents().items():
+    taken = _living(wave, wave.draining)
+    for name, index in _living(wave, wave.constituents()).items():
         label, count = f"{DRAINING}{name}", 1
         while label in taken:
             count += 1
             label = f"{DRAINING}{name} ({count})"
         taken[label] = index
     return taken
+
+
+def _living(wave: Wave, indexes: Mapping[str, Index]) -> dict[str, Index]:
+    """Indexes without their expired days: a longer window must not bring them back."""
+    assert wave.now is not None
+    first = wave.now - wave.settings.window + 1
+    return {
+        name: Index(
+            index.days[bisect_left(index.days, first) :],
+            tuple(
+                part.without(part.days[: bisect_left(part.days, first)])
+                for part in index.parts
+                if part.days and part.days[-1] >= first
+            ),
+        )
+        for name, index in indexes.items()
+    }
 
 
 def _written(piece: Piece) -> int:
