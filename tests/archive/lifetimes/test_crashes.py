@@ -11,11 +11,22 @@ import pytest
 
 from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from windrow.archive.errors import OutcomeUnknownError, StorageError
-from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_exp
+from windrow.archive.lifetimes.assignment import Chronological, Randomised
+from windrow.archive.lifetimes.grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
 from windrow.archive.lifetimes.index import LifetimeIndex
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
-GRIDS = [Grid(2, 2), Grid(2, 2, Technique.REBUILD), Grid(3, 2), r_exp(3), d_ins(2)]
+REBUILD, NO_REBUILD = Technique.REBUILD, Technique.NO_REBUILD
+OFTEN = [Grid(2, 2), Grid(2, 2, REBUILD), r_exp(3), d_ins(2), Grid(2, 3, assignment=Randomised(2))]
+SELDOM = [
+    Grid(3, 2),
+    r_ins(2),
+    d_exp(3),
+    Grid(2, 2, NO_REBUILD, Chronological()),
+    Grid(2, 2, REBUILD, Chronological()),
+    Grid(2, 3, REBUILD, Randomised(2)),
+]
+GRIDS = [*OFTEN, *(pytest.param(grid, marks=pytest.mark.slow) for grid in SELDOM)]
 LONGEST, INTERVAL, FULL = 8, 2, 12
 """At ``FULL`` every sub-index has been written to and expired from."""
 
@@ -99,9 +110,10 @@ def test_what_was_acknowledged_is_there_though_all_that_was_not_synced_is_lost(g
 
 
 @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO])
-def test_an_operation_that_fails_is_told_and_can_be_repeated(fault, tmp_path):
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
+def test_an_operation_that_fails_is_told_and_can_be_repeated(grid, fault, tmp_path):
     source, work = tmp_path / "source", tmp_path / "work"
-    history(source, Grid(2, 2))
+    history(source, grid)
     told = set()
     for at in range(1, operations(source, work) + 1):
         index = LifetimeIndex.open(FaultyDisk(copied(source, work), at, fault))
