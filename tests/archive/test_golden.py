@@ -11,13 +11,21 @@ import pytest
 from tests.archive.golden.make import HERE, digest, records
 from windrow.archive.archive import Archive
 from windrow.archive.runs.encoding import decoded
+from windrow.archive.wave import DRAINING
 
 GOLDEN = sorted(path for path in HERE.glob("*-*") if path.is_dir())
 
 
-def test_there_is_a_golden_archive_of_each_format_of_runs():
+def test_there_is_a_golden_archive_of_each_format_of_runs_and_each_kind_of_layout():
     forms = {"1-arrow", "1-parquet"}
     assert {path.name for path in GOLDEN} >= forms | {f"{form}-summed" for form in forms}
+    found = [(path, Archive.open(path).stat()) for path in GOLDEN]
+    techniques = {stat.settings.technique for _, stat in found}
+    assert techniques == {"in-place", "packed shadow", "packed at rest"}
+    draining = {
+        path.name for path, stat in found if any(i.name.startswith(DRAINING) for i in stat.indexes)
+    }
+    assert draining == {"1-arrow-draining-summed"}
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
@@ -40,7 +48,8 @@ def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
     assert sorted(found, key=repr) == sorted(wanted, key=repr)
     for day in range(7, 12):
         archive.append(day, records(day, 5), now=day)
-    assert archive.verify() == []
+        assert archive.verify() == []
+    assert not any(index.name.startswith(DRAINING) for index in archive.stat().indexes)
     with archive.reader() as reader:
         docs = decoded(reader.scan(9, 9, columns=["doc"])).column("doc").to_pylist()
     assert sorted(set(docs)) == [1, 2, 3, 4]

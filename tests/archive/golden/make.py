@@ -1,11 +1,12 @@
-"""Makes the golden archives of the current format version; never run it over an existing one.
+"""Makes those golden archives of the current format version that are not there yet.
 
     python -m tests.archive.golden.make <mark>
 
-Each archive is a directory ``<version>-<runs' format>-<mark>`` beside this file; the mark says what
-was new in the format then (``summed``: manifests end with a checksum; the first had no mark).
-``expected.json`` in it has digests of what scans of it answer. An archive once committed
-stays as it is: it must always open.
+Each archive is a directory ``<version>-<runs' format>-<layout>-<mark>`` beside this file; the mark
+says what was new in the format then (``summed``: manifests end with a checksum; the first had no
+mark), the layout is ``rest`` (packed at rest) or ``draining`` (in the middle of a migration), and
+is not named if it is one of the first two. ``expected.json`` has digests of what scans of the
+archive answer. An archive once committed stays as it is: it must always open.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import decimal
 import hashlib
 import json
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -67,24 +71,51 @@ def digest(archive: Archive, *, soft: bool = False) -> list[int | str]:
     return [len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()]
 
 
+@dataclass(frozen=True)
+class Made:
+    """What a golden archive is. ``drained`` is the layout that it is given on day 5, if any."""
+
+    name: str
+    form: str
+    scheme: str
+    technique: str
+    drained: Mapping[str, Any] | None = None
+
+
+MADE = (
+    Made("arrow", "arrow", "WATA", "in-place"),
+    Made("parquet", "parquet", "REINDEX++", "packed shadow"),
+    Made("arrow-rest", "arrow", "WATA", "packed at rest"),
+    Made("parquet-rest", "parquet", "DEL", "packed at rest"),
+    Made(
+        "arrow-draining",
+        "arrow",
+        "WATA",
+        "packed at rest",
+        {"scheme": "RATA", "n": 2, "technique": "in-place", "format": "parquet"},
+    ),
+)
+
+
 def main(mark: str) -> None:
-    for form, scheme, technique in (
-        ("arrow", "WATA", "in-place"),
-        ("parquet", "REINDEX++", "packed shadow"),
-    ):
-        path = HERE / f"{FORMAT_VERSION}-{form}-{mark}"
+    for made in MADE:
+        path = HERE / f"{FORMAT_VERSION}-{made.name}-{mark}"
+        if path.exists():
+            continue
         archive = Archive.create(
             path,
             SCHEMA,
             ["words", "doc"],
             window=4,
-            scheme=scheme,
+            scheme=made.scheme,
             n=2,
-            technique=technique,
-            format=form,
+            technique=made.technique,
+            format=made.form,
         )
         for day in range(1, 7):
             archive.append(day, records(day, 520 if day == 5 else 12), now=day)
+            if day == 5 and made.drained is not None:
+                archive.migrate(how="drain", **made.drained)
         archive.append(9, records(9, 3))
         archive.vacuum()
         expected = {"hard": digest(archive), "soft": digest(archive, soft=True)}

@@ -7,6 +7,8 @@ import shutil
 import pytest
 
 from tests.archive.lifetimes.golden.make import HERE, LAST, instants, records
+from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
+from windrow.archive.lifetimes.grid import Technique
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.runs.encoding import decoded
 
@@ -22,9 +24,20 @@ def expected(updates: list[int], key: str | None = None) -> list[int]:
     return sorted(found)
 
 
-def test_there_is_a_golden_index_of_each_format_of_runs():
+def test_there_is_a_golden_index_of_each_format_of_runs_and_each_kind_of_layout():
     forms = {"1-arrow", "1-parquet"}
     assert {path.name for path in GOLDEN} >= forms | {f"{form}-summed" for form in forms}
+    found = {path.name: LifetimeIndex.open(path).contents() for path in GOLDEN}
+    assert {type(one.grid.assignment) for one in found.values()} == {
+        RoundRobin,
+        Randomised,
+        Chronological,
+    }
+    assert {part.grid.technique for one in found.values() for part in one.partitions} == {
+        *Technique
+    }
+    draining = {name for name, one in found.items() if one.draining}
+    assert draining == {"1-parquet-draining-summed"}
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
@@ -41,3 +54,4 @@ def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
             assert sorted(decoded(reader.scan()).column("v").to_pylist()) == expected(updates)
             found = decoded(reader.probe("k2")).column("v").to_pylist()
             assert sorted(found) == expected(updates, "k2")
+    assert index.contents().draining == ()

@@ -1,10 +1,11 @@
-"""Makes the golden indexes of the current format version; never run it over an existing one.
+"""Makes those golden indexes of the current format version that are not there yet.
 
     python -m tests.archive.lifetimes.golden.make <mark>
 
-Each index is a directory ``<version>-<runs' format>-<mark>`` beside this file; the mark says what
-was new in the format then (``summed``: manifests end with a checksum; the first had no mark). An
-index once committed stays as it is: it must always open.
+Each index is a directory ``<version>-<runs' format>-<layout>-<mark>`` beside this file; the mark
+says what was new in the format then (``summed``: manifests end with a checksum; the first had no
+mark), the layout is ``chronological`` or ``draining`` (in the middle of a migration), and is not
+named if it is one of the first two. An index once committed stays as it is: it must always open.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from windrow.archive.lifetimes.assignment import Randomised
+from windrow.archive.lifetimes.assignment import Chronological, Randomised
 from windrow.archive.lifetimes.grid import Grid, Technique
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.manifest import FORMAT_VERSION
@@ -38,22 +39,26 @@ def instants() -> list[int]:
     return [*range(5, 40, 5), 55, 60, LAST]
 
 
+CHRONOLOGICAL = Grid(2, 2, Technique.NO_REBUILD, Chronological())
+GRIDS = {
+    "arrow": ("arrow", Grid(2, 3)),
+    "parquet": ("parquet", Grid(3, 2, Technique.REBUILD, Randomised(4))),
+    "arrow-chronological": ("arrow", CHRONOLOGICAL),
+    "parquet-draining": ("parquet", Grid(2, 3, Technique.REBUILD)),
+}
+
+
 def main(mark: str) -> None:
-    grids = {
-        "arrow": Grid(2, 3),
-        "parquet": Grid(3, 2, Technique.REBUILD, Randomised(4)),
-    }
-    for form, grid in grids.items():
+    for name, (form, grid) in GRIDS.items():
+        path = HERE / f"{FORMAT_VERSION}-{name}-{mark}"
+        if path.exists():
+            continue
         index = LifetimeIndex.create(
-            HERE / f"{FORMAT_VERSION}-{form}-{mark}",
-            SCHEMA,
-            "k",
-            longest=LONGEST,
-            interval=INTERVAL,
-            grid=grid,
-            format=form,
+            path, SCHEMA, "k", longest=LONGEST, interval=INTERVAL, grid=grid, format=form
         )
         for number, now in enumerate(instants()):
+            if name == "parquet-draining" and now == LAST - 1:
+                index.migrate(grid=CHRONOLOGICAL, how="drain")
             index.insert(now, *records(now), batch=("golden", number))
         index.vacuum()
 
