@@ -167,7 +167,10 @@ def test_a_defect_is_called_one_and_verbose_shows_where(here, monkeypatch):
     assert found.exit_code == 70
     assert "internal error: RuntimeError: out of hay\n" in found.stderr
     assert "-v" in found.stderr
-    assert isinstance(run_embedded("calls.cql", "-v").exception, RuntimeError)
+    shown = run_embedded("calls.cql", "-v")
+    assert shown.exit_code == 70
+    assert "Traceback" in shown.stderr
+    assert "in broken" in shown.stderr
 
 
 def start(directory, *arguments):

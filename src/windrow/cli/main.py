@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated, ClassVar
@@ -10,7 +11,7 @@ import typer
 
 from windrow.cli.archive.app import app as archive_app
 from windrow.cli.late import LateGroup
-from windrow.cli.words import INTERRUPTED, err, out
+from windrow.cli.words import INTERRUPTED, UNHEARD, err, out
 
 
 class Commands(LateGroup):
@@ -70,3 +71,7 @@ def main() -> None:
     except KeyboardInterrupt:
         err().print("stopped at once")
         sys.exit(INTERRUPTED)
+    except SystemExit as end:
+        if end.code == UNHEARD:  # what is still to be flushed goes nowhere, without a complaint
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise

@@ -8,11 +8,12 @@ style, and ``:key:`` for a picture of one.
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 import typer
 from rich.console import Console
@@ -27,6 +28,8 @@ BROKEN = 70
 """Exit code of a defect in Windrow or in what it stands on."""
 INTERRUPTED = 130
 """Exit code of what Ctrl-C ended."""
+UNHEARD = 141
+"""Exit code when nobody reads our answer any more, as shells have it: 128 + SIGPIPE."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -46,42 +49,59 @@ def err() -> Console:
 
 def _console(file: TextIO) -> Console:
     width = None if file.isatty() else WIDE
-    return Console(
+    return _Console(
         file=file, width=width, highlight=False, markup=False, emoji=False, soft_wrap=True
     )
 
 
+class _Console(Console):
+    """One that leaves it to ``errors_in_words`` what a closed pipe means."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
 @contextmanager
 def errors_in_words(script: Path | None = None, *, verbose: bool = False) -> Iterator[None]:
-    """Say what went wrong and exit, instead of showing a traceback (unless ``verbose``)."""
+    """Say what went wrong and exit; ``verbose`` shows the traceback too.
+
+    The exit code is the same either way. Of a closed pipe nothing is said: whoever read our answer
+    has seen enough of it.
+    """
     try:
         yield
-    except WindrowError as error:
-        if verbose:
-            raise
-        if script and isinstance(error, ScriptError):
-            _complain(f"{script}: {error}")
-            if excerpt := error.with_source(read_script(script)).excerpt():
-                err().print(excerpt)
-        else:
-            _complain(str(error))
-        raise typer.Exit(FAILED) from None
+        sys.stdout.flush()
     except BrokenPipeError:
-        raise  # whoever read our answer has seen enough of it: `| head`
-    except OSError as error:
-        if verbose:
-            raise
-        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-        raise typer.Exit(FAILED) from None
+        raise typer.Exit(UNHEARD) from None
     except (typer.Exit, KeyboardInterrupt):
         raise
     except Exception as error:
-        if verbose:
-            raise
+        try:
+            code = _told(error, script, verbose=verbose)
+        except BrokenPipeError:
+            code = UNHEARD
+        raise typer.Exit(code) from None
+
+
+def _told(error: Exception, script: Path | None, *, verbose: bool) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    if verbose:
+        err().print("".join(traceback.format_exception(error)).rstrip())
+    if isinstance(error, ScriptError) and script:
+        _complain(f"{script}: {error}")
+        if excerpt := error.with_source(read_script(script)).excerpt():
+            err().print(excerpt)
+    elif isinstance(error, WindrowError):
+        _complain(str(error))
+    elif isinstance(error, OSError):
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    else:
         first_line = str(error).strip().split("\n", 1)[0]
         _complain(f"{type(error).__name__}: {first_line}", kind="internal error")
-        err().print("This is a defect. Run the command again with -v to see where it happened.")
-        raise typer.Exit(BROKEN) from None
+        hint = "" if verbose else " Run the command again with -v to see where it happened."
+        err().print(f"This is a defect.{hint}")
+        return BROKEN
+    return FAILED
 
 
 def _complain(message: str, kind: str = "error") -> None:
