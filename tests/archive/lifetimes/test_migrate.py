@@ -12,10 +12,12 @@ from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.lifetimes import spread
 from windrow.archive.lifetimes.assignment import Chronological, Randomised
+from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_exp
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.lifetimes.migrate import migrate, target_of
 from windrow.archive.lifetimes.periods import LifetimeError
+from windrow.archive.versions import Versions
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 LONGEST, INTERVAL, FULL = 8, 2, 13
@@ -81,6 +83,16 @@ def well(index: LifetimeIndex, now: int) -> None:
             assert part.state.stored() == sum(part.state.sizes())
 
 
+def numbered(index: LifetimeIndex) -> dict[int, str]:
+    """The run that each number was given to, of all versions: none may have been vacuumed."""
+    versions, found = Versions(index.disk), {}
+    for version in versions.numbers():
+        for number, ref in Contents.of(versions.read(version)).runs.items():
+            assert found.setdefault(number, ref.name) == ref.name
+    assert len(set(found.values())) == len(found)
+    return found
+
+
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_layouts_become_others_and_go_on(tmp_path, old, new, how):
@@ -93,6 +105,7 @@ def test_layouts_become_others_and_go_on(tmp_path, old, new, how):
             well(index, now)
     assert index.contents().draining == ()
     assert index.stat().grid == BY_NAME[new]
+    assert max(numbered(index)) < index.contents().next_run
     index.vacuum()
     well(index, FULL + LONGEST + 1)
 
@@ -129,6 +142,23 @@ def test_draining_twice_and_rebuilding_all_of_it_leaves_one_partitioning(tmp_pat
     index.migrate(grid=Grid(2, 2))
     well(index, FULL + 2)
     assert index.contents().draining == ()
+
+
+@pytest.mark.parametrize("hows", list(itertools.product(HOWS, repeat=3)), ids=" ".join)
+def test_no_number_of_a_run_is_used_twice_in_whichever_partitioning(tmp_path, hows):
+    index = filled(tmp_path, Grid(2, 2))
+    now, used = FULL, len(numbered(index))
+    for how, grid in zip(hows, (Grid(3, 2, REBUILD), r_exp(3), Grid(2, 2)), strict=True):
+        index.migrate(grid=grid, how=how)
+        for _ in range(3):
+            now += 1
+            insert(index, now)
+        assert len(numbered(index)) > used
+        used = len(numbered(index))
+    index.advance(now + LONGEST + INTERVAL)  # nothing is left that has a number
+    assert index.contents().runs == {}
+    insert(index, now + LONGEST + INTERVAL + 1)
+    assert len(numbered(index)) > used
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -194,6 +224,7 @@ def test_what_comes_meanwhile_is_caught_up_with(tmp_path, new, how, meanwhile):
         cells = target_of(lease.manifest, {"grid": BY_NAME[new]})
         migrate(index.disk, lease, index._opened, cells, how)
     assert index.verify() == []
+    assert max(numbered(index)) < index.contents().next_run
     contents = index.contents()
     assert (contents.grid, contents.batches["other"]) == (BY_NAME[new], len(meanwhile) - 1)
     for now in (meanwhile[-1], meanwhile[-1] + 1, meanwhile[-1] + 4):
@@ -217,6 +248,9 @@ def test_a_migration_goes_on_however_often_others_are_faster(tmp_path):
         index.migrate(grid=Grid(3, 2, REBUILD))
     assert left == []
     well(index, FULL + 6)
+    insert(index, FULL + 7)
+    well(index, FULL + 7)
+    assert max(numbered(index)) < index.contents().next_run
     index.vacuum()
     assert len(index.disk.names("runs")) == 2 * len(index.contents().runs)
 

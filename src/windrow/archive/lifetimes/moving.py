@@ -28,7 +28,8 @@ from windrow.archive.runs.ref import RunRef
 class Moving:
     """What has been rebuilt so far, and how it becomes the version after any other.
 
-    ``_done`` is the new index with all that was inserted before the period ``_newest``.
+    ``_done`` is the new index with all that was inserted before the period ``_newest``; runs that
+    were written for it have numbers from ``_first`` on.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Moving:
         self._base, self._layout, self._token = lease.manifest, lease.manifest.layout, lease.token
         self._encodings = dict(lease.manifest.encodings)
         self._done: Contents | None = None
-        self._newest = 0
+        self._newest = self._first = 0
         self._files = count(1)
 
     def onto(self, base: Manifest) -> Manifest:
@@ -56,6 +57,7 @@ class Moving:
             if self._done is None:
                 self._done = self._rebuilt(later, later.now)
             made = self._caught_up(self._done, later, later.now)
+            made = _renumbered(made, self._first, later.next_run)
         return made.manifest(
             base.version + 1, self._token, self._layout, cells.format, self._encodings
         )
@@ -68,7 +70,8 @@ class Moving:
         for held in dealt.scattered:
             spread.add(self._opened(held.ref), Only(held.days, alive_from))
         spread.flush()
-        number, runs = contents.next_run, {}
+        self._first = number = contents.next_run
+        runs = {}
         subindices: list[tuple[RunState, ...]] = []
         for place in range(cells.grid.size):
             held_here = dealt.whole.get(place, [])
@@ -128,3 +131,20 @@ def _drained(contents: Contents, now: int, cells: Cells) -> Contents:
     empty = IndexState(contents.periods.over(now), contents.next_run, ((),) * cells.grid.size)
     old = tuple(part.draining() for part in contents.partitions if part.live)
     return replace(contents, periods=cells.periods, grid=cells.grid, state=empty, draining=old)
+
+
+def _renumbered(made: Contents, first: int, free: int) -> Contents:
+    """Runs that have numbers from ``first`` on get them from ``free`` on: those before it have
+    been used by whoever was faster.
+    """
+    assert made.state is not None, "it has taken an update in"
+
+    def moved(number: int) -> int:
+        return number if number < first else number - first + free
+
+    subindices = tuple(
+        tuple(replace(run, number=moved(run.number)) for run in runs)
+        for runs in made.state.subindices
+    )
+    state = IndexState(made.state.over, moved(made.state.next_run), subindices)
+    return replace(made, state=state, runs={moved(n): ref for n, ref in made.runs.items()})
