@@ -308,3 +308,26 @@ def test_a_writer_that_never_reads_lets_go_of_runs_that_were_merged_and_removed(
         archive.append(day, table([("a", day), ("b", day)]), now=day)
         archive.vacuum()
     assert mapped(tmp_path) == []
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_a_record_whose_search_field_has_no_value_is_found_by_scans(form, tmp_path):
+    schema = pa.schema([("words", pa.list_(pa.string())), ("doc", pa.int64())])
+    archive = Archive.create(tmp_path, schema, "words", window=2, scheme="DEL", n=1, format=form)
+    words = [[], ["a", "b"], None, ["a", None], [], ["c"]]
+    for day in (1, 2, 3):
+        archive.append(day, pa.table({"words": words, "doc": range(6)}, schema), now=day)
+    found = [
+        ("a", 1), ("a", 3), ("b", 1), ("c", 5), (None, 0), (None, 2), (None, 3), (None, 4)
+    ]  # fmt: skip
+    with archive.reader() as reader:
+        assert bag(reader.scan(3)) == sorted(found, key=repr)
+        assert bag(reader.probe("a", 2, 2)) == found[:2]
+    assert archive.verify() == []
+
+
+def test_names_that_differ_by_case_only_are_refused(tmp_path):
+    for name, other in (("K", "k"), ("_Day", "_day"), ("_EXP", "_exp")):
+        schema = pa.schema([("k", pa.string()), (name, pa.int64())])
+        with pytest.raises(ArchiveError, match=f"column {name}: expected a name .* from {other};"):
+            Archive.create(tmp_path / name, schema, "k", window=3, scheme="DEL", n=1)

@@ -52,6 +52,6 @@ def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
     assert not any(index.name.startswith(DRAINING) for index in archive.stat().indexes)
     with archive.reader() as reader:
         docs = decoded(reader.scan(9, 9, columns=["doc"])).column("doc").to_pylist()
-    assert sorted(set(docs)) == [1, 2, 3, 4]
+    assert sorted(set(docs)) == [0, 1, 2, 3, 4]
     archive.vacuum()
     assert archive.verify() == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -257,6 +259,20 @@ def test_whole_parquet_runs_are_left_to_sparks_own_reader(spark, tmp_path):
         assert way(one)
         assert one.columns == other.columns
         assert bag(one.collect()) == bag(other.collect())
+
+
+def test_no_number_is_found_in_parquet_runs_whoever_reads_them(spark, tmp_path):
+    schema = pa.schema([("f", pa.float64()), ("g", pa.float32())])
+    archive = Archive.create(
+        tmp_path / "a", schema, "f", window=2, scheme="DEL", n=1, format="parquet"
+    )
+    numbers = [1.0, 2.0, math.nan, None, math.nan, 0.0]
+    archive.append(1, pa.table({"f": numbers, "g": numbers}, schema), now=1)
+    frames = (read(spark, tmp_path / "a"), spark.read.format("windrow").load(str(tmp_path / "a")))
+    for frame, name in itertools.product(frames, schema.names):
+        wheres = ("{} = double('NaN')", "{} > 1", "{} <=> double('NaN')", "{} = 0", "isnan({})")
+        found = [frame.where(where.format(name)).count() for where in wheres]
+        assert found == [2, 3, 2, 1, 2]
 
 
 def test_a_column_may_have_any_name_in_whole_parquet_runs(spark, tmp_path):

@@ -92,6 +92,7 @@ class Archive:
         time a day is.
         """
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key))
+        layout.require_names()
         chosen = usual_technique(scheme) if technique is None else technique
         settings = Settings(window, scheme_of(scheme).name, n, chosen, float(growth), calendar)
         check_format(format)

@@ -1,11 +1,11 @@
 """What an entry looks like: the record's columns, the search key, and its stamps.
 
 An *entry* is a record as the index holds it (Shivakumar, Garcia-Molina 1997, 2). A record whose
-search field is a list has an entry for each value in it, and none if the list is empty. Each entry
-is stamped with its day, ``_day``; if records have lifetimes of their own, also with the first
-instant at which it is no longer valid, ``_exp``. Entries with one key form a *bucket*; they stand
-in it in the order of ``_exp`` if there is one, of ``_day`` otherwise, so that the live ones are
-next to each other.
+search field is a list has an entry for each value in it, and one without a key if it has no value.
+Each entry is stamped with its day, ``_day``; if records have lifetimes of their own, also with the
+first instant at which it is no longer valid, ``_exp``. Entries with one key form a *bucket*; they
+stand in it in the order of ``_exp`` if there is one, of ``_day`` otherwise, so that the live ones
+are next to each other.
 
 A key is never NULL to a probe: entries whose key is (or contains) NULL are only found by scans.
 All NaNs are one key, above every number; 0.0 and -0.0 are one key.
@@ -73,6 +73,18 @@ class Layout:
                 )
         if lists > 1:
             raise ArchiveError(where="key", expected="at most one list among its columns")
+
+    def require_names(self) -> None:
+        """Refuse names for a new archive that SQL, which is blind to case, would mix up."""
+        known = {DAY: DAY, EXPIRY: EXPIRY}
+        for name in self.schema.names:
+            other = known.setdefault(name.lower(), name)
+            if other != name:
+                raise ArchiveError(
+                    where=f"column {name}",
+                    expected=f"a name that SQL can tell from {other}",
+                    remedy="rename one of them: they differ by case only",
+                )
 
     @property
     def order(self) -> str:
@@ -191,11 +203,14 @@ def _one_of_each(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _each_value(
     table: pa.Table, name: str, expiries: pa.Array | None
 ) -> tuple[pa.Table, pa.Array | None]:
-    """A row for each value of a list column, the rest of the row repeated."""
+    """A row for each value of a list column, the rest of the row repeated; without values, NULL."""
     lists = table.column(name).combine_chunks()
     lists = lists if isinstance(lists, pa.Array) else pa.concat_arrays(lists.chunks)
-    parents = pc.list_parent_indices(lists)
-    repeated = table.take(parents)
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    parents = np.repeat(np.arange(len(lists)), np.maximum(lengths, 1))
+    has_none = np.repeat(lengths == 0, np.maximum(lengths, 1))
+    places = pa.array(np.cumsum(~has_none) - 1, mask=has_none)
+    repeated = table.take(pa.array(parents))
     index = table.column_names.index(name)
-    repeated = repeated.set_column(index, name, pc.list_flatten(lists))
-    return repeated, None if expiries is None else expiries.take(parents)
+    repeated = repeated.set_column(index, name, pc.list_flatten(lists).take(places))
+    return repeated, None if expiries is None else expiries.take(pa.array(parents))

@@ -96,6 +96,7 @@ class LifetimeIndex:
         contents = Contents(Periods(longest, interval, origin, timestamps), grid or Grid(4, 4))
         contents.require_room()
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key), lifetimes=True)
+        layout.require_names()
         disk = path if isinstance(path, Disk) else Disk(Path(path))
         manifest = contents.manifest(1, uuid.uuid4().hex, layout, check_format(format), {})
         Versions(disk).create(manifest)

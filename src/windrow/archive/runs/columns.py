@@ -28,19 +28,20 @@ _NONE, _ZSTD = "none", "zstd"
 @dataclass
 class Columns:
     """An encoding and a compression for each column, leaf by leaf, as ``pq.ParquetWriter`` wants
-    them. Statistics are kept of the key only: row groups overlap in all else.
+    them. Statistics are for the key, if at all: row groups overlap in all else.
     """
 
     dictionaries: list[str] = field(default_factory=list)
     encodings: dict[str, str] = field(default_factory=dict)
     compressions: dict[str, str] = field(default_factory=dict)
 
-    def options(self, key: Sequence[str]) -> dict[str, Any]:
+    def options(self, told: Sequence[str]) -> dict[str, Any]:
+        """With statistics of the columns ``told``."""
         return {
             "use_dictionary": self.dictionaries,
             "column_encoding": self.encodings,
             "compression": self.compressions,
-            "write_statistics": list(key),
+            "write_statistics": list(told),
         }
 
     def add(self, leaves: Sequence[str], encoding: str, compression: str) -> None:

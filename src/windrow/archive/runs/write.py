@@ -141,7 +141,9 @@ def _write_parquet(sink: Sink, layout: Layout, tables: Iterable[pa.Table], group
     schema = layout.given({})
     plain = (encoded(table, schema) for table in tables)
     first = next(plain)
-    with pq.ParquetWriter(sink, schema, **chosen(first).options(layout.key)) as writer:
+    # Of floats Parquet's least and greatest leave NaN out, which others then do not look for.
+    told = [name for name in layout.key if not pa.types.is_floating(schema.field(name).type)]
+    with pq.ParquetWriter(sink, schema, **chosen(first).options(told)) as writer:
         for table in chain([first], plain):
             writer.write_table(table, row_group_size=group)
 
