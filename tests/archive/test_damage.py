@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import resource
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tests.archive.disks import UnsyncedDisk
+from tests.archive.edited import newest, signed
 from tests.archive.plain import SCHEMA, named, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, DamagedError, StorageError
@@ -56,10 +56,6 @@ def index_of_lifetimes(path: Path) -> LifetimeIndex:
 KINDS = [archive_of_days, index_of_lifetimes]
 
 
-def newest(archive: Archive | LifetimeIndex) -> Path:
-    return max((archive.disk.root / "versions").glob("*.json"))
-
-
 @pytest.mark.parametrize("make", KINDS)
 def test_no_flipped_bit_of_a_manifest_goes_unnoticed(make, tmp_path):
     text = newest(make(tmp_path)).read_bytes()
@@ -87,11 +83,6 @@ def changes(value: Any) -> Iterator[Any]:
             rest = value.copy()
             del rest[key]
             yield rest
-
-
-def signed(value: Any) -> bytes:
-    text = b"{\n" + json.dumps(value).encode()[1:-1] + b"\n}\n"
-    return text.removesuffix(b"\n}\n") + b',\n"checksum": %d\n}\n' % zlib.crc32(text)
 
 
 @pytest.mark.parametrize("make", KINDS)

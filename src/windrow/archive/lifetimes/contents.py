@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -82,7 +82,7 @@ class Contents:
         body = manifest.body
         with understood(f"version {manifest.version}"):
             return cls(
-                Periods(**body["periods"]),
+                Periods.from_json(body["periods"]),
                 Grid.from_json(body["grid"]),
                 None if body["now"] is None else int(body["now"]),
                 None if body["state"] is None else IndexState.from_json(body["state"]),
@@ -90,16 +90,3 @@ class Contents:
                 {str(source): int(batch) for source, batch in body["batches"].items()},
                 tuple(map(Partition.from_json, body.get("draining", ()))),  # the first had none
             )
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Where the numbers of the state and the runs do not fit together, and how."""
-        if self.state is None:
-            if self.runs:
-                yield "state", "runs, although nothing was ever inserted"
-            return
-        numbers = [n for part in self.partitions for n in sorted(part.state.run_numbers())]
-        if sorted(numbers) != sorted(self.runs):
-            yield "state", "other runs than the manifest has"
-            return
-        for part in self.partitions:
-            yield from part.problems(self.runs)

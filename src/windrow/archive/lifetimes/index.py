@@ -38,7 +38,7 @@ from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.lifetimes.statistics import Coming, Statistics, coming, statistics
 from windrow.archive.lifetimes.taking import take
 from windrow.archive.lifetimes.update import Step
-from windrow.archive.manifest import Manifest, understood
+from windrow.archive.manifest import Manifest
 from windrow.archive.migration import Estimate, How
 from windrow.archive.reading import Schemas
 from windrow.archive.records.given import whole
@@ -200,9 +200,7 @@ class LifetimeIndex:
     def verify(self) -> list[Problem]:
         """Read everything: checksums, order, counts, invariants. Empty if all is well."""
         with self._versions.pinned() as lease:
-            found = verify(self.disk, lease.manifest)
-            with understood(f"version {lease.manifest.version}"):
-                return found + [Problem(*p) for p in Contents.of(lease.manifest).problems()]
+            return verify(self.disk, lease.manifest)
 
     def _update(self, now: int, entries: pa.Table | None, batch: tuple[str, int] | None) -> Update:
         with self._versions.pinned() as lease:

@@ -5,7 +5,7 @@ Runs are known by number, across all partitionings of an index; a number is neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,7 +13,6 @@ from windrow.archive.lifetimes.grid import Grid, Technique
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.update import Step, plan_update
-from windrow.archive.runs.ref import RunRef
 
 
 @dataclass(frozen=True)
@@ -49,22 +48,6 @@ class Partition:
         """
         return replace(self, grid=replace(self.grid, technique=Technique.NO_REBUILD))
 
-    def problems(self, refs: Mapping[int, RunRef]) -> Iterator[tuple[str, str]]:
-        """Where runs do not have what the state says, or are not where the grid has them."""
-        for number, runs in enumerate(self.state.subindices):
-            for run in runs:
-                ref = refs[run.number]
-                if run.total != ref.rows:
-                    yield ref.name, f"{ref.rows} entries where the state has {run.total}"
-                ends = [period for period, _ in run.expiries]
-                bounds = ref.expiries and tuple(map(self.periods.of, ref.expiries))
-                if bounds != (ends[0], ends[-1]):
-                    yield ref.name, f"expiries in periods {bounds}, not {(ends[0], ends[-1])}"
-                rows = [self.grid.row(inserted, self.periods) for inserted, _ in ref.days]
-                columns = [self.grid.column(end, self.periods) for end in ends]
-                if any(number not in found for found in (*rows, *columns)):
-                    yield ref.name, f"entries that do not belong into I{number + 1}"
-
     def to_json(self) -> dict[str, Any]:
         return {
             "grid": self.grid.to_json(),
@@ -76,6 +59,6 @@ class Partition:
     def from_json(cls, found: Mapping[str, Any]) -> Partition:
         return cls(
             Grid.from_json(found["grid"]),
-            Periods(**found["periods"]),
+            Periods.from_json(found["periods"]),
             IndexState.from_json(found["state"]),
         )

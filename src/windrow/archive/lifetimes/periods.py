@@ -8,8 +8,10 @@ expires in it (Golab et al. 2006b, Algorithm 1, where these are S, delta and tau
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from windrow.archive.calendar import EPOCH, HOUR
 from windrow.core.errors import WindrowError
@@ -40,6 +42,12 @@ class Periods:
                 found=f"longest {self.longest}, interval {self.interval}",
                 remedy="round the longest lifetime up to a multiple",
             )
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Periods:
+        """As a manifest has it; the first ones did not say what a tick is."""
+        longest, interval, origin = (int(found[n]) for n in ("longest", "interval", "origin"))
+        return cls(longest, interval, origin, bool(found.get("timestamps")))
 
     @property
     def count(self) -> int:
