@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -213,3 +214,40 @@ def test_mistakes_are_explained(month):
     assert "at least 2 constituents" in windrow(
         "create", "x", "--columns", "src STRING", "--key", "src", "--window", 3, "-n", 1, fails=True
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("k STRIN", "--columns, character 3: expected a type"),
+        ("k INT,\n j STRIN", "--columns, line 2, character 4: expected a type"),
+        ("k INT,", "--columns: expected a column's name; found the end"),
+        ("k INT, k INT", "--columns, character 8: the column k is declared twice"),
+    ],
+)
+def test_mistakes_in_columns_are_counted_in_what_was_typed(month, columns, said):
+    assert said in windrow(
+        "create", "x", "--columns", columns, "--key", "k", "--window", 3, fails=True
+    )
+
+
+def test_a_file_where_an_archive_should_be_is_called_one(month):
+    made = ("--columns", "k INT", "--key", "k", "--window", 3)
+    said = "flows.parquet: expected a directory; found a file; choose another path"
+    assert said in windrow("create", "flows.parquet", *made, fails=True)
+    assert said in windrow("create", "flows.parquet/below", *made, fails=True)
+    assert said in windrow("stat", "flows.parquet", fails=True)
+
+
+def test_a_pipe_is_no_file_of_rows(month):
+    os.mkfifo("rows.csv")
+    said = windrow("append", "month", "rows.csv", "--day", "2026-03-07", fails=True)
+    assert "found a pipe or a device; write its rows to a file first" in said
+
+
+def test_a_window_that_has_not_begun_is_at_no_day(month):
+    windrow("create", "new", "--like", "flows.parquet", "--key", "src", "--window", 4)
+    assert "what comes first says when" in windrow("plan", "new")
+    assert json.loads(windrow("plan", "new", "--json")) == []
+    said = windrow("append", "new", "flows.parquet", "--day", "2026-03-01", "--no-advance")
+    assert "new: version 2, the window has not begun, holding 0 records" in said

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -187,3 +188,22 @@ def test_numbers_are_no_times_and_times_no_numbers():
             "--calendar", "numbers")  # fmt: skip
     assert "expected whole numbers" in windrow("append", "b", "d.csv", "--by", "at", fails=True)
     assert "up to 1" in windrow("append", "b", "d.csv", "--by", "k")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "arrow"])
+def test_columns_that_the_archive_does_not_have_are_left_out_with_a_word(form):
+    made("k BIGINT")
+    table = pa.table({"Extra": [1], "K": [7], "more": [None], "at": [date(2026, 3, 1)]})
+    name = f"d.{form}"
+    if form == "csv":
+        Path(name).write_text("Extra,K,more,at\n1,7,,2026-03-01\n")
+    elif form == "json":
+        Path(name).write_text('{"Extra": 1, "k": 7, "more": null, "at": "2026-03-01"}\n')
+    elif form == "parquet":
+        pq.write_table(table, name)
+    else:
+        pa.feather.write_feather(table, name)
+    done = CliRunner().invoke(app, ["archive", "append", "a", name, "--by", "at", "--json"])
+    assert "left out, as the archive has no such column: Extra, more" in done.stderr
+    assert json.loads(done.stdout)["left_out_columns"] == ["Extra", "more"]
+    assert rows() == [{"k": 7}]

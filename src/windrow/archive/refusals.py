@@ -26,6 +26,13 @@ def told(path: Path) -> Iterator[None]:
         yield
     except (FileNotFoundError, FileExistsError):
         raise
+    except NotADirectoryError as error:
+        raise StorageError(
+            where=str(next((p for p in (path, *path.parents) if p.is_file()), path)),
+            expected="a directory",
+            found="a file",
+            remedy="choose another path",
+        ) from error
     except OSError as error:
         raise StorageError(
             "the archive is as it was before",

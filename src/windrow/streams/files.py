@@ -28,11 +28,12 @@ def find_files(source: FileSource) -> list[Path]:
         if base.is_dir():
             return _in_order(base, base.glob(pattern))
         root = base
+    there = root.exists()
     raise InputError(
         where=source.path,
         expected="a file, a directory or a pattern that names some",
-        found="nothing there",
-        remedy=_suggestion(root),
+        found="a pipe or a device" if there else "nothing there",
+        remedy="write its rows to a file first" if there else _suggestion(root),
     )
 
 

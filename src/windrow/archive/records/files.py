@@ -83,6 +83,21 @@ def batches_of(files: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBa
         yield from _batches(path, schema)
 
 
+def left_out(files: Sequence[Path], wanted: Sequence[str]) -> list[str]:
+    """Columns of the files, as their beginnings tell them, that are none of those wanted."""
+    names: dict[str, None] = {}
+    for path in files:
+        try:
+            found = (schema_of if _format(path) == "arrow" else types_in)(path).names
+        except InputError:  # a beginning that does not tell; whether it can be read is seen there
+            continue
+        used = set(wanted)  # a line of JSON is asked for these names as they are
+        if _format(path) != "json":
+            used = {match for name in wanted for match in _matches(found, name)}
+        names.update((name, None) for name in found if name not in used)
+    return list(names)
+
+
 def _batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch, numbers in _numbered(path, schema):
         columns = []
@@ -157,9 +172,7 @@ def _resolved(found: Sequence[str], wanted: Sequence[str], path: Path) -> list[s
     """The file's name of each column: the same, or the only one but for its case."""
     names = []
     for name in wanted:
-        matches = [n for n in found if n == name] or [
-            n for n in found if n.strip().lower() == name.lower()
-        ]
+        matches = _matches(found, name)
         if len(matches) != 1:
             near = difflib.get_close_matches(name, found, n=1)
             raise InputError(
@@ -170,6 +183,11 @@ def _resolved(found: Sequence[str], wanted: Sequence[str], path: Path) -> list[s
             )
         names.append(matches[0])
     return names
+
+
+def _matches(found: Sequence[str], name: str) -> list[str]:
+    exact = [n for n in found if n == name]
+    return exact or [n for n in found if n.strip().lower() == name.lower()]
 
 
 def _json_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

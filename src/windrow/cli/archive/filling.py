@@ -16,7 +16,7 @@ from windrow.archive.calendar import Calendar, reached
 from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.opening import open_any
-from windrow.archive.records.files import files_of, rows_of
+from windrow.archive.records.files import files_of, left_out, rows_of
 from windrow.cli.answers import counted
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
 from windrow.cli.archive.times import times_of
@@ -52,8 +52,9 @@ def append(
 ) -> None:
     """Take the rows of files in as one day, or cut into days by a column; all of them or none.
 
-    Files are csv, json, parquet or arrow, and their values must fit the archive's types. Rows that
-    --by finds to be of days to come wait until the window gets there.
+    Files are csv, json, parquet or arrow, and their values must fit the archive's types; columns
+    are found by name, and those that the archive has not are left out. Rows that --by finds to be
+    of days to come wait until the window gets there.
 
     Into an index of lifetimes rows come at one instant, --day, and each expires at its own.
 
@@ -87,9 +88,7 @@ def append(
                 remedy="make one with windrow archive create --grid",
             )
         calendar = opened.stat().settings.calendar
-        with err().status("reading"):
-            others = [] if by is None or by in opened.layout.schema.names else [by]
-            rows = rows_of(files_of(files), opened.layout.schema, *others)
+        rows, unused = _read(files, opened.layout.schema, by)
         if by is not None:
             days = _cut(rows, by, calendar)
             last = _newest(days, opened)
@@ -98,11 +97,29 @@ def append(
             last = calendar.parse(day)
             days = {last: rows}
         now = last if advance else None
-        days, left_out = _in_time(days, now, opened)
+        days, late = _in_time(days, now, opened)
         with err().status(f"writing {counted(sum(t.num_rows for t in days.values()), 'row')}"):
             version = opened.append_days(days, now=now)
         taken = {calendar.label(d): t.num_rows for d, t in sorted(days.items())}
-        _say(archive, opened, version, {"days": taken, "left_out": left_out}, as_json)
+        done = {"days": taken, "left_out": late, "left_out_columns": unused}
+        _say(archive, opened, version, done, as_json)
+
+
+def _read(
+    files: Sequence[str], schema: pa.Schema, column: str | None
+) -> tuple[pa.Table, list[str]]:
+    """The rows of files with another column, if the archive lacks it; of those without use a word.
+
+    They are returned too.
+    """
+    others = [] if column is None or column in schema.names else [column]
+    with err().status("reading"):
+        paths = files_of(files)
+        rows, unused = rows_of(paths, schema, *others), left_out(paths, [*schema.names, *others])
+    if unused:
+        names = ", ".join(unused)
+        err().print(f"left out, as the archive has no such column: {names}", style="yellow")
+    return rows, unused
 
 
 def _newest(days: Iterable[int], archive: Archive) -> int | None:
@@ -127,9 +144,7 @@ def _insert(
 ) -> None:
     """Rows that come at one instant and each have their own end."""
     now = times_of(index).moment(at)
-    others = [] if expires in index.layout.schema.names else [expires]
-    with err().status("reading"):
-        rows = rows_of(files_of(files), index.layout.schema, *others)
+    rows, unused = _read(files, index.layout.schema, expires)
     ends = _ticks(rows, expires, timestamps=index.periods.timestamps)
     with err().status(f"writing {counted(rows.num_rows, 'row')}"):
         done = index.insert(now, rows, pa.array(ends))
@@ -138,7 +153,8 @@ def _insert(
             f"{counted(done.dead, 'row')} left out: expired by {times_of(index).label(now)}",
             style="yellow",
         )
-    _say(path, index, done.version, {"rows": rows.num_rows, "dead": done.dead}, as_json)
+    taken = {"rows": rows.num_rows, "dead": done.dead, "left_out_columns": unused}
+    _say(path, index, done.version, taken, as_json)
 
 
 def _in_time(
@@ -148,13 +164,13 @@ def _in_time(
     settings = archive.stat().settings
     first = min(days, default=0) if now is None else now - settings.window + 1
     label = settings.calendar.label
-    left_out = {label(d): rows.num_rows for d, rows in sorted(days.items()) if d < first}
-    for day, rows in left_out.items():
+    late = {label(d): rows.num_rows for d, rows in sorted(days.items()) if d < first}
+    for day, rows in late.items():
         err().print(
             f"{day}: {counted(rows, 'row')} left out: the window begins on {label(first)}",
             style="yellow",
         )
-    return {day: rows for day, rows in days.items() if day >= first}, left_out
+    return {day: rows for day, rows in days.items() if day >= first}, late
 
 
 def advance(
@@ -221,6 +237,5 @@ def _say(
         return
     for day, rows in taken.get("days", {}).items():
         out().print(f"{day}: {counted(rows, 'row')}")
-    out().print(
-        f"{path}: version {version}, up to {now}, holding {counted(found.entries, 'record')}"
-    )
+    reached = "the window has not begun" if now is None else f"up to {now}"
+    out().print(f"{path}: version {version}, {reached}, holding {counted(found.entries, 'record')}")

@@ -19,6 +19,7 @@ from windrow.cli.words import out
 
 LISTED = 6
 """Periods that are listed one by one."""
+NOT_BEGUN = "what comes first says when; plan it after the first append"
 
 
 def show_grid(path: Path, index: LifetimeIndex, *, as_json: bool) -> None:
@@ -89,7 +90,7 @@ def show_coming(path: Path, index: LifetimeIndex, updates: int, *, as_json: bool
         print_json([_plain(one, times) for one in coming])
         return
     if not coming:
-        out().print(f"{path}: what comes first says when; plan it after the first append")
+        out().print(f"{path}: {NOT_BEGUN}")
         return
     table = Table()
     for name in ("update at", "inserts into", "expires from"):

@@ -17,7 +17,7 @@ from windrow.archive.opening import open_any
 from windrow.archive.schemes.operations import Operation
 from windrow.archive.statistics import IndexStatistics, Statistics
 from windrow.cli.answers import counted
-from windrow.cli.archive.grids import show_coming, show_grid
+from windrow.cli.archive.grids import NOT_BEGUN, show_coming, show_grid
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
 from windrow.cli.archive.times import unit_of
 from windrow.cli.words import err, errors_in_words, out
@@ -125,7 +125,9 @@ def plan(
         if isinstance(opened, LifetimeIndex):
             show_coming(archive, opened, days, as_json=as_json)
             return
-        calendar, steps = opened.stat().settings.calendar, opened.plan(days)
+        found = opened.stat()
+        calendar = found.settings.calendar
+        steps = [] if found.now is None else opened.plan(days)
         if as_json:
             print_json([
                 {"day": calendar.label(day),
@@ -134,6 +136,9 @@ def plan(
                  "after": [_plain(o, calendar) for o in step.after]}
                 for day, step in steps
             ])  # fmt: skip
+            return
+        if not steps:
+            out().print(f"{archive}: {NOT_BEGUN}")
             return
         table = Table()
         for name in ("day", "before its data is there", "to make it visible", "afterwards"):

@@ -23,7 +23,7 @@ from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_
 from windrow.cli.archive.times import unit_of
 from windrow.cli.words import errors_in_words, out
 from windrow.columns.types import arrow_schema
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, ScriptError
 from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
 
@@ -194,6 +194,24 @@ def _schema(columns: str | None, like: Path | None) -> pa.Schema:
         )
     if like is not None:
         return schema_of(like)
-    declared = compile_script(f"CREATE RELATION archive ({columns});").catalog.find("archive")
-    assert isinstance(declared, RelationDeclaration)
-    return arrow_schema(declared.schema)
+    return _declared(columns or "")
+
+
+def _declared(columns: str) -> pa.Schema:
+    """Columns as a script declares them; errors count lines and characters of this text alone."""
+    before = "CREATE RELATION archive (\n"
+    try:
+        found = compile_script(f"{before}{columns}\n);").catalog.find("archive")
+    except ScriptError as error:
+        lines, span = columns.count("\n") + 1, error.span
+        place, what = "--columns", error.found
+        if span is not None and span.line - 1 > lines:
+            what = "the end"
+        elif span is not None:
+            place += f", line {span.line - 1}" if lines > 1 else ""
+            place += f", character {span.column}"
+        raise InputError(
+            error.message, where=place, expected=error.expected, found=what, remedy=error.remedy
+        ) from error
+    assert isinstance(found, RelationDeclaration)
+    return arrow_schema(found.schema)
