@@ -12,6 +12,17 @@ import pyarrow as pa
 
 _MOMENTS = st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30))
 
+
+def _decimals(most: int, places: int) -> st.SearchStrategy[decimal.Decimal]:
+    unscaled = st.integers(-most * 10**places, most * 10**places)
+    few = st.integers(-3, 3)
+    return st.one_of(few, unscaled).map(lambda n: decimal.Decimal((n < 0, digits(n), -places)))
+
+
+def digits(number: int) -> tuple[int, ...]:
+    return tuple(map(int, str(abs(number))))
+
+
 KINDS: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.int8(): st.integers(-128, 127),
     pa.int64(): st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)),
@@ -30,9 +41,12 @@ KINDS: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.duration("us"): st.timedeltas(
         datetime.timedelta(days=-10_000), datetime.timedelta(days=10_000)
     ),
-    pa.decimal128(38, 3): st.decimals(
-        -(10**30), 10**30, places=3, allow_nan=False, allow_infinity=False
-    ).map(decimal.Decimal),
+    pa.decimal128(38, 3): _decimals(10**30, 3),
+    pa.decimal32(9, 2): _decimals(10**6, 2),
+    pa.decimal64(18, 2): _decimals(10**15, 2),
+    pa.decimal256(76, 3): _decimals(10**70, 3),
+    pa.float16(): st.floats(width=16),
+    pa.binary(2): st.binary(min_size=2, max_size=2),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from operator import eq, ge, gt, le, lt, ne
 from tempfile import TemporaryDirectory
 
@@ -62,7 +63,7 @@ def conditions(keys):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != pa.float16()], ids=str)  # see below
 @given(data=st.data())
 @settings(max_examples=6)
 def test_no_key_is_lost_whatever_its_type_and_the_condition(kind, data):
@@ -72,6 +73,14 @@ def test_no_key_is_lost_whatever_its_type_and_the_condition(kind, data):
                                [pa.scalar(data.draw(KINDS[kind]), kind)])  # fmt: skip
     with TemporaryDirectory() as path, filled(f"{path}/a", column, kind, days=1).reader() as reader:
         for condition in data.draw(st.lists(conditions(literals), min_size=1, max_size=6)):
+            found, wanted, _ = compared(reader, condition)
+            assert found == wanted
+
+
+def test_of_keys_that_arrow_does_not_compare_none_is_left_out(tmp_path):
+    keys = pa.array([1.5, None, math.nan, -2.0], pa.float16())
+    with filled(tmp_path / "a", keys, pa.float16(), days=1).reader() as reader:
+        for condition in (pc.field("v") >= 0, pc.field("k").is_null()):
             found, wanted, _ = compared(reader, condition)
             assert found == wanted
 

@@ -29,7 +29,12 @@ KEYS = {
     "zoned": pa.array([datetime(2026, 3, 1)] * 3, pa.timestamp("us", "Europe/Berlin")),
     "price": pa.array([Decimal("1.10"), Decimal("12345678901234567890.12"), Decimal(-2)],
                       pa.decimal128(30, 2)),
+    "cents": pa.array([Decimal("1.10"), Decimal(-3), Decimal(-3)], pa.decimal32(5, 2)),
+    "digits": pa.array([Decimal("1.10"), Decimal(10**50), Decimal(-2)], pa.decimal256(70, 2)),
+    "half": pa.array([1.5, math.nan, -0.0], pa.float16()),
+    "hash": pa.array([b"\x00\xff", b"ab", b"ab"], pa.binary(2)),
     "tags": pa.array([["x", "y"], ["y"], ["z"]], pa.list_(pa.string())),
+    "pair": pa.array([["x", "y"], ["y", "y"], ["z", None]], pa.list_(pa.string(), 2)),
 }  # fmt: skip
 TYPED = pa.table(KEYS)
 
@@ -68,7 +73,7 @@ def test_an_archive_like_a_file_keeps_its_types_whatever_the_key(key, form):
     windrow("create", "a", "--like", name, "--key", key, "--window", 7)
     windrow("append", "a", name, "--day", "2026-03-01")
     assert Archive.open("a").layout.schema.types == TYPED.schema.types
-    others = [n for n in KEYS if n not in (key, "tags")]
+    others = [n for n in KEYS if n not in (key, "tags", "pair")]
     assert {str(r) for r in rows(columns=others)} == {
         str(r) for r in TYPED.select(others).to_pylist()
     }
@@ -93,18 +98,30 @@ def test_texts_that_look_like_numbers_stay_texts():
     ]
 
 
+@pytest.mark.parametrize("column", ["digits", "half"])
+def test_sql_over_a_type_that_duckdb_has_not_is_refused_in_words(column):
+    pq.write_table(TYPED.select(["text", column]), "typed.parquet")
+    windrow("create", "a", "--like", "typed.parquet", "--key", "text", "--window", 7)
+    windrow("append", "a", "typed.parquet", "--day", "2026-03-01")
+    said = windrow("sql", "a", "SELECT text FROM archive", fails=True)
+    assert "expected columns of types that DuckDB has" in said
+    assert f"{column} {TYPED.schema.field(column).type}" in " ".join(said.split())
+
+
 def test_csv_values_are_read_as_types_that_no_script_has():
-    pq.write_table(TYPED.drop_columns(["tags"]), "typed.parquet")
+    pq.write_table(TYPED.drop_columns(["tags", "pair"]), "typed.parquet")
     windrow("create", "a", "--like", "typed.parquet", "--key", "price", "--window", 7)
     Path("d.csv").write_text(
-        "small,huge,ratio,text,raw,day,nanos,zoned,price\n"
+        "small,huge,ratio,text,raw,day,nanos,zoned,price,cents,digits,half,hash\n"
         "7,18446744073709551615,1.5,x,y,2026-03-01,2026-03-01 00:00:00.000000001,"
-        "2026-03-01 00:00:00Z,0.10\n,,,,,,,,\n"
+        "2026-03-01 00:00:00Z,0.10,0.10,1e40,0.5,yz\n,,,,,,,,,,,,\n"
     )
     windrow("append", "a", "d.csv", "--day", "2026-03-01")
     found = rows(columns=["small", "huge", "raw", "price"])
     assert {"small": 7, "huge": 2**64 - 1, "raw": b"y", "price": Decimal("0.10")} in found
     assert dict.fromkeys(["small", "huge", "raw", "price"]) in found
+    short = rows(columns=["cents", "digits", "half", "hash"])
+    assert {"cents": Decimal("0.10"), "digits": 10**40, "half": 0.5, "hash": b"yz"} in short
 
 
 @pytest.mark.parametrize(

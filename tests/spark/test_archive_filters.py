@@ -41,6 +41,11 @@ KINDS = {
     "boolean": (pa.bool_(), [False, True]),
     "string": (pa.string(), ["", "a", "ab", "b", "é", "\ud7ff", "\ue000", "\U0010ffff"]),
     "bytes": (pa.binary(), [b"", b"\x00", b"\x7f", b"\xff"]),
+    "bytes of one length": (pa.binary(2), [b"\x00\x00", b"\x00\xff", b"\x7f\x00", b"\xff\xff"]),
+    "half float": (pa.float16(), [-math.inf, -1.5, 0.0, 0.0999755859375, 65504.0, math.nan]),
+    "small decimal": (pa.decimal32(9, 2), [Decimal("-1.50"), Decimal("0.00"), Decimal("9.99")]),
+    "long decimal": (pa.decimal64(18, 2), [Decimal("-1.50"), Decimal("0.00"), Decimal("9.99")]),
+    "decimal of 256 bits": (pa.decimal256(28, 2), [Decimal("-1.50"), Decimal(0), Decimal("9.99")]),
     "date": (
         pa.date32(),
         [date(1582, 10, 10), date(1900, 1, 1), date(1969, 12, 31), date(2026, 3, 8)],

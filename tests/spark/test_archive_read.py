@@ -152,7 +152,9 @@ def test_a_probe_reads_its_buckets_and_nothing_else(archive):
 def test_keys_of_every_type_pass_through_an_option():
     values = [
         (7, pa.int32()), (2.5, pa.float64()), ("7", pa.string()), (True, pa.bool_()),
-        (b"\x00\xff", pa.binary()), (date(2026, 3, 1), pa.date32()),
+        (b"\x00\xff", pa.binary()), (b"\x00\xff", pa.binary(2)), (2.5, pa.float16()),
+        (Decimal("2.50"), pa.decimal32(9, 2)), (Decimal(10**50), pa.decimal256(60, 2)),
+        (date(2026, 3, 1), pa.date32()),
         (datetime(2026, 3, 1, 12, 30), pa.timestamp("us")), (Decimal("2.50"), pa.decimal128(9, 2)),
         (time(12, 30), pa.time32("s")), (time(12, 30, 0, 5), pa.time64("us")),
         (timedelta(days=2, seconds=1), pa.duration("s")),

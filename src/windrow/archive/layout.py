@@ -41,7 +41,7 @@ class Layout:
     lifetimes: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "schema", _plain(self.schema))
+        object.__setattr__(self, "schema", _plain(self.schema, self.key))
         for stamp in (DAY, EXPIRY):
             if stamp in self.schema.names:
                 raise ArchiveError(
@@ -67,7 +67,8 @@ class Layout:
             if not _sortable(kind):
                 raise ArchiveError(
                     where=f"key column {name}",
-                    expected="numbers, strings, bytes, times, dates, decimals or booleans",
+                    expected="numbers, decimals, strings, bytes, booleans, dates, times or "
+                    "durations, or lists of one of these",
                     found=str(kind),
                     remedy="convert the column, or choose another key",
                 )
@@ -161,9 +162,11 @@ class Layout:
 _INDEX = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32()}
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
+def _plain(schema: pa.Schema, key: tuple[str, ...]) -> pa.Schema:
     """Names and types only: how values are encoded is the archive's own business."""
-    return pa.schema([pa.field(f.name, _plain_type(f.type)) for f in schema])
+    return pa.schema(
+        [(f.name, _plain_key(f.type) if f.name in key else _plain_type(f.type)) for f in schema]
+    )
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -174,28 +177,48 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_binary_view(kind) else kind
 
 
+def _plain_key(kind: pa.DataType) -> pa.DataType:
+    """The values of a list in the key are the keys, so it does not matter how it holds them."""
+    types = pa.types
+    plain = _plain_type(kind)
+    if types.is_fixed_size_list(plain):
+        return pa.list_(_plain_values(plain), plain.list_size)
+    if types.is_list(plain) or types.is_list_view(plain):
+        return pa.list_(_plain_values(plain))
+    if types.is_large_list(plain) or types.is_large_list_view(plain):
+        return pa.large_list(_plain_values(plain))
+    return plain
+
+
+def _plain_values(kind: pa.DataType) -> pa.Field:
+    return kind.value_field.with_type(_plain_type(kind.value_type))
+
+
 def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _sortable(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(
         types.is_integer(kind)
-        or types.is_float32(kind)
-        or types.is_float64(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
         or types.is_boolean(kind)
         or types.is_string(kind)
         or types.is_large_string(kind)
         or types.is_binary(kind)
         or types.is_large_binary(kind)
+        or types.is_fixed_size_binary(kind)
         or (types.is_temporal(kind) and not types.is_interval(kind))
-        or types.is_decimal128(kind)
     )
 
 
 def _one_of_each(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Floats with one zero and one NaN."""
+    if pa.types.is_float16(column.type):  # with which Arrow does not calculate
+        return _one_of_each(column.cast(pa.float32())).cast(column.type)
     nan = pa.scalar(math.nan, column.type)
     return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0, column.type)))
 

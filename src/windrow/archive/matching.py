@@ -73,9 +73,13 @@ def _cut(low: int, high: int) -> list[tuple[int, int]]:
 
 
 def _between(run: Run, low: int, high: int) -> pc.Expression:
-    """What is known of the keys [low, high) of a run; nothing of those that end in NaN."""
+    """What is known of the keys [low, high) of a run; nothing of those that end in NaN, or that
+    Arrow does not compare.
+    """
     name = run.layout.key[0]
     kind, column = run.layout.entry_schema.field(name).type, run.directory.columns[0]
+    if pa.types.is_float16(kind):
+        return pc.scalar(True)
     least, greatest = column[low].cast(kind), column[high - 1].cast(kind)
     if pa.types.is_floating(kind) and greatest.as_py() != greatest.as_py():
         return pc.scalar(True)

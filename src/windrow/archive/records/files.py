@@ -192,12 +192,7 @@ def _matches(found: Sequence[str], name: str) -> list[str]:
 
 def _json_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Lists and the like are for Arrow's reader; it takes no dates, so they are texts to it."""
-    fields = [
-        pa.field(f.name, pa.string())
-        if pa.types.is_date(f.type) or pa.types.is_time(f.type)
-        else pa.field(f.name, READ_AS[kind] if (kind := plain_type(f.type)) else f.type)
-        for f in schema
-    ]
+    fields = [pa.field(f.name, _as_json(f.type)) for f in schema]
     options = pa.json.ParseOptions(
         explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
     )
@@ -206,6 +201,19 @@ def _json_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             return
         read = pa.json.ReadOptions(block_size=BLOCK)
         yield from pa.json.open_json(stream, read_options=read, parse_options=options)
+
+
+def _as_json(kind: pa.DataType) -> pa.DataType:
+    """The type in which Arrow's reader of JSON can have values of a type."""
+    types = pa.types
+    if types.is_date(kind) or types.is_time(kind):
+        return pa.string()
+    if types.is_fixed_size_binary(kind):
+        return pa.binary()
+    if types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_type)
+    plain = plain_type(kind)
+    return kind if plain is None else READ_AS[plain]
 
 
 def _opened(source: pa.NativeFile) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:

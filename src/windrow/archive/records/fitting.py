@@ -33,6 +33,8 @@ def typed(values: pa.Array, field: pa.Field, where: str) -> pa.Array:
         return typed(values.cast(found.value_type), field, where)
     if pa.types.is_null(found):
         return pa.nulls(len(values), kind)
+    if is_view(found):
+        return typed(listed(values), field, where)
     if (plain := plain_type(kind)) is not None:
         return fitted(values, plain)
     if not _comparable(found, kind):
@@ -58,6 +60,24 @@ def misfits(values: pa.Array, fit: pa.Array) -> Int64s:
         written = pc.not_equal(pc.utf8_trim_whitespace(as_text(values)), "")
         failed = pc.and_(failed, pc.fill_null(written, True))  # what is no text is not blank
     return np.flatnonzero(failed.to_numpy(zero_copy_only=False))
+
+
+def is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
+
+
+def listed(views: pa.Array) -> pa.Array:
+    """Views of lists as lists. (Arrow's own cast makes offsets that point anywhere.)"""
+    large = pa.types.is_large_list_view(views.type)
+    lengths = pc.fill_null(pc.list_value_length(views), 0).to_numpy()
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    made = pa.LargeListArray if large else pa.ListArray
+    width = pa.int64() if large else pa.int32()
+    kind = (pa.large_list if large else pa.list_)(views.type.value_field)
+    absent = pc.is_null(views)
+    return made.from_arrays(
+        pa.array(offsets, width), pc.list_flatten(views), type=kind, mask=absent
+    )
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.records.files import batches_of, files_of, rows_of
+from windrow.archive.records.fitting import is_view, listed
 
 
 def given(data: Any, schema: pa.Schema) -> pa.Table | Iterable[pa.RecordBatch]:
@@ -70,6 +71,9 @@ def declared(data: pa.Table | pa.RecordBatch, schema: pa.Schema, *others: str) -
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if column.type.equals(field.type):
         return column
+    if is_view(column.type):
+        lists = [listed(chunk) for chunk in column.chunks]
+        column = pa.chunked_array(lists, None if lists else field.type)
     try:
         return column.cast(field.type)
     except (pa.ArrowException, ValueError) as error:

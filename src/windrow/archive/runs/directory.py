@@ -2,7 +2,8 @@
 
 It is an Arrow file of its own beside the entries, the same for both formats of entries, and is
 searched where it is mapped. Columns: the key's, under their own names (strings with 64-bit
-offsets, booleans as 0 and 1), and ``_start``. The row after the last bucket is in the schema's
+offsets, booleans as 0 and 1, 16-bit floats and short decimals as the next that Arrow sorts), and
+``_start``. The row after the last bucket is in the schema's
 metadata; rows from there on are entries without a key.
 """
 

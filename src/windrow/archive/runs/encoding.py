@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.archive.layout import Layout
 from windrow.archive.runs.parallel import each
@@ -79,8 +80,10 @@ def _repeats(column: pa.ChunkedArray) -> bool:
 
 
 def _hashable(kind: pa.DataType) -> bool:
+    none = pa.array([], kind)
     try:
-        pa.array([], kind).dictionary_encode()
+        none.dictionary_encode()
+        pc.index_in(none, value_set=none)  # as a merge will
     except pa.ArrowNotImplementedError:
         return False
     return True

@@ -17,6 +17,9 @@ import pyarrow as pa
 from windrow.archive.errors import ArchiveError
 from windrow.columns.kernels import boolean, bytes_in, int64, ints, kernel
 
+_LEAST_DECIMAL = 128
+"""Bits of the narrowest decimals that Arrow sorts."""
+
 
 class Searcher(Protocol):
     """A sorted column. Positions are between ``low`` and ``high``, where the column is sorted."""
@@ -35,12 +38,19 @@ class Searcher(Protocol):
 
 
 def directory_type(kind: pa.DataType) -> pa.DataType:
-    """How a directory stores keys of a type: so that they can be searched where they lie."""
+    """How a directory stores keys of a type: so that Arrow sorts them, and that they can be
+    searched where they lie.
+    """
     if pa.types.is_boolean(kind):
         return pa.uint8()
     if pa.types.is_string(kind):
         return pa.large_string()
-    return pa.large_binary() if pa.types.is_binary(kind) else kind
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_decimal(kind) and kind.bit_width < _LEAST_DECIMAL:
+        return pa.decimal128(kind.precision, kind.scale)
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return pa.large_binary() if is_bytes else kind
 
 
 def searcher(column: pa.Array, kind: pa.DataType) -> Searcher:
@@ -175,19 +185,19 @@ def _exact(offsets, data, value, count):  # type: ignore[no-untyped-def]
 
 
 class _Decimals:
-    """128-bit decimals: compared as Python integers, a dozen microseconds for a search."""
+    """Decimals: compared as Python integers, a dozen microseconds for a search."""
 
     def __init__(self, column: pa.Array, kind: pa.DataType) -> None:
-        self._words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
-        self._kind = kind
+        self._data, self._width = memoryview(column.buffers()[1]), column.type.bit_width // 8
+        self._kind, self._stored = kind, column.type
 
     def _at(self, position: int) -> int:
-        return _wide(*self._words[position])
+        start = position * self._width
+        return int.from_bytes(self._data[start : start + self._width], "little", signed=True)
 
     def sought(self, value: Any) -> int:
-        scalar = converted(value, self._kind)
-        low, high = np.frombuffer(pa.array([scalar], self._kind).buffers()[1], np.int64)[:2]
-        return _wide(low, high)
+        one = pa.array([converted(value, self._kind).as_py()], self._stored)
+        return int.from_bytes(memoryview(one.buffers()[1])[: self._width], "little", signed=True)
 
     def exact(self, sought: int, count: int) -> int:
         place = bisect.bisect_left(range(count), sought, key=self._at)
@@ -198,7 +208,3 @@ class _Decimals:
 
     def right(self, value: Any, low: int, high: int) -> int:
         return bisect.bisect_right(range(high), self.sought(value), low, high, key=self._at)
-
-
-def _wide(low: np.int64, high: np.int64) -> int:
-    return (int(high) << 64) | (int(low) & (2**64 - 1))

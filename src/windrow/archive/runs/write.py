@@ -24,6 +24,7 @@ from windrow.archive.runs.directory import write_directory
 from windrow.archive.runs.encoding import encode, encoded
 from windrow.archive.runs.parallel import taken
 from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.search import directory_type
 from windrow.archive.runs.sorting import arrange, rank
 from windrow.columns.arrays import Int64s
 
@@ -83,8 +84,7 @@ def write_day(
         after, entries = encode(layout, entries, encodings)
     else:
         after = dict(encodings)
-    keys = [_one(entries.column(name)) for name in layout.key]
-    ranked = rank(keys)
+    ranked = rank([_sortable(_one(entries.column(name))) for name in layout.key])
     order, starts = arrange(ranked.ranks, len(ranked), _stamps(entries, layout))
     piece = Piece(taken(entries, order), ranked.distinct, starts)
     run = write_run(disk, layout, piece.entries.schema, [piece], name, kind, len(entries))
@@ -153,6 +153,13 @@ def _stamps(entries: pa.Table, layout: Layout) -> Any:
     if layout.lifetimes:
         return entries.column(EXPIRY).to_numpy()
     return np.zeros(0, np.int64)
+
+
+def _sortable(keys: pa.Array) -> pa.Array:
+    """Keys in a type that Arrow ranks: it does not half floats and short decimals."""
+    kind = keys.type
+    is_number = pa.types.is_float16(kind) or pa.types.is_decimal(kind)
+    return keys.cast(directory_type(kind)) if is_number else keys
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -49,7 +49,7 @@ def sql(
         times = times_of(opened)
         with reader_of(opened, at) as reader, duckdb.connect(":memory:") as connection:
             entries = Entries(reader, opened.layout, times, bounds(times, since, until))
-            connection.register("archive", entries)
+            _register(connection, entries)
             # The query is about this table alone; files and the network are none of its business.
             connection.execute("SET enable_external_access = false")
             try:
@@ -60,6 +60,19 @@ def sql(
             except duckdb.Error as error:
                 raise ArchiveError(where="SQL", found=str(error).strip()) from error
             give(found, into, as_json=as_json, ordered=True)
+
+
+def _register(connection: duckdb.DuckDBPyConnection, entries: Entries) -> None:
+    try:
+        connection.register("archive", entries)
+    except duckdb.NotImplementedException as error:
+        types = ", ".join(f"{field.name} {field.type}" for field in entries.schema)
+        raise ArchiveError(
+            where="SQL",
+            expected="columns of types that DuckDB has",
+            found=f"{types} ({str(error).strip()})",
+            remedy="ask with probe or scan, which have all types",
+        ) from error
 
 
 def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

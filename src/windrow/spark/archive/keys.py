@@ -113,7 +113,7 @@ def _key(value: Any, layout: Layout) -> Any:
 
 def _in_type(value: Any, kind: pa.DataType) -> Any:
     try:
-        if isinstance(value, str) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        if isinstance(value, str) and _is_bytes(kind):
             return bytes.fromhex(value)
         if isinstance(value, str) and pa.types.is_time(kind):
             return pa.scalar(time.fromisoformat(value), kind)
@@ -126,3 +126,10 @@ def _in_type(value: Any, kind: pa.DataType) -> Any:
     except (pa.ArrowException, ValueError):
         pass  # told as any other key that is none
     return converted(value, kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    )

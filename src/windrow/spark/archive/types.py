@@ -92,6 +92,10 @@ def _wider(kind: pa.DataType) -> pa.DataType:
         return pa.map_(_wider(kind.key_type), _wider_field(kind.item_field))
     if types.is_struct(kind):
         return pa.struct([_wider_field(field) for field in kind])
+    if types.is_fixed_size_binary(kind):
+        return pa.binary()
+    if types.is_decimal(kind) and kind.precision <= MOST_DIGITS:
+        return pa.decimal128(kind.precision, kind.scale)
     return _WIDER.get(kind, kind)
 
 
