@@ -13,6 +13,7 @@ import pytest
 from windrow.archive.archive import Archive
 from windrow.archive.calendar import HOUR, Calendar
 from windrow.archive.errors import ArchiveError, DayError
+from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.archive.runs.open import Run
 from windrow.archive.versions import Versions
 from windrow.archive.writer import Writer
@@ -68,6 +69,26 @@ def test_appending_a_frame_is_appending_its_rows(spark, tmp_path, form):
         archive.vacuum()
     assert len(_manifest(ours).runs) == len(_manifest(theirs).runs)
     assert _files(ours) == {run.name for run in _manifest(ours).runs}
+
+
+def test_a_frame_with_lifetimes_comes_in_by_way_of_the_driver_and_is_told_so(spark, tmp_path):
+    index = LifetimeIndex.create(
+        tmp_path / "l", SCHEMA, "src", longest=9 * DAY, interval=DAY, timestamps=True
+    )
+    data = records(0, 100)
+    frame = spark.createDataFrame(data).selectExpr("*", "at + interval 3 days as until")
+    now = (FIRST + 1) * DAY
+    for refused in (
+        lambda: append(frame, index, FIRST),
+        lambda: append(frame, tmp_path / "l", FIRST),
+        lambda: write_stream(frame, str(tmp_path / "l"), timestamp="at"),
+    ):
+        with pytest.raises(ArchiveError, match=r"an archive of days; .* LifetimeIndex\.insert"):
+            refused()
+    assert index.insert(now, frame, "until").dead == 0
+    with index.reader(now) as reader:
+        found = reader.scan(columns=SCHEMA.names).to_pylist()
+    assert Counter(map(str, found)) == Counter(map(str, data.to_pylist()))
 
 
 def test_a_key_is_in_one_run_of_a_day(spark, tmp_path):

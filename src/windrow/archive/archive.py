@@ -110,6 +110,7 @@ class Archive:
                 where=str(disk.root),
                 expected="an archive of days",
                 found=f"an archive of the kind {manifest.kind}",
+                remedy="open it with open_any, as what it is",
             )
         return cls(disk, manifest)
 

@@ -111,6 +111,7 @@ class LifetimeIndex:
                 where=str(disk.root),
                 expected="an index of records with lifetimes",
                 found=f"an archive of the kind {manifest.kind}",
+                remedy="open it with open_any, as what it is",
             )
         return cls(disk, manifest)
 

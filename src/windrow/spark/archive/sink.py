@@ -39,7 +39,13 @@ from windrow.archive.errors import ArchiveError, ConflictError, HalfwayError
 from windrow.archive.wave import Wave
 from windrow.core.time import Wall, wall_clock
 from windrow.spark.archive.stamps import Stamps
-from windrow.spark.archive.writing import WrittenRuns, declared, latest_of, write_runs
+from windrow.spark.archive.writing import (
+    WrittenRuns,
+    archive_of_days,
+    declared,
+    latest_of,
+    write_runs,
+)
 
 QUERY = "sql.streaming.queryId"
 """The local property under which Spark tells a micro-batch whose it is."""
@@ -71,7 +77,7 @@ def archive_sink(
     wall: Wall = wall_clock,
 ) -> ArchiveSink:
     """A function for ``foreachBatch``; ``source`` names the stream, if not Spark's query id."""
-    archive = Archive.open(Path(path).absolute())
+    archive = archive_of_days(Path(path).absolute())
     stamps = Stamps.by(timestamp, archive.layout, archive.stat().settings.calendar)
     if slack < 0:
         raise ArchiveError(

@@ -21,6 +21,8 @@ from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.files import Disk
 from windrow.archive.layout import Layout
+from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.opening import open_any
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.session import Session
@@ -45,7 +47,7 @@ def append(
     computes the DataFrame twice, once to learn the ranges. As many runs come of it as the session
     has cores; the archive merges them when the day goes into an index that is packed.
     """
-    archive = archive if isinstance(archive, Archive) else Archive.open(archive)
+    archive = archive_of_days(archive)
     spark = frame.sparkSession
     with archive.session() as session:
         if session.has(batch):
@@ -56,6 +58,20 @@ def append(
         ranged = chosen.repartitionByRange(tasks, *(f"`{name}`" for name in archive.layout.key))
         written = write_runs(ranged, archive, session, Stamps(day))
         return session.commit(written.runs, now=now, batch=batch, encodings=written.encodings)
+
+
+def archive_of_days(given: Archive | LifetimeIndex | str | Path) -> Archive:
+    """What tasks can fill; an error that says how to fill an index of lifetimes, if it is one."""
+    found = open_any(given) if isinstance(given, str | Path) else given
+    if isinstance(found, LifetimeIndex):
+        raise ArchiveError(
+            where=str(found.disk.root),
+            expected="an archive of days",
+            found="an index of records with lifetimes, which tasks do not write",
+            remedy="LifetimeIndex.insert(now, frame, expiries) takes a DataFrame in by way of the "
+            "driver; CREATE ARCHIVE ... USING GRID in a script takes a stream in",
+        )
+    return found
 
 
 @dataclass(frozen=True)
