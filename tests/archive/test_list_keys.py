@@ -1,4 +1,5 @@
-"""A record whose key is a list is found under each of its values, however the list is held."""
+"""A record whose key is a list is found under each of its values, however the list is held; one
+without values is found by scans."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def test_records_are_found_under_each_value_of_a_list(name, form):
                 plain += [
                     (word, value, day)
                     for words, value in list(zip(lists, values, strict=True))[1:]
-                    for word in words or ()
+                    for word in words or [None]
                 ]
             seen = [row[:2] for row in plain if row[2] > len(days) - 3]
             with archive.reader() as reader:
