@@ -40,6 +40,7 @@ from windrow.archive.layout import Layout
 from windrow.archive.manifest import Manifest
 from windrow.archive.migrate import Changes, Target, estimate, migrate
 from windrow.archive.migration import Estimate, How
+from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.reader import Reader
 from windrow.archive.reading import Schemas
 from windrow.archive.runs.opened import OpenRuns
@@ -131,18 +132,23 @@ class Archive:
         *,
         now: int | None = None,
         batch: tuple[str, int] | None = None,
+        progress: Progress = nobody,
     ) -> int:
         """Keep the records of several days, all or none.
 
         ``batch`` names a source and the number of its batch, which only ever grows: a batch that
         was appended before is left out, so that a source may repeat what it is not sure of.
+        ``progress`` is told how many days are written, then how many the window has moved on.
         """
         with self.session() as session:
             if session.has(batch):
                 return session.version
             session.check(days, now)
-            runs = {day: session.write(day, data) for day, data in days.items()}
-            return session.commit(runs, now=now, batch=batch)
+            runs = {}
+            for done, (day, data) in enumerate(days.items(), start=1):
+                runs[day] = session.write(day, data)
+                progress(Reached("days written", done, len(days)))
+            return session.commit(runs, now=now, batch=batch, progress=progress)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -151,15 +157,15 @@ class Archive:
             opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
             yield Session(self.disk, lease, opened)
 
-    def advance(self, now: int) -> int:
+    def advance(self, now: int, *, progress: Progress = nobody) -> int:
         """Move the window on so that ``now`` is its newest day. Returns the version.
 
         Days are taken in one after the other, each a version of its own; a failure half-way leaves
-        the window at the last day that was taken in.
+        the window at the last day that was taken in. ``progress`` is told how many are in.
         """
         with self.session() as session:
             session.check((), now)
-            return session.commit({}, now=now)
+            return session.commit({}, now=now, progress=progress)
 
     def reader(self, now: int | None = None, *, soft: bool = False) -> Reader:
         """Pin the newest version, as seen on day ``now`` (the newest of the window, if not given).
@@ -180,28 +186,31 @@ class Archive:
         """The operations of the coming days, without doing them."""
         return coming(Wave.of(self._versions.newest()), days)
 
-    def migrate(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> int:
+    def migrate(
+        self, *, how: How = "rebuild", progress: Progress = nobody, **changes: Unpack[Changes]
+    ) -> int:
         """Give the archive another layout while it is read and appended to; see ``migrate.py``.
 
-        Returns the version.
+        Returns the version. ``progress`` is told how many runs have been written.
         """
         with self._versions.pinned() as lease:
             target = Target.of(lease.manifest, changes, how)
-            return migrate(self.disk, lease, OpenRuns(self.disk, self.layout), target)
+            opened = OpenRuns(self.disk, self.layout)
+            return migrate(self.disk, lease, opened, target, progress)
 
     def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
         """What ``migrate`` would cost."""
         manifest = self._versions.newest()
         return estimate(manifest, Target.of(manifest, changes, how))
 
-    def vacuum(self) -> Vacuumed:
+    def vacuum(self, progress: Progress = nobody) -> Vacuumed:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
-        return vacuum(self.disk)
+        return vacuum(self.disk, progress)
 
-    def verify(self) -> list[Problem]:
+    def verify(self, progress: Progress = nobody) -> list[Problem]:
         """Read everything and check it: checksums, order, counts, invariants. Empty: all well."""
         with self._versions.pinned() as lease:
-            return verify(self.disk, lease.manifest)
+            return verify(self.disk, lease.manifest, progress)
 
     def stat(self) -> Statistics:
         """Which days live where, and in how many runs and bytes."""

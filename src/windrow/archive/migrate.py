@@ -26,6 +26,7 @@ from windrow.archive.formats import check_format
 from windrow.archive.leases import Lease
 from windrow.archive.manifest import Manifest
 from windrow.archive.migration import Estimate, How, switch_over, two_migrations
+from windrow.archive.progress import Progress, nobody
 from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
@@ -84,10 +85,16 @@ def estimate(manifest: Manifest, target: Target) -> Estimate:
     return Estimate(sum(map(_written, set(pieces))), 0, len(pieces))
 
 
-def migrate(disk: Disk, lease: Lease, opened: Callable[[RunRef], Run], target: Target) -> int:
+def migrate(
+    disk: Disk,
+    lease: Lease,
+    opened: Callable[[RunRef], Run],
+    target: Target,
+    progress: Progress = nobody,
+) -> int:
     """Bring the version that the lease holds, and all that come meanwhile, to the new layout."""
     base = lease.manifest
-    writer = Writer(disk, base.layout, target.format, base.encodings, lease.token, opened)
+    writer = Writer(disk, base.layout, target.format, base.encodings, lease.token, opened, progress)
     return switch_over(disk, lease, _Moving(disk, lease, target, writer).onto)
 
 

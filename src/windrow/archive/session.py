@@ -22,6 +22,7 @@ from windrow.archive.errors import (
 from windrow.archive.files import Disk
 from windrow.archive.leases import Lease
 from windrow.archive.manifest import Manifest
+from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import RunRef
@@ -76,12 +77,13 @@ class Session:
         now: int | None = None,
         batch: tuple[str, int] | None = None,
         encodings: Iterable[Mapping[str, str]] = (),
+        progress: Progress = nobody,
     ) -> int:
         """Publish runs by day, and move the window on to ``now``; ``encodings`` are those that
         others have chosen for the runs that they wrote.
 
         Each day that the window moves on is a version of its own; the first has the runs. What
-        fails after that is a ``HalfwayError``.
+        fails after that is a ``HalfwayError``. ``progress`` is told how many of them are done.
         """
         wave, writer = self._wave, self._writer
         writer.encodings = joined(writer.encodings, *encodings)
@@ -97,24 +99,26 @@ class Session:
             return self.version if changed == wave else self._publish(changed)
         before = self.version
         try:
-            return self._moved_on(changed, now)
+            return self._moved_on(changed, now, progress)
         except (ConflictError, DamagedError, StorageError) as error:
             if self.version == before:
                 raise
             raise HalfwayError(self.version, error) from error
 
-    def _moved_on(self, wave: Wave, now: int) -> int:
+    def _moved_on(self, wave: Wave, now: int, progress: Progress) -> int:
         """A version for each day up to ``now``, and one for what comes after a day."""
         writer, jump = self._writer, wave.now is None or now > wave.now + wave.settings.window
-        for day in [now] if wave.now is None or jump else range(wave.now + 1, now + 1):
+        days = [now] if wave.now is None or jump else range(wave.now + 1, now + 1)
+        for done, day in enumerate(days, start=1):
             if wave.pending and not jump:
                 wave = settled(wave, writer)
             wave = stepped(wave, day, writer)
             self._publish(wave)
-        done = settled(wave, writer)
-        if done != wave:
+            progress(Reached("days taken in", done, len(days)))
+        rest = settled(wave, writer)
+        if rest != wave:
             with contextlib.suppress(ConflictError):  # who came between finds it left to do
-                self._publish(done)
+                self._publish(rest)
         return self.version
 
     def _publish(self, wave: Wave) -> int:

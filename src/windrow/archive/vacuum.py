@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from windrow.archive.errors import ConflictError
 from windrow.archive.files import Disk
 from windrow.archive.leases import leases
+from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.runs.ref import FOLDER as RUNS
 from windrow.archive.versions import LOCK, VERSIONS, Versions, retired_file
 
@@ -28,20 +29,23 @@ class Vacuumed:
     held: tuple[int, ...]
 
 
-def vacuum(disk: Disk) -> Vacuumed:
-    """Remove what no version that is the newest or is held by somebody needs."""
+def vacuum(disk: Disk, progress: Progress = nobody) -> Vacuumed:
+    """Remove what no version that is the newest or is held by somebody needs.
+
+    ``progress`` is told how many of the files that can go have gone.
+    """
     lock = disk.try_hold(LOCK)
     if lock is None:
         raise ConflictError(
             "another vacuum is at work", where=str(disk.root), remedy="let it end; nothing was done"
         )
     try:
-        return _vacuum(disk)
+        return _vacuum(disk, progress)
     finally:
         os.close(lock)
 
 
-def _vacuum(disk: Disk) -> Vacuumed:
+def _vacuum(disk: Disk, progress: Progress) -> Vacuumed:
     versions = Versions(disk)
     listed = disk.names(RUNS)
     hidden = [name for name in disk.names(VERSIONS) if name.startswith(".")]
@@ -55,14 +59,15 @@ def _vacuum(disk: Disk) -> Vacuumed:
     for manifest in retired:
         if manifest.version in held:
             needed |= {run.name for run in manifest.runs}
+    stems = {name: name.rpartition(".")[0] for name in listed}
+    unneeded = [n for n in listed if stems[n] not in needed and not stems[n].startswith(working)]
     files = size = gone = 0
-    for name in listed:
-        stem = name.rpartition(".")[0]
-        if stem not in needed and not stem.startswith(working):
-            with contextlib.suppress(FileNotFoundError):  # its writer has thought better of it
-                size += disk.size(f"{RUNS}/{name}")
-                disk.delete(f"{RUNS}/{name}")
-                files += 1
+    for done, name in enumerate(unneeded, start=1):
+        with contextlib.suppress(FileNotFoundError):  # its writer has thought better of it
+            size += disk.size(f"{RUNS}/{name}")
+            disk.delete(f"{RUNS}/{name}")
+            files += 1
+        progress(Reached("files", done, len(unneeded), size))
     for name in hidden:
         if not name[1:].startswith(working):
             disk.delete(f"{VERSIONS}/{name}")

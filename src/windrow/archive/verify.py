@@ -10,14 +10,18 @@ from windrow.archive.files import Disk
 from windrow.archive.lifetimes.contents import KIND as LIFETIMES
 from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.manifest import Manifest, understood
+from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.wave import KIND as WAVE
 from windrow.archive.wave import Wave
 
 __all__ = ["Problem", "verify"]
 
 
-def verify(disk: Disk, manifest: Manifest) -> list[Problem]:
-    """Everything that is wrong. Reads all files, a million entries of one at a time."""
+def verify(disk: Disk, manifest: Manifest, progress: Progress = nobody) -> list[Problem]:
+    """Everything that is wrong. Reads all files, a million entries of one at a time.
+
+    ``progress`` is told how many runs have been read, and how many bytes they have.
+    """
     contents = Contents.of(manifest) if manifest.kind == LIFETIMES else None
     if manifest.layout.lifetimes != (contents is not None):
         expected = "no expiries" if contents is None else "expiries"
@@ -26,11 +30,15 @@ def verify(disk: Disk, manifest: Manifest) -> list[Problem]:
     periods = None if contents is None else contents.periods
     problems: list[Problem] = []
     tallies: dict[str, Tally] = {}
-    for ref in manifest.runs:
+    size = 0
+    for done, ref in enumerate(manifest.runs):
+        progress(Reached("runs", done, len(manifest.runs), size))
         tally, bad = examined(disk, manifest.layout, ref, periods)
         problems += bad
         if tally is not None:
             tallies[ref.name] = tally
+        size += ref.bytes
+    progress(Reached("runs", len(manifest.runs), len(manifest.runs), size))
     with understood(f"version {manifest.version}"):
         if contents is not None:
             problems += grid_problems(manifest, contents, tallies)

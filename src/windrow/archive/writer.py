@@ -15,6 +15,7 @@ import pyarrow as pa
 from windrow.archive.errors import DamagedError
 from windrow.archive.files import Disk
 from windrow.archive.layout import Layout
+from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.records.given import declared, given
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.open import ALL, Only, Run
@@ -31,7 +32,10 @@ MANY, ALIKE = 64, 8
 
 
 class Writer:
-    """Writes runs for one version. ``encodings`` widen as runs are written."""
+    """Writes runs for one version. ``encodings`` widen as runs are written.
+
+    ``progress`` is told how many of the runs of planned indexes have been written.
+    """
 
     def __init__(
         self,
@@ -41,10 +45,11 @@ class Writer:
         encodings: Mapping[str, str],
         token: str,
         opened: Callable[[RunRef], Run],
+        progress: Progress = nobody,
     ) -> None:
         self.encodings = dict(encodings)
         self._disk, self._layout, self._form, self._opened = disk, layout, form, opened
-        self._token, self._count = token, 0
+        self._token, self._count, self._progress = token, 0, progress
 
     def day(self, day: int, data: Any) -> RunRef | None:
         """The entries of a day's records as a run; None if there are none."""
@@ -86,7 +91,8 @@ class Writer:
     def indexes(self, planned: Mapping[str, Planned | Index]) -> dict[str, Index]:
         """Planned indexes, written. What several of them share is written once."""
         written: dict[Piece, Part | None] = {}
-        done = {}
+        to_write = len({p for plan in planned.values() for p in _unwritten(plan)})
+        done, size = {}, 0
         for name, plan in planned.items():
             if isinstance(plan, Index):
                 done[name] = plan
@@ -97,7 +103,9 @@ class Writer:
                     parts.append(piece)
                     continue
                 if piece not in written:
-                    written[piece] = self._write(piece)
+                    new = written[piece] = self._write(piece)
+                    size += 0 if new is None else new.run.bytes
+                    self._progress(Reached("runs", len(written), to_write, size))
                 part = written[piece]
                 if part is not None:
                     parts.append(part)
@@ -136,6 +144,11 @@ class Writer:
     def _name(self) -> str:
         self._count += 1
         return f"{self._token}-{self._count}"
+
+
+def _unwritten(plan: Planned | Index) -> list[Piece]:
+    pieces = plan.pieces if isinstance(plan, Planned) else ()
+    return [piece for piece in pieces if not isinstance(piece, Part)]
 
 
 def _in_turns(data: Any, schema: pa.Schema) -> Iterator[pa.Table]:

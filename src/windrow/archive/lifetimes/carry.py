@@ -18,6 +18,7 @@ import pyarrow as pa
 from windrow.archive.files import Disk, Written
 from windrow.archive.layout import Layout
 from windrow.archive.lifetimes.update import Step, Write
+from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import Format, RunRef
@@ -53,12 +54,16 @@ class _Memory(Disk):
 
 @dataclass(frozen=True)
 class Carrier:
-    """Where and how runs are written. ``name`` makes a file name of a run's number."""
+    """Where and how runs are written. ``name`` makes a file name of a run's number.
+
+    ``progress`` is told how many runs of a step have been written.
+    """
 
     disk: Disk
     layout: Layout
     kind: Format
     name: Callable[[int], str]
+    progress: Progress = nobody
 
     def carry_out(
         self,
@@ -75,9 +80,11 @@ class Carrier:
         """
         after = dict(encodings)
         written = {}
-        for write in step.writes:
+        for done, write in enumerate(step.writes, start=1):
             table = fresh[write.subindex] if write.fresh else None
             written[write.run], after = self._write(write, runs, table, after, alive_from)
+            size = sum(ref.bytes for ref in written.values())
+            self.progress(Reached("runs", done, len(step.writes), size))
         return written, after
 
     def _write(

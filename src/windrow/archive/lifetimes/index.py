@@ -40,6 +40,7 @@ from windrow.archive.lifetimes.taking import take
 from windrow.archive.lifetimes.update import Step
 from windrow.archive.manifest import Manifest
 from windrow.archive.migration import Estimate, How
+from windrow.archive.progress import Progress, nobody
 from windrow.archive.reading import Schemas
 from windrow.archive.records.given import whole
 from windrow.archive.runs.opened import OpenRuns
@@ -122,6 +123,7 @@ class LifetimeIndex:
         expiries: str | pa.Array | pa.ChunkedArray | Sequence[Any],
         *,
         batch: tuple[str, int] | None = None,
+        progress: Progress = nobody,
     ) -> Update:
         """Take records in at ``now``, and forget what has expired by then.
 
@@ -130,6 +132,7 @@ class LifetimeIndex:
         or, if these are microseconds since 1970, times; or it is the name of a column that has.
         ``batch`` names a source and the number of its batch, which only ever grows: one that was
         inserted before is left out, so that a source may repeat what it is not sure of.
+        ``progress`` is told how many runs have been written.
         """
         period = self.periods.of(now)
         if not -(2**31) < period < 2**31:
@@ -151,11 +154,11 @@ class LifetimeIndex:
                 found=str(len(expiries)),
             )
         ends = in_ticks(expiries, self.periods, now)
-        return self._update(now, self.layout.entries(rows, period, ends), batch)
+        return self._update(now, self.layout.entries(rows, period, ends), batch, progress)
 
-    def advance(self, now: int) -> Update:
+    def advance(self, now: int, *, progress: Progress = nobody) -> Update:
         """Forget what has expired by ``now``."""
-        return self._update(now, None, None)
+        return self._update(now, None, None, progress)
 
     def reader(self, now: int | None = None) -> LifetimeReader:
         """Pin the newest version, as seen at ``now`` (its last update, if not given) or later."""
@@ -179,13 +182,17 @@ class LifetimeIndex:
         """What the next updates touch, without doing them."""
         return coming(self.contents(), updates)
 
-    def migrate(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> int:
+    def migrate(
+        self, *, how: How = "rebuild", progress: Progress = nobody, **changes: Unpack[Changes]
+    ) -> int:
         """Give the index another partitioning while it is read and inserted into; see
-        ``lifetimes/migrate.py``. Returns the version.
+        ``lifetimes/migrate.py``. Returns the version. ``progress`` is told how many runs have been
+        dealt out, then how many sub-indices are done.
         """
         with self._versions.pinned() as lease:
             cells = target_of(lease.manifest, changes)
-            version = migrate(self.disk, lease, OpenRuns(self.disk, self.layout), cells, how)
+            opened = OpenRuns(self.disk, self.layout)
+            version = migrate(self.disk, lease, opened, cells, how, progress)
             self.grid, self.periods = cells.grid, cells.periods
             return version
 
@@ -194,16 +201,22 @@ class LifetimeIndex:
         manifest = self._versions.newest()
         return estimate(manifest, target_of(manifest, changes), how)
 
-    def vacuum(self) -> Vacuumed:
+    def vacuum(self, progress: Progress = nobody) -> Vacuumed:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
-        return vacuum(self.disk)
+        return vacuum(self.disk, progress)
 
-    def verify(self) -> list[Problem]:
+    def verify(self, progress: Progress = nobody) -> list[Problem]:
         """Read everything: checksums, order, counts, invariants. Empty if all is well."""
         with self._versions.pinned() as lease:
-            return verify(self.disk, lease.manifest)
+            return verify(self.disk, lease.manifest, progress)
 
-    def _update(self, now: int, entries: pa.Table | None, batch: tuple[str, int] | None) -> Update:
+    def _update(
+        self,
+        now: int,
+        entries: pa.Table | None,
+        batch: tuple[str, int] | None,
+        progress: Progress,
+    ) -> Update:
         with self._versions.pinned() as lease:
             base, before = lease.manifest, Contents.of(lease.manifest)
             self.grid, self.periods = before.grid, before.periods
@@ -221,7 +234,7 @@ class LifetimeIndex:
             if entries is not None:
                 arrivals = sort_out(before.grid, before.periods, now, entries)
             named = partial("{}-{}".format, lease.token)
-            carrier = Carrier(self.disk, self.layout, base.format, named)
+            carrier = Carrier(self.disk, self.layout, base.format, named, progress)
             opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
             taken = take(before, now, arrivals, carrier, opened, base.encodings)
             batches = {**before.batches, **({} if batch is None else {batch[0]: batch[1]})}

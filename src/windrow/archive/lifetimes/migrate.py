@@ -30,6 +30,7 @@ from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.lifetimes.spread import AT_ONCE
 from windrow.archive.manifest import Manifest
 from windrow.archive.migration import Estimate, How, switch_over
+from windrow.archive.progress import Progress, nobody
 from windrow.archive.runs.open import Run
 from windrow.archive.runs.ref import Format, RunRef
 
@@ -97,7 +98,12 @@ def _newest_bytes(contents: Contents, now: int) -> int:
 
 
 def migrate(
-    disk: Disk, lease: Lease, opened: Callable[[RunRef], Run], cells: Cells, how: How
+    disk: Disk,
+    lease: Lease,
+    opened: Callable[[RunRef], Run],
+    cells: Cells,
+    how: How,
+    progress: Progress = nobody,
 ) -> int:
     """Bring the version that the lease holds, and all that come meanwhile, to the new layout."""
-    return switch_over(disk, lease, Moving(disk, lease, opened, cells, how).onto)
+    return switch_over(disk, lease, Moving(disk, lease, opened, cells, how, progress).onto)

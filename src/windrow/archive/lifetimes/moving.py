@@ -20,6 +20,7 @@ from windrow.archive.lifetimes.state import IndexState, RunState
 from windrow.archive.lifetimes.taking import take
 from windrow.archive.manifest import Manifest
 from windrow.archive.migration import How, two_migrations
+from windrow.archive.progress import Progress, Reached
 from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.open import Only, Run
 from windrow.archive.runs.ref import RunRef
@@ -33,14 +34,20 @@ class Moving:
     """
 
     def __init__(
-        self, disk: Disk, lease: Lease, opened: Callable[[RunRef], Run], cells: Cells, how: How
+        self,
+        disk: Disk,
+        lease: Lease,
+        opened: Callable[[RunRef], Run],
+        cells: Cells,
+        how: How,
+        progress: Progress,
     ) -> None:
         self._disk, self._opened, self._cells, self._how = disk, opened, cells, how
         self._base, self._layout, self._token = lease.manifest, lease.manifest.layout, lease.token
         self._encodings = dict(lease.manifest.encodings)
         self._done: Contents | None = None
         self._newest = self._first = 0
-        self._files = count(1)
+        self._files, self._progress = count(1), progress
 
     def onto(self, base: Manifest) -> Manifest:
         """The version after ``base`` in the new layout."""
@@ -67,13 +74,15 @@ class Moving:
         cells, over = self._cells, contents.periods.over(now)
         dealt, alive_from = deal(contents, now, cells), contents.periods.last(over) + 1
         spread = Spread(self._disk, self._layout, cells, self._encodings, self._name)
-        for held in dealt.scattered:
+        for done, held in enumerate(dealt.scattered, start=1):
             spread.add(self._opened(held.ref), Only(held.days, alive_from))
+            self._progress(Reached("runs dealt out", done, len(dealt.scattered)))
         spread.flush()
         self._first = number = contents.next_run
         runs = {}
         subindices: list[tuple[RunState, ...]] = []
         for place in range(cells.grid.size):
+            self._progress(Reached("sub-indices", place, cells.grid.size))
             held_here = dealt.whole.get(place, [])
             alone = len(held_here) == 1 and not spread.reaches(place)
             if alone and cells.wants(held_here[0], over):
@@ -86,6 +95,7 @@ class Moving:
                 continue
             runs[run.number] = ref
             subindices.append((run,))
+        self._progress(Reached("sub-indices", cells.grid.size, cells.grid.size))
         self._encodings, self._newest = spread.encodings, contents.periods.of(now)
         state = IndexState(over, number, tuple(subindices))
         return Contents(cells.periods, cells.grid, now, state, runs, contents.batches)

@@ -20,6 +20,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
+from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.records.fitting import misfits, plain_type, typed
 from windrow.columns.arrays import Int64s
 from windrow.columns.types import arrow_schema
@@ -63,7 +64,9 @@ def schema_of(path: Path) -> pa.Schema:
     return arrow_schema(inferred(path).schema)
 
 
-def rows_of(files: Sequence[Path], schema: pa.Schema, *others: str) -> pa.Table:
+def rows_of(
+    files: Sequence[Path], schema: pa.Schema, *others: str, progress: Progress = nobody
+) -> pa.Table:
     """All rows of the files: the columns of the schema, and some others in types of their own."""
     if others:
         found = schema_of(files[0])
@@ -74,13 +77,21 @@ def rows_of(files: Sequence[Path], schema: pa.Schema, *others: str) -> pa.Table:
                 *(pa.field(o, found.field(e).type) for o, e in zip(others, extra, strict=True)),
             ]
         )
-    return pa.Table.from_batches(batches_of(files, schema), schema)
+    return pa.Table.from_batches(batches_of(files, schema, progress), schema)
 
 
-def batches_of(files: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of files, one after the other, in the types of the schema."""
-    for path in files:
+def batches_of(
+    files: Sequence[Path], schema: pa.Schema, progress: Progress = nobody
+) -> Iterator[pa.RecordBatch]:
+    """The rows of files, one after the other, in the types of the schema.
+
+    ``progress`` is told how many files have been read, and how many bytes they have.
+    """
+    size = 0
+    for done, path in enumerate(files, start=1):
         yield from _batches(path, schema)
+        size += path.stat().st_size
+        progress(Reached("files", done, len(files), size))
 
 
 def left_out(files: Sequence[Path], wanted: Sequence[str]) -> list[str]:

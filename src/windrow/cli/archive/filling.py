@@ -19,6 +19,7 @@ from windrow.archive.opening import open_any
 from windrow.archive.records.files import files_of, left_out, rows_of
 from windrow.cli.answers import counted
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
+from windrow.cli.archive.showing import showing
 from windrow.cli.archive.times import times_of
 from windrow.cli.words import err, errors_in_words, out
 from windrow.columns.arrays import Int64s
@@ -88,7 +89,7 @@ def append(
                 remedy="make one with windrow archive create --grid",
             )
         calendar = opened.stat().settings.calendar
-        rows, unused = _read(files, opened.layout.schema, by)
+        rows, unused = _read(files, opened.layout.schema, by, as_json=as_json)
         if by is not None:
             days = _cut(rows, by, calendar)
             last = _newest(days, opened)
@@ -98,24 +99,26 @@ def append(
             days = {last: rows}
         now = last if advance else None
         days, late = _in_time(days, now, opened)
-        with err().status(f"writing {counted(sum(t.num_rows for t in days.values()), 'row')}"):
-            version = opened.append_days(days, now=now)
+        count = counted(sum(t.num_rows for t in days.values()), "row")
+        with showing(f"writing {count}", as_json=as_json) as progress:
+            version = opened.append_days(days, now=now, progress=progress)
         taken = {calendar.label(d): t.num_rows for d, t in sorted(days.items())}
         done = {"days": taken, "left_out": late, "left_out_columns": unused}
         _say(archive, opened, version, done, as_json)
 
 
 def _read(
-    files: Sequence[str], schema: pa.Schema, column: str | None
+    files: Sequence[str], schema: pa.Schema, column: str | None, *, as_json: bool
 ) -> tuple[pa.Table, list[str]]:
     """The rows of files with another column, if the archive lacks it; of those without use a word.
 
     They are returned too.
     """
     others = [] if column is None or column in schema.names else [column]
-    with err().status("reading"):
+    with showing("reading", as_json=as_json) as progress:
         paths = files_of(files)
-        rows, unused = rows_of(paths, schema, *others), left_out(paths, [*schema.names, *others])
+        rows = rows_of(paths, schema, *others, progress=progress)
+        unused = left_out(paths, [*schema.names, *others])
     if unused:
         names = ", ".join(unused)
         err().print(f"left out, as the archive has no such column: {names}", style="yellow")
@@ -144,10 +147,10 @@ def _insert(
 ) -> None:
     """Rows that come at one instant and each have their own end."""
     now = times_of(index).moment(at)
-    rows, unused = _read(files, index.layout.schema, expires)
+    rows, unused = _read(files, index.layout.schema, expires, as_json=as_json)
     ends = _ticks(rows, expires, timestamps=index.periods.timestamps)
-    with err().status(f"writing {counted(rows.num_rows, 'row')}"):
-        done = index.insert(now, rows, pa.array(ends))
+    with showing(f"writing {counted(rows.num_rows, 'row')}", as_json=as_json) as progress:
+        done = index.insert(now, rows, pa.array(ends), progress=progress)
     if done.dead:
         err().print(
             f"{counted(done.dead, 'row')} left out: expired by {times_of(index).label(now)}",
@@ -192,8 +195,8 @@ def advance(
     with errors_in_words(verbose=verbose):
         opened = open_any(archive)
         moment = times_of(opened).moment(to)
-        with err().status(f"advancing to {to}"):
-            done = opened.advance(moment)
+        with showing(f"advancing to {to}", as_json=as_json) as progress:
+            done = opened.advance(moment, progress=progress)
         version = done if isinstance(done, int) else done.version
         _say(archive, opened, version, {}, as_json)
 

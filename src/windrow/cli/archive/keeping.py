@@ -19,6 +19,7 @@ from windrow.archive.statistics import IndexStatistics, Statistics
 from windrow.cli.answers import counted
 from windrow.cli.archive.grids import NOT_BEGUN, show_coming, show_grid
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
+from windrow.cli.archive.showing import showing
 from windrow.cli.archive.times import unit_of
 from windrow.cli.words import err, errors_in_words, out
 
@@ -178,8 +179,8 @@ def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
     with errors_in_words(verbose=verbose):
         try:
             opened = open_any(archive)
-            with err().status("reading every run"):
-                problems, found = opened.verify(), opened.stat()
+            with showing("reading every run", as_json=as_json) as progress:
+                problems, found = opened.verify(progress), opened.stat()
         except DamagedError as error:  # the manifest itself: there is no version to speak of
             if as_json:
                 damage = {"where": error.where, "what": f"found {error.found}"}
@@ -211,7 +212,8 @@ def vacuum(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
       windrow archive vacuum month
     """
     with errors_in_words(verbose=verbose):
-        done = open_any(archive).vacuum()
+        with showing("removing files", as_json=as_json) as progress:
+            done = open_any(archive).vacuum(progress)
         if as_json:
             print_json(asdict(done))
             return

@@ -14,7 +14,8 @@ from windrow.cli.answers import counted
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.making import RunFormat, Scheme, refuse
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
-from windrow.cli.words import err, errors_in_words, out
+from windrow.cli.archive.showing import showing
+from windrow.cli.words import errors_in_words, out
 
 
 def migrate(
@@ -80,8 +81,8 @@ def _carry_out(
         )
     version = None
     if not dry_run:
-        with err().status("rewriting"):
-            version = opened.migrate(**wanted)
+        with showing("rewriting", as_json=as_json) as progress:
+            version = opened.migrate(**wanted, progress=progress)
     if as_json:
         print_json({**asdict(cost), "version": version})
     elif version is not None:
