@@ -56,7 +56,7 @@ def draw(
             panel.set_ylim(0, 1.1 * max(values))
         panel.title.set_fontsize(10)
         panel.grid(visible=True, alpha=0.3)
-        panel.legend(fontsize=8)
+        panel.legend(fontsize=7, framealpha=0.4)
     sheet.suptitle(title)
     sheet.tight_layout()
     sheet.savefig(path, dpi=100)

@@ -10,9 +10,10 @@ probe and scan are compared with a plain list.
     NoRebuild      the same; a new run is added, runs are merged as they double or die
     ... chr        the grid dealt chronologically; small set only, as in Figure 6
 
-An update is timed from the Arrow table to the published version, all files synced. Reads find
-their pages in memory. The paper's small and large sets are scaled to a tenth and a twentieth:
-50 and 252 megabytes come in a lifetime, half of which is alive.
+An update is timed by the clock, from the Arrow table to the published version, all files synced.
+Probes and scans find their pages in memory and are told in processor time: they are so short that
+one turn of another process would outweigh them. The paper's small and large sets are scaled to a
+tenth and a twentieth: 50 and 252 megabytes come in a lifetime, half of which is alive.
 """
 
 from __future__ import annotations
