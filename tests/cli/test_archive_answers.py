@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -164,8 +165,8 @@ def test_sql_is_one_select(month, query):
 
 def test_every_line_is_json_whatever_the_values(odd):
     assert lines("scan", odd, "--columns", "k,x,raw,tags") == [
-        {"k": ":key: [bold]b[/]", "x": "NaN", "raw": "AP8=", "tags": ["a", "b"]},
-        {"k": "b", "x": "-Infinity", "raw": "Yg==", "tags": None},
+        {"k": ":key: [bold]b[/]", "x": "NaN", "raw": "\\x00\\xFF", "tags": ["a", "b"]},
+        {"k": "b", "x": "-Infinity", "raw": "b", "tags": None},
     ]
     assert lines("sql", odd, "SELECT 1 AS a, 2 AS a") == [{"a": 1, "a_2": 2}]
     assert "[bold]b[/]" in windrow("probe", odd, ":key: [bold]b[/]")
@@ -213,3 +214,72 @@ def test_parts_of_a_composite_key_may_have_commas(tmp_path, monkeypatch):
     assert lines("probe", "two", '"x,y", 1') == [{"a": "x,y", "b": 1}]
     assert lines("probe", "two", "x,2") == lines("probe", "two", "x") == [{"a": "x", "b": 2}]
     assert "at most 2 values" in windrow("probe", "two", "x,y,1", fails=True)
+
+
+FAR = {
+    "t": pa.array([2**62, 0], pa.timestamp("us")),
+    "zoned": pa.array([2**62, 0], pa.timestamp("us", "Europe/Berlin")),
+    "d": pa.array([2**31 - 1, -(2**31)], pa.int32()).cast(pa.date32()),
+    "long": pa.array([2**63 - 1, -5], pa.duration("s")),
+    "short": pa.array([3, -3], pa.duration("ns")),
+    "tm": pa.array([5 * 3_600_000_000_000, 1], pa.time64("ns")),
+    "raw": pa.array([b"\x03\xff", b"A/8="]),
+    "fixed": pa.array([b"ab", b"\\\x00"], pa.binary(2)),
+}
+
+
+@pytest.fixture
+def far(tmp_path, monkeypatch):
+    """Values that Python, JSON or CSV has not."""
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"k": ["a", "b"], **FAR}), "far.parquet")
+    return "far.parquet"
+
+
+def kept(far, key="k"):
+    windrow("create", key, "--like", far, "--key", key, "--window", 2)
+    windrow("append", key, far, "--day", "2026-03-01")
+    return key
+
+
+def test_values_that_python_has_not_are_written_out(far):
+    kept(far)
+    assert "5881580-07-11" in windrow("scan", "k", "--columns", "k,d")
+    (first,) = lines("probe", "k", "a")
+    assert first == {
+        "k": "a",
+        "t": "148108-07-06 14:00:27.387904",
+        "zoned": "148108-07-06 14:00:27.387904+00:00",
+        "d": "5881580-07-11",
+        "long": "106751991167300 days, 15:30:07",
+        "short": "0:00:00.000000003",
+        "tm": "05:00:00",
+        "raw": "\\x03\\xFF",
+        "fixed": "ab",
+    }
+    windrow("scan", "k", "--into", "far.json")
+    assert json.loads(Path("far.json").read_text().splitlines()[0]) == first
+    assert "2 rows" in windrow("export", "k", "far.csv")
+    with Path("far.csv").open(newline="") as file:
+        assert next(csv.DictReader(file)) == {**first, "tm": "05:00:00.000000000"}
+    assert lines("sql", "k", "SELECT date '20000-01-01' AS d, [date '20000-01-01'] AS ds") == [
+        {"d": "20000-01-01", "ds": ["20000-01-01"]}
+    ]
+
+
+@pytest.mark.parametrize("key", FAR)
+def test_keys_are_probed_in_the_form_in_which_they_are_printed(far, key):
+    kept(far, key)
+    for row in lines("scan", key):
+        assert json.loads(windrow("probe", key, "--json", "--", row[key])) == row
+        assert row in lines("probe", key, f"--from={row[key]}")
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_what_was_written_is_appended_as_it_was(far, form):
+    names = "k,long,short,tm,raw,fixed"
+    windrow("scan", kept(far), "--columns", names, "--into", f"some.{form}")
+    pq.write_table(pq.read_table(far, columns=names.split(",")), "some.parquet")
+    windrow("create", "again", "--like", "some.parquet", "--key", "k", "--window", 2)
+    windrow("append", "again", f"some.{form}", "--day", "2026-03-01")
+    assert lines("scan", "again") == lines("scan", "k", "--columns", names)

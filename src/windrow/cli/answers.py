@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.words import instant
+from windrow.columns.written import plain
 from windrow.engine.progress import QueryReport, Report
 
 SHOWN = 10
@@ -92,7 +93,7 @@ def answer_table(answer: pa.Table, *, ordered: bool = False) -> Table:
         if not ordered:
             keys = [f.name for f in answer.schema if not pa.types.is_nested(f.type)]
             answer = answer.sort_by([(key, "ascending") for key in keys]) if keys else answer
-        for row in zip(*(c.to_pylist() for c in answer.slice(0, SHOWN).columns), strict=True):
+        for row in zip(*(plain(c) for c in answer.slice(0, SHOWN).columns), strict=True):
             table.add_row(*(_shown(value) for value in row))
     return table
 

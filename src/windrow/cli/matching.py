@@ -14,6 +14,7 @@ from windrow.cli.rows import Rows, rows_like, told_types
 from windrow.cli.words import err, out
 from windrow.columns.delta import batch_of
 from windrow.columns.types import ARROW
+from windrow.columns.written import plain
 from windrow.core.errors import InputError
 from windrow.engine.sinks import FileSink
 from windrow.plan.catalog import FileSource
@@ -120,7 +121,7 @@ def _printable(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         kind, column = field.type, table.column(place)
         if pa.types.is_nested(kind):
-            texts = [None if v is None else str(v) for v in column.to_pylist()]
+            texts = [None if v is None else str(v) for v in plain(column)]
             table = table.set_column(place, field.name, pa.array(texts, pa.string()))
         elif (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "ns":
             table = table.set_column(place, field.name, column.cast(pa.string()))

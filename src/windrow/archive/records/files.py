@@ -24,6 +24,7 @@ from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.records.fitting import misfits, plain_type, typed
 from windrow.columns.arrays import Int64s
 from windrow.columns.types import arrow_schema
+from windrow.columns.written import is_written, plain
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
@@ -118,7 +119,7 @@ def _batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
                 raise InputError(
                     where=f"{path}, row {numbers[place]}",
                     expected=f"{field.type} in column {field.name}",
-                    found=repr(values[int(place)].as_py()),
+                    found=repr(plain(values.slice(place, 1))[0]),
                 )
             columns.append(column)
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -202,7 +203,7 @@ def _matches(found: Sequence[str], name: str) -> list[str]:
 
 
 def _json_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Lists and the like are for Arrow's reader; it takes no dates, so they are texts to it."""
+    """Lists and the like are for Arrow's reader; what it does not take as we write it is text."""
     fields = [pa.field(f.name, _as_json(f.type)) for f in schema]
     options = pa.json.ParseOptions(
         explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
@@ -217,14 +218,12 @@ def _json_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 def _as_json(kind: pa.DataType) -> pa.DataType:
     """The type in which Arrow's reader of JSON can have values of a type."""
     types = pa.types
-    if types.is_date(kind) or types.is_time(kind):
+    if is_written(kind):
         return pa.string()
-    if types.is_fixed_size_binary(kind):
-        return pa.binary()
     if types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return pa.list_(kind.value_type)
-    plain = plain_type(kind)
-    return kind if plain is None else READ_AS[plain]
+    known = plain_type(kind)
+    return kind if known is None else READ_AS[known]
 
 
 def _opened(source: pa.NativeFile) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:

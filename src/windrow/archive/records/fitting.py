@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from windrow.columns.arrays import Int64s
 from windrow.columns.parse import readable
 from windrow.columns.types import ARROW
+from windrow.columns.written import read
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.streams.fit import as_text, fitted, is_number, is_text
@@ -81,9 +82,8 @@ def listed(views: pa.Array) -> pa.Array:
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    if is_text(values.type) and pa.types.is_time(kind):  # Arrow reads no times without a date
-        moments = pc.binary_join_element_wise("1970-01-01", values, " ")
-        return pc.cast(pc.cast(moments, pa.timestamp(kind.unit)), kind)
+    if is_text(values.type):
+        return read(values, kind)
     if pa.types.is_nested(kind):  # Arrow also casts what the lists of other rows hold
         values = values.take(pa.array(np.arange(len(values))))
     return pc.cast(values, kind)

@@ -64,6 +64,8 @@ def converted(value: Any, kind: pa.DataType) -> pa.Scalar:
     """A search value in the key's type, or an error that names both."""
     try:
         if isinstance(value, pa.Scalar):
+            if value.type == kind and value.is_valid:
+                return value
             value = value.as_py()
         if isinstance(value, np.generic):
             value = value.item()

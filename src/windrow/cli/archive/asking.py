@@ -41,7 +41,8 @@ def probe(
     keys: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="KEYS...", help="Keys; parts of a composite one: a,b, or '\"x,y\",b'."
+            metavar="KEYS...",
+            help="Keys as answers have them; parts of a composite one: a,b, or '\"x,y\",b'.",
         ),
     ] = None,
     least: Annotated[str | None, typer.Option("--from", help="The least key of a range.")] = None,

@@ -1,12 +1,12 @@
 """Answers on the screen, as lines of JSON, or in a file.
 
 A line of JSON has a row. What JSON has no way to write is a text: dates and times as people write
-them, decimals with all their digits, bytes in base64, and NaN, Infinity and -Infinity by name.
+them, decimals with all their digits, bytes as ``windrow.columns.written`` has them, and NaN,
+Infinity and -Infinity by name.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -21,6 +21,7 @@ import pyarrow.parquet
 
 from windrow.cli.answers import SHOWN, answer_table, counted
 from windrow.cli.words import out
+from windrow.columns.written import plain, textual
 from windrow.core.errors import InputError
 
 AT_ONCE = 10_000
@@ -80,8 +81,10 @@ def _parquet(path: Path, schema: pa.Schema) -> Iterator[Write]:
 
 @contextmanager
 def _csv(path: Path, schema: pa.Schema) -> Iterator[Write]:
-    with pa.csv.CSVWriter(path, schema) as writer:
-        yield writer.write_table
+    with path.open("wb") as file:
+        pa.csv.write_csv(schema.empty_table(), file)
+        rows = pa.csv.WriteOptions(include_header=False)
+        yield lambda table: pa.csv.write_csv(textual(table), file, rows)
 
 
 @contextmanager
@@ -105,19 +108,16 @@ def lines(table: pa.Table) -> Iterator[str]:
     for name in table.column_names:
         same = sum(n == name for n in table.column_names[: len(names)])
         names.append(f"{name}_{same + 1}" if same else name)
-    for batch in table.rename_columns(names).to_batches(AT_ONCE):
-        yield from map(_line, batch.to_pylist())
+    for batch in table.to_batches(AT_ONCE):
+        for values in zip(*map(plain, batch.columns), strict=True):
+            yield _line(dict(zip(names, values, strict=True)))
 
 
 def _line(row: dict[str, Any]) -> str:
     try:
-        return json.dumps(row, default=_text, allow_nan=False)
+        return json.dumps(row, default=str, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(row), default=_text)
-
-
-def _text(value: object) -> str:
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+        return json.dumps(_finite(row), default=str)
 
 
 def _finite(value: Any) -> Any:

@@ -13,6 +13,7 @@ import typer
 from windrow.archive.errors import ArchiveError
 from windrow.archive.layout import Layout
 from windrow.cli.words import out
+from windrow.columns.written import read
 
 Where = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The archive's directory.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -66,7 +67,8 @@ def key_of(text: str, layout: Layout) -> Any:
 def _value(text: str, layout: Layout, name: str) -> Any:
     kind = layout.entry_schema.field(name).type
     try:
-        return pa.array([text]).cast(kind)[0].as_py()
+        value = read(pa.array([text]), kind)[0]
+        return value if pa.types.is_temporal(kind) else value.as_py()  # Python has not all of them
     except pa.ArrowException as error:
         raise ArchiveError(
             where=f"key column {name}", expected=f"a value of type {kind}", found=text
