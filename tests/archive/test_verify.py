@@ -66,6 +66,14 @@ def a_temporary_index_has_lost_its_runs(value):
     indexes[name]["parts"] = []
 
 
+def an_index_covers_a_day_no_more(value):
+    value["body"]["indexes"]["I1"]["days"].pop()
+
+
+def a_run_has_an_entry_more(value):
+    value["runs"][0]["days"][0][1] += 1
+
+
 def an_index_has_a_run_twice(value):
     index = next(i for i in value["body"]["indexes"].values() if i["parts"])
     index["parts"].append(index["parts"][0])
@@ -137,6 +145,8 @@ EDITS = [
         "expected masks of days that it does not cover; found masks of its",
     ),
     (LADDER, a_temporary_index_has_lost_its_runs, "that I1 has; found 0"),
+    (DEL, an_index_covers_a_day_no_more, "I1: expected entries of its days, "),
+    (DEL, a_run_has_an_entry_more, "expected entries by day as the manifest has them: 11 of"),
     (DEL, an_index_has_a_run_twice, "I1: expected each run once; found"),
     (
         PACKED,
@@ -234,3 +244,17 @@ def test_keys_that_the_directory_leaves_out_are_found(tmp_path):
     assert any("found 10 entries with a key" in problem for problem in found(archive))
     rewritten(archive, "directory", lambda keys: keys.replace_schema_metadata({END: b"21"}))
     assert any("up to row 20 at most; found" in problem for problem in found(archive))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [(["b", "a"], "every key once, in ascending order; found 2"), (["a", "c"], "key c in its buc")],
+)
+def test_keys_that_are_not_those_of_the_entries_are_found(keys, said, tmp_path):
+    archive = filled(tmp_path, "DEL", 1, "packed shadow", window=2)
+    rewritten(
+        archive,
+        "directory",
+        lambda held: held.set_column(0, held.schema.field(0), pa.array(keys, held.schema.types[0])),
+    )
+    assert any(said in problem for problem in found(archive)), found(archive)
