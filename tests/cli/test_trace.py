@@ -86,6 +86,7 @@ def test_few_hosts_do_most_of_the_talking_and_some_connections_never_end(trace):
     assert table["bytes"].null_count == table["duration"].null_count
 
 
+@pytest.mark.slow
 def test_telnet_joins_give_ten_times_the_results_of_ftp(tmp_path):
     """Golab 2006, 3.6.1: FTP gives about as many results as it has inputs."""
     write_trace(tmp_path / "trace")

@@ -93,7 +93,7 @@ def every(frame, wheres):
 
 CUT = ("nanoseconds", "date64", "large decimal", "date", "boolean", "duration")
 """Of which the first equality is none to the index: Spark cuts the value, says NOT, or nothing."""
-OFTEN = ("double", "string", "an hour twice")
+OFTEN = ("string", "an hour twice")
 
 
 @pytest.mark.parametrize(
