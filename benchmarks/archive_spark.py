@@ -86,7 +86,7 @@ class Sizes:
         return range(1, self.window + self.more + 1)
 
 
-QUICK = Sizes(rows=700_000, window=2, more=1, n=2, rounds=2)
+QUICK = Sizes(rows=1_400_000, window=2, more=1, n=2, rounds=3)
 
 
 def day_of(spark: SparkSession, day: int, rows: int) -> DataFrame:
