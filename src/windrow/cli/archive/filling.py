@@ -240,5 +240,5 @@ def _say(
         return
     for day, rows in taken.get("days", {}).items():
         out().print(f"{day}: {counted(rows, 'row')}")
-    reached = "the window has not begun" if now is None else f"up to {now}"
-    out().print(f"{path}: version {version}, {reached}, holding {counted(found.entries, 'record')}")
+    window = "the window has not begun" if now is None else f"up to {now}"
+    out().print(f"{path}: version {version}, {window}, holding {counted(found.entries, 'record')}")
