@@ -54,6 +54,11 @@ UNMATCHED = (
     "SELECT k FROM s [RANGE 5] AS o WHERE k {0} AND NOT EXISTS "
     "(SELECT * FROM t [RANGE 3] AS i WHERE i.k > 0{1})"
 )
+UNMATCHED_AT_ALL = (
+    "SELECT s.k, a, b FROM s [RANGE 5], t [RANGE 9] WHERE s.k = t.k AND NOT EXISTS "
+    "({} s [RANGE 2] AS u WHERE u.a > s.a)"
+)
+LAST_TWO = "SELECT k, a FROM s [PARTITION BY k ROWS 2]"
 CHUNKS = "SELECT SUM(a) AS c FROM s [RANGE 3 SLIDE 3 INTERNAL]"
 MIXED = "s [RANGE 7] AS s, t [RANGE 2 INTERNAL] AS t WHERE s.k = t.k"
 
@@ -62,6 +67,22 @@ MIXED = "s [RANGE 7] AS s, t [RANGE 2 INTERNAL] AS t WHERE s.k = t.k"
     ("one", "other"),
     [
         ("SELECT k, a FROM s [RANGE 1]", "SELECT k, a FROM s [NOW]"),
+        ("SELECT k, a FROM s [PARTITION BY s.k ROWS 2]", LAST_TWO),
+        ("SELECT x.k, x.a FROM s [PARTITION BY X.k ROWS 2] AS x", LAST_TWO),
+        ("SELECT k, a FROM s AS x [PARTITION BY s.k ROWS 2]", LAST_TWO),
+        ("WSTREAM(SELECT x.k, a FROM s AS x)[PARTITION BY x.k ROWS 2]", LAST_TWO),
+        (
+            "SELECT * FROM filtered [PARTITION BY filtered.k, filtered.a ROWS 1]",
+            "SELECT * FROM (SELECT k, a FROM filtered) AS y [PARTITION BY y.k, y.a ROWS 1]",
+        ),
+        (
+            UNMATCHED_AT_ALL.format("SELECT RSTREAM(*) FROM"),
+            UNMATCHED_AT_ALL.format("SELECT * FROM"),
+        ),
+        (
+            "SELECT k FROM s [RANGE 5] WHERE k NOT IN (RSTREAM(SELECT k FROM t [RANGE 3]))",
+            "SELECT k FROM s [RANGE 5] WHERE k NOT IN (SELECT k FROM t [RANGE 3])",
+        ),
         ("SELECT k, a FROM s [RANGE 6 SLIDE 4]", "SELECT k, a FROM s [RANGE 6] EVERY 4"),
         ("SELECT k, a FROM s", "ISTREAM(SELECT k, a FROM s [UNBOUNDED])"),
         ("WSTREAM(SELECT k, a FROM filtered)[ROWS 3]", "SELECT k, a FROM filtered [ROWS 3]"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
+from windrow.core.warnings import WindrowWarning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,4 +60,4 @@ def connect(
     return Connection(quarantine=quarantine, strategy=strategy, wall=wall_clock)
 
 
-__all__ = ["__version__", "connect"]
+__all__ = ["WindrowWarning", "__version__", "connect"]

@@ -85,7 +85,8 @@ class Page:
         except WindrowError as error:
             return f"error: {error}\n"
         timeline = output is not None and output.kind == "timeline"
-        return as_timeline(changes) if timeline else as_table(changes)
+        warned = "".join(f"warning: {w}\n{w.excerpt()}\n" for w in compiled.warnings)
+        return warned + (as_timeline(changes) if timeline else as_table(changes))
 
     def _changes(self, catalog: Catalog, query: QueryDeclaration) -> pa.Table:
         self.count += 1

@@ -229,7 +229,7 @@ def stream_views(draw: st.DrawFn, name: str, names: list[Named]) -> View:
     if block.internal:
         return View(name, block, stream=True)
     output = draw(st.sampled_from([Output.ISTREAM, Output.ISTREAM, Output.DSTREAM, Output.RSTREAM]))
-    return View(name, block, stream=True, output=speaking(output, block, names))
+    return View(name, block, stream=True, output=output)
 
 
 @st.composite
@@ -273,12 +273,6 @@ def never_withdraws(body: Body, names: list[Named]) -> bool:
     )
 
 
-def speaking(output: Output, body: Body, names: list[Named]) -> Output:
-    """ISTREAM in place of a DSTREAM that could never speak, which the language refuses."""
-    silent = output is Output.DSTREAM and never_withdraws(body, names)
-    return Output.ISTREAM if silent else output
-
-
 ANY_OUTPUT = (*[Output.CHANGES] * 4, *Output)
 
 
@@ -298,7 +292,7 @@ def programs(draw: st.DrawFn, outputs: tuple[Output, ...] = ANY_OUTPUT) -> Progr
         names += [named(view, names)] * 4
     body = draw(bodies(names))
     program = Program(streams, body, tuple(views), relations=relations)
-    output = speaking(draw(st.sampled_from(outputs)), body, names)
+    output = draw(st.sampled_from(outputs))
     if output in RESTORING:
         return draw(restoring(replace(program, output=output)))
     lasting = output is Output.CHANGES and productive(body) and draw(st.integers(0, 4)) == 0

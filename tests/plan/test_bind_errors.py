@@ -20,6 +20,9 @@ CASES = [
     ("SELECT uper(name) FROM s", "uper(name)", "no function uper; did you mean upper?"),
     ("SELECT sume(a) FROM s", "sume(a)", "did you mean sum?"),
     ("SELECT k FROM s [PARTITION BY kk ROWS 3]", "kk", "did you mean k?"),
+    ("SELECT k FROM s [PARTITION BY k, s.kk ROWS 3]", "s.kk", "no column kk in s; did you mean k?"),
+    ("SELECT k FROM s [PARTITION BY q.k ROWS 3] AS x", "q.k", "no table here is called q"),
+    ("SELECT * FROM (SELECT x.k FROM s AS x) [PARTITION BY x.k ROWS 1]", "x.k", "is called x"),
     ("CREATE STREAM S (ts BIGINT)", "S", "S is declared already on line 2"),
     ("CREATE QUERY picked AS SELECT k FROM s", "picked", "picked is declared already"),
     ("CREATE STREAM q (ts BIGINT, TS INT)", "TS INT", "the column TS is declared twice"),
@@ -96,7 +99,6 @@ CASES = [
     ("SELECT k FROM s WHERE k IN (SELECT k FROM t)", "k IN (SELECT k FROM t", "as a join"),
     ("SELECT k FROM s WHERE k NOT IN (SELECT k, c FROM t)", "k NOT IN", "one column"),
     # streams
-    ("Dstream(SELECT k FROM s)", "Dstream(SELECT k FROM s)", "DSTREAM can never speak here"),
     ("Rstream(SELECT src FROM f [RANGE 5 MIN])", "Rstream(", "EVERY 1 SECOND after the query"),
     ("SELECT WSTREAM(k) FROM s", "WSTREAM(k)", "a window after WSTREAM"),
     ("SELECT ISTREAM(k)[ROWS 2] FROM s", "[ROWS 2]", "ISTREAM takes no window"),

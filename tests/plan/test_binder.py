@@ -298,6 +298,13 @@ def test_top_orders_by_the_first_aggregate_or_by_order_by() -> None:
     assert shape(distinct)[:2] == ["TopK", "DuplicateElimination"]
 
 
+def test_the_query_of_golab_2006_section_3_5_1_negates_what_its_sub_query_keeps() -> None:
+    text = "SELECT Rstream(*) FROM s, t WHERE s.k = t.k AND NOT EXISTS (SELECT {} FROM {} WHERE {})"
+    written = bound(text.format("Rstream(*)", "r", "r.k = s.k"))
+    assert without_places(written) == without_places(bound(text.format("*", "r", "r.k = s.k")))
+    assert shape(written)[:3] == ["ToStream", "Negation", "Join"]
+
+
 def test_streams_come_out_of_relations() -> None:
     for kind_ in (StreamKind.ISTREAM, StreamKind.DSTREAM):
         plan = bound(f"SELECT {kind_.value}(k) FROM s [RANGE 5]")

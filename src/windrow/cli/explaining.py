@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windrow.cli.options import Script, StrategyOption, Verbose
-from windrow.cli.words import errors_in_words, out, read_script
+from windrow.cli.words import errors_in_words, out, print_warning, read_script
 from windrow.core.errors import InputError
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
@@ -36,6 +36,8 @@ def compiled_from(script: Path, strategy: Strategy) -> Compiled:
         raise InputError(
             where=str(script), expected="a CREATE QUERY or a SELECT", found="nothing to run"
         )
+    for warning in compiled.warnings:
+        print_warning(warning, script)
     return compiled
 
 

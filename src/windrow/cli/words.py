@@ -21,6 +21,7 @@ from rich.text import Text
 
 from windrow.core.errors import InputError, ScriptError, WindrowError
 from windrow.core.time import Clock
+from windrow.core.warnings import ScriptWarning, WindrowWarning
 
 FAILED = 2
 """Exit code of what went wrong for a reason that we can name."""
@@ -106,6 +107,14 @@ def _told(error: Exception, script: Path | None, *, verbose: bool) -> int:
 
 def _complain(message: str, kind: str = "error") -> None:
     err().print(Text.assemble((kind, "bold red"), ": ", message))
+
+
+def print_warning(warning: WindrowWarning, script: Path | None = None) -> None:
+    """What is odd, where, and what to do, on standard error."""
+    place = f"{script}: " if script and isinstance(warning, ScriptWarning) else ""
+    err().print(Text.assemble(("warning", "bold yellow"), f": {place}{warning}"))
+    if isinstance(warning, ScriptWarning):
+        err().print(warning.excerpt())
 
 
 def read_script(path: Path) -> str:

@@ -17,6 +17,19 @@ class Span:
         return f"line {self.line}, column {self.column}"
 
 
+def excerpt_of(source: str, span: Span | None) -> str:
+    """The line of ``source`` where the span begins, with the span underlined."""
+    lines = source.splitlines()
+    if span is None or not 1 <= span.line <= len(lines):
+        return ""
+    line = lines[span.line - 1]
+    number = f"{span.line:>3} | "
+    column = span.column - 1
+    width = max(1, min(span.length, len(line) - column))
+    pad = "".join("\t" if c == "\t" else " " for c in line[:column])
+    return f"{number}{line}\n{' ' * (len(number) - 2)}| {pad}{'^' * width}"
+
+
 class WindrowError(Exception):
     """Base of every error that Windrow raises on purpose.
 
@@ -83,17 +96,7 @@ class ScriptError(WindrowError):
           1 | SELECT sry FROM s
             |        ^^^
         """
-        if self.span is None or not self.source:
-            return ""
-        lines = self.source.splitlines()
-        if not 1 <= self.span.line <= len(lines):
-            return ""
-        line = lines[self.span.line - 1]
-        number = f"{self.span.line:>3} | "
-        column = self.span.column - 1
-        width = max(1, min(self.span.length, len(line) - column))
-        pad = "".join("\t" if c == "\t" else " " for c in line[:column])
-        return f"{number}{line}\n{' ' * (len(number) - 2)}| {pad}{'^' * width}"
+        return excerpt_of(self.source, self.span)
 
 
 class ParseError(ScriptError):

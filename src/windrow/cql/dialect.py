@@ -19,7 +19,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError, Span
-from windrow.cql.forms import STREAM_KINDS, form_at, holds_select_list
+from windrow.cql.forms import STREAM_KINDS, begins_query, form_at, holds_select_list
 from windrow.cql.positions import mark, token_span
 from windrow.cql.tree import Name
 from windrow.cql.windows import IN_BRACKETS, WINDOWS, parse_duration, parse_window
@@ -285,6 +285,12 @@ class CqlParser(sqlglot_parser.Parser):
         """A query where SQLGlot looks for one inside an expression."""
         return self.query() if self.at_type(TokenType.SELECT) else None
 
+    def _parse_select_or_expression(self, alias: bool = False) -> exp.Expr | None:
+        """What stands after IN: a query, or values."""
+        if begins_query(self._tokens, self._index):
+            return self.query()
+        return super()._parse_select_or_expression(alias)
+
     def _parse_into(self) -> exp.Into | None:
         """INTO ends our statements instead of following the select list."""
         return None
@@ -293,7 +299,14 @@ class CqlParser(sqlglot_parser.Parser):
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         first = self._curr
-        this = super()._parse_function_call(*args, **kwargs)
+        exists = self.at_type(TokenType.EXISTS) and self._next.token_type is TokenType.L_PAREN
+        this: exp.Expr | None
+        if exists and begins_query(self._tokens, self._index + 2):
+            self._advance(2)
+            this = exp.Exists(this=self.query())
+            self.expect_type(TokenType.R_PAREN, ") at the end of the sub-query")
+        else:
+            this = super()._parse_function_call(*args, **kwargs)
         if (
             isinstance(this, exp.Anonymous)
             and this.name.upper() == "WSTREAM"

@@ -49,3 +49,14 @@ def holds_select_list(tokens: Sequence[Token], index: int) -> bool:
             after = tokens[place + 1 : place + 2]
             return not after or after[0].token_type in (TokenType.FROM, TokenType.L_BRACKET)
     return False
+
+
+def begins_query(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a query begins at ``index``: SELECT, or a relation-to-stream form around one."""
+    here = tokens[index : index + 1]
+    if not here or here[0].token_type is TokenType.SELECT:
+        return bool(here)
+    form = form_at(tokens, index, ())
+    if form is None or tokens[index + form[1]].token_type is not TokenType.L_PAREN:
+        return False
+    return begins_query(tokens, index + form[1] + 1)

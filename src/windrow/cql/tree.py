@@ -24,6 +24,15 @@ class Name:
 
 
 @dataclass(frozen=True)
+class ColumnName:
+    """``column`` or ``table.column``; the span is that of both."""
+
+    text: str
+    qualifier: str | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Duration:
     """``5 SECONDS``; a bare number has no unit and counts ticks."""
 
@@ -47,7 +56,7 @@ class RowsClause:
     """``[ROWS count]`` or ``[PARTITION BY columns ROWS count]``."""
 
     count: int
-    partition_by: tuple[Name, ...]
+    partition_by: tuple[ColumnName, ...]
     internal: bool
     span: Span = field(compare=False)
 

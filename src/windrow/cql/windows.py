@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sqlglot.tokenizer_core import TokenType
 
 from windrow.cql.tree import (
+    ColumnName,
     Duration,
-    Name,
     NowClause,
     RangeClause,
     RowsClause,
@@ -70,9 +70,9 @@ def parse_window(parser: CqlParser) -> WindowClause:
     if parser.take("UNBOUNDED"):
         internal = _close(parser)
         return UnboundedClause(internal, parser.span_from(first))
-    partition_by: tuple[Name, ...] = ()
+    partition_by: tuple[ColumnName, ...] = ()
     if parser.take_type(TokenType.PARTITION_BY):
-        partition_by = parser.names("a column to partition by")
+        partition_by = _columns(parser, "a column to partition by")
         if not parser.at("ROWS", "ROW"):
             parser.fail("ROWS and a number after PARTITION BY")
     if parser.take("ROWS") or parser.take("ROW"):
@@ -80,6 +80,19 @@ def parse_window(parser: CqlParser) -> WindowClause:
         internal = _close(parser)
         return RowsClause(count, partition_by, internal, parser.span_from(first))
     return parser.fail(f"{FORMS} after [", near=("RANGE", "ROWS", "PARTITION", "NOW", "UNBOUNDED"))
+
+
+def _columns(parser: CqlParser, what: str) -> tuple[ColumnName, ...]:
+    """Columns between commas, each with its table before a dot if that is written."""
+    columns: list[ColumnName] = []
+    while not columns or parser.take_type(TokenType.COMMA):
+        first = parser.current
+        names = [parser.name(what)]
+        if parser.take_type(TokenType.DOT):
+            names.append(parser.name(f"{what} after the dot"))
+        qualifier = names[0].text if len(names) > 1 else None
+        columns.append(ColumnName(names[-1].text, qualifier, parser.span_from(first)))
+    return tuple(columns)
 
 
 def _close(parser: CqlParser) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,6 +70,7 @@ class Connection:
         here, and what comes later by ``advance``.
         """
         compiled = self._compiled(cql)
+        _warn(compiled)
         known = self.catalog.declarations
         archives = [a for a in compiled.catalog.archives if a.name.lower() not in known]
         with self._all_or_nothing():
@@ -146,6 +148,7 @@ class Connection:
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
         compiled = self._compiled(cql)
+        _warn(compiled)
         shared = [*shared_selections(compiled.queries), *self._groups()]
         queries = [explain(query, self.strategy, shared) for query in compiled.queries]
         asked = [explain(request, self.strategy, shared) for request in compiled.explains]
@@ -249,3 +252,9 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<windrow: {len(self._inputs.monitors)} streams, {len(self.queries)} queries>"
+
+
+def _warn(compiled: Compiled) -> None:
+    """Warn whoever called the connection of what is odd in the script."""
+    for warning in compiled.warnings:
+        warnings.warn(warning, stacklevel=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from windrow.core.warnings import ScriptWarning
 from windrow.cql import parse
 from windrow.plan.binder import ExplainRequest, bind
 from windrow.plan.catalog import (
@@ -16,6 +17,7 @@ from windrow.plan.catalog import (
 from windrow.plan.costs.statistics import Statistics
 from windrow.plan.optimiser import alternatives, optimise
 from windrow.plan.rules.inputs import without_places
+from windrow.plan.script_warnings import warnings_of
 from windrow.plan.strategy import Strategy
 
 
@@ -26,6 +28,7 @@ class Compiled:
     catalog: Catalog
     queries: tuple[QueryDeclaration, ...] = ()
     explains: tuple[ExplainRequest, ...] = field(default=())
+    warnings: tuple[ScriptWarning, ...] = ()
 
 
 def compile_script(
@@ -42,8 +45,10 @@ def compile_script(
     catalog = _without_places(catalog) if catalog is not None else Catalog()
     queries: list[QueryDeclaration] = []
     explains: list[ExplainRequest] = []
+    warned: dict[ScriptWarning, None] = {}
     for statement in parse(text).statements:
         bound = bind(statement, catalog, text)
+        warned.update(dict.fromkeys(warnings_of(bound, text)))
         if isinstance(bound, ExplainRequest):
             considered = alternatives(bound.query.plan, statistics, strategy)
             query = replace(bound.query, plan=considered[0].plan)
@@ -53,7 +58,7 @@ def compile_script(
             bound = replace(bound, plan=optimise(bound.plan, statistics, strategy))
             queries.append(bound if isinstance(bound, QueryDeclaration) else bound.query)
         catalog = catalog.adding(bound)
-    return Compiled(catalog, tuple(queries), tuple(explains))
+    return Compiled(catalog, tuple(queries), tuple(explains), tuple(warned))
 
 
 def _without_places(catalog: Catalog) -> Catalog:

@@ -9,7 +9,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
-from windrow.cql.tree import Select
+from windrow.cql.tree import Query, Select, StreamOf
 from windrow.plan.binder.chains import chain
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.expressions import ExpressionBinder
@@ -53,7 +53,7 @@ def negated_query(part: exp.Expr, source: str) -> NegatedQuery | None:
 
 def bind_negation(plan: Node, scope: Scope, negated: NegatedQuery, context: Context) -> Node:
     """``plan`` less the tuples that the sub-query matches."""
-    query = lower(negated.query, context.source)
+    query = _contents(lower(negated.query, context.source))
     if negated.value is not None:
         binder = ExpressionBinder(scope, context.source, "NOT IN")
         value = binder.bind(negated.value)
@@ -71,6 +71,17 @@ def bind_negation(plan: Node, scope: Scope, negated: NegatedQuery, context: Cont
         right = context.bind_query(query, context)
         return _negation(plan, right, [], NegationForm.NOT_EXISTS, negated.span)
     return _correlated(plan, scope, query, context, negated.span)
+
+
+def _contents(query: Query) -> Query:
+    """The query itself in place of its RSTREAM.
+
+    The whole answer, streamed at every instant, is the answer at every instant: Golab 2006 (3.5.1)
+    writes ``NOT EXISTS (SELECT Rstream(*) ...)`` and negates the view that the sub-query keeps.
+    """
+    if isinstance(query, StreamOf) and query.kind == "RSTREAM" and query.window is None:
+        return query.query
+    return query
 
 
 def _correlated(plan: Node, scope: Scope, query: Select, context: Context, span: Span) -> Node:

@@ -7,7 +7,6 @@ from functools import reduce
 from math import gcd
 
 from windrow.core.errors import BindError, Span
-from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
 from windrow.core.time import Clock
 from windrow.cql.tree import EveryOf, Query, Select, SetOperation, StreamOf
@@ -127,13 +126,6 @@ def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
             span=query.span, remedy="use ISTREAM-RESTORE",
         )  # fmt: skip
     kind = StreamKind(query.kind)
-    if kind is StreamKind.DSTREAM and plan.pattern is UpdatePattern.MONOTONIC:
-        raise BindError(
-            "DSTREAM can never speak here, because nothing is ever withdrawn from an unbounded "
-            "stream",
-            span=query.span,
-            remedy="bound a stream in FROM with a window, as in [RANGE 1 MINUTE]",
-        )
     if kind in (StreamKind.ISTREAM_RESTORE, StreamKind.RSTREAM_RESTORE):
         return restored(plan, kind, every, clock, query.span)
     if kind is StreamKind.RSTREAM:

@@ -118,7 +118,10 @@ def _windowed(plan: Node, clause: WindowClause, table: Table, default: Clock) ->
             span=clause.span,
             remedy="take the window away, or make it a stream with ISTREAM(...)",
         )
-    spec = window_spec(clause, clock_of(plan, table.span) or default, plan.schema)
+    clock = clock_of(plan, table.span) or default
+    called_here = [n.text for n in (table.alias, table.source) if isinstance(n, Name)]
+    schema = plan.schema if called_here else plan.schema.requalified(None)
+    spec = window_spec(clause, clock, schema, called_here)
     if isinstance(spec, UnboundedWindow):
         return plan
     return Window(plan, spec, span=clause.span)

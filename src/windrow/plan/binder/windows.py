@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windrow.core.errors import BindError
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER, MICROSECONDS, Clock, ticks
 from windrow.cql.tree import (
+    ColumnName,
     Duration,
     NowClause,
     RangeClause,
@@ -47,8 +50,14 @@ def in_ticks(duration: Duration, clock: Clock, what: str, least: int = 1) -> int
     return count
 
 
-def window_spec(clause: WindowClause, clock: Clock, schema: Schema) -> WindowSpec:
-    """What the clause says about a stream with these columns and this clock."""
+def window_spec(
+    clause: WindowClause, clock: Clock, schema: Schema, names: Sequence[str] = ()
+) -> WindowSpec:
+    """What the clause says about a stream with these columns and this clock.
+
+    ``names`` are what the stream itself is called here, if anything: columns may be asked for by
+    each of them.
+    """
     match clause:
         case NowClause():
             return NowWindow(clause.internal)
@@ -68,6 +77,15 @@ def window_spec(clause: WindowClause, clock: Clock, schema: Schema) -> WindowSpe
                     span=clause.span, expected="a number of rows of less than 64 bits",
                     found=f"ROWS {clause.count}", remedy="write UNBOUNDED to keep all",
                 )  # fmt: skip
-            scope = Scope(schema)
-            keys = tuple(scope.resolve(n.text, None, n.span).index for n in clause.partition_by)
+            keys = tuple(_place(column, schema, names) for column in clause.partition_by)
             return RowsWindow(clause.count, keys, clause.internal)
+
+
+def _place(column: ColumnName, schema: Schema, names: Sequence[str]) -> int:
+    """Which column of the stream is meant."""
+    qualifier = column.qualifier
+    if names:
+        schema = schema.requalified(names[0])
+        if qualifier is not None and qualifier.lower() in map(str.lower, names):
+            qualifier = names[0]
+    return Scope(schema).resolve(column.text, qualifier, column.span).index
