@@ -1,4 +1,4 @@
-"""A worker that is late to start is a busy machine's fault: the query is started again."""
+"""A process of Spark's that is late to start, or dies, is not the query's fault: it goes on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from windrow.core.errors import WindrowError
+from windrow.core.errors import DataError, WindrowError
 from windrow.engine.commits import Commit
-from windrow.spark import runner, running
+from windrow.spark import restarts, runner, running
+from windrow.spark.deaths import EXECUTOR, SOURCE, WORKER, death_in
+from windrow.spark.failures import SparkError, translated
 from windrow.spark.query import Feed
+from windrow.spark.restarts import Restarts
 
 LATE = RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back.")
+DIED = RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).")
 BROKEN = RuntimeError("windrow.core.errors.DataError: BIGINT overflow")
 
 
@@ -37,29 +41,120 @@ class FakeQuery:
         return SimpleNamespace(isActive=False, exception=lambda: end, status={"message": ""})
 
 
-def watched(query: FakeQuery, monkeypatch) -> None:
-    none: list[Commit] = []
-    monkeypatch.setattr(running, "commits", lambda *_: none)
-    started = running.Running(query, lambda _: None)  # type: ignore[arg-type]
+def watched(query: FakeQuery, monkeypatch, published=lambda: 0) -> list[str]:
+    def commits(_directory, after=-1):
+        return [commit(n) for n in range(after + 1, published())]
+
+    monkeypatch.setattr(running, "commits", commits)
+    monkeypatch.setattr(running, "outcome_of", lambda _: SimpleNamespace(show=lambda _: None))
+    said: list[str] = []
+    started = running.Running(query, lambda _: None, said.append)  # type: ignore[arg-type]
     runner._watch([started], Feed(once=True), threading.Event())
+    return said
+
+
+def commit(number: int) -> Commit:
+    return Commit(number, "run", (), None, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_query_with_a_late_worker_is_started_again(tmp_path, monkeypatch, at_once):
-    query = FakeQuery(tmp_path, LATE, LATE, None, at_once=at_once)
-    watched(query, monkeypatch)
+@pytest.mark.parametrize("why", [LATE, DIED])
+def test_a_query_with_a_late_or_dead_worker_is_started_again(tmp_path, monkeypatch, at_once, why):
+    query = FakeQuery(tmp_path, why, why, None, at_once=at_once)
+    said = watched(query, monkeypatch)
     assert query.started == 3
+    assert len(said) == 2
+    assert all(words.startswith("q: a Python worker") for words in said)
 
 
-def test_a_worker_that_is_always_late_is_reported(tmp_path, monkeypatch):
-    query = FakeQuery(tmp_path, *[LATE] * running.STARTS)
-    with pytest.raises(WindrowError, match="failed to connect back"):
+def test_workers_that_are_late_for_minutes_are_reported(tmp_path, monkeypatch):
+    now = iter(range(0, 10_000, 20))  # each start takes twenty seconds or more
+    monkeypatch.setattr(running, "Restarts", lambda name: Restarts(name, lambda: float(next(now))))
+    query = FakeQuery(tmp_path, *[LATE] * 100)
+    with pytest.raises(SparkError, match=r"query q: Python workers did not start within.*in vain"):
         watched(query, monkeypatch)
-    assert query.started == running.STARTS
+    assert query.started > 5, "for longer than fifty seconds"
+
+
+def test_a_worker_that_dies_again_and_again_is_reported(tmp_path, monkeypatch):
+    query = FakeQuery(tmp_path, *[DIED] * 50)
+    with pytest.raises(SparkError, match=r"query q: a Python worker has died; .*again 5 times"):
+        watched(query, monkeypatch)
+    assert query.started == restarts.MOST_DEATHS + 1
+
+
+def test_a_query_that_publishes_in_between_is_started_again_for_ever(tmp_path, monkeypatch):
+    query = FakeQuery(tmp_path, *[DIED, LATE] * 20, None)
+    said = watched(query, monkeypatch, published=lambda: query.started)
+    assert query.started == 41
+    assert len(said) == 40
 
 
 def test_any_other_failure_is_reported_at_once(tmp_path, monkeypatch):
     query = FakeQuery(tmp_path, BROKEN, None)
-    with pytest.raises(WindrowError, match="BIGINT overflow"):
+    with pytest.raises(DataError, match="BIGINT overflow"):
         watched(query, monkeypatch)
     assert query.started == 1
+
+
+def test_a_defect_at_the_start_stays_one(tmp_path, monkeypatch):
+    query = FakeQuery(tmp_path, TypeError("no such thing"), at_once=True)
+    with pytest.raises(TypeError, match="no such thing"):
+        watched(query, monkeypatch)
+
+
+def captured(description: str, stack: str = "", cause: BaseException | None = None) -> Exception:
+    """As PySpark has errors of the virtual machine."""
+    failure = Exception(description)
+    failure._desc, failure._stackTrace, failure._cause = description, stack, cause  # type: ignore[attr-defined]
+    return failure
+
+
+NO_CAUSE = "[STREAM_FAILED] Query [id = 1] terminated with exception:  (no cause message)"
+IN_SOURCE = """java.io.EOFException
+	at java.base/java.io.DataInputStream.readInt(DataInputStream.java:397)
+	at org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner.latestOffset(P.scala:152)"""  # noqa: E501
+IN_SINK = """java.net.SocketException: Connection reset
+	at org.apache.spark.sql.execution.python.PythonPlannerRunner.runInPython(P.scala:221)"""
+
+
+@pytest.mark.parametrize(
+    ("failure", "what"),
+    [
+        (DIED, WORKER),
+        (captured(NO_CAUSE, "", captured("java.io.EOFException", IN_SOURCE)), SOURCE),
+        (captured("Connection reset", IN_SINK), WORKER),
+        (RuntimeError("ExecutorLostFailure (executor 1 exited): exited with code 137"), EXECUTOR),
+    ],
+)
+def test_what_died_is_told_from_where_it_was_missed(failure, what):
+    found = death_in(failure)
+    assert found is not None
+    assert found.what == what
+    assert not found.late
+    assert found.code == (137 if what == EXECUTOR else None)
+
+
+def test_an_error_without_a_message_is_reported_with_its_class():
+    failure = captured(NO_CAUSE, "", captured("java.io.EOFException", IN_SOURCE))
+    assert "java.io.EOFException" in str(translated("q", failure))
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        (
+            "Job aborted: java.lang.OutOfMemoryError: Java heap space\n\tat x",
+            "Java virtual machine",
+        ),
+        ("Traceback (most recent call last):\nMemoryError", "a Python worker"),
+        ("Traceback\npyarrow.lib.ArrowMemoryError: malloc of size 9 failed", "a Python worker"),
+    ],
+)
+def test_want_of_memory_is_reported_as_that_and_not_tried_again(text, who):
+    failure = RuntimeError(text)
+    error = translated("q", failure)
+    assert isinstance(error, WindrowError)
+    assert f"{who}" in str(error)
+    assert "ran out of memory" in str(error)
+    assert not Restarts("q").may_restart(failure)

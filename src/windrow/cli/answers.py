@@ -44,6 +44,11 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
                 f"{query.late:,} for being late",
                 style="yellow",
             )
+        for died, times in query.restarts.items():
+            console.print(
+                f"{query.name}: started again {counted(times, 'time')} because of {died}",
+                style="yellow",
+            )
 
 
 def warn_of_unused(report: Report, console: Console, quarantine: Path) -> None:

@@ -69,6 +69,10 @@ class Display:
         if self._live is None:
             self._console.print(words)
 
+    def remark(self, words: str) -> None:
+        """Say something once, above the progress."""
+        self._console.print(words)
+
     def _speak(self, progress: Progress) -> None:
         now = time.monotonic()
         last, _ = self._spoken.get(progress.query, (-SECONDS_BETWEEN_LINES, None))

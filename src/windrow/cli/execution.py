@@ -20,7 +20,7 @@ from windrow.cli.display import Display
 from windrow.cli.words import err
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
-from windrow.engine.progress import Progress, Report
+from windrow.engine.progress import Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.strategy import Strategy
 
@@ -66,7 +66,7 @@ def execute(catalog: Catalog, settings: Settings) -> Outcome:
     activity = f"running on Spark, {master}" if on_spark else "running embedded"
     stop = threading.Event()
     with Display(err(), activity) as display, _heard(stop, display):
-        work = _Work(lambda: _run(catalog, settings, master, display.show, stop))
+        work = _Work(lambda: _run(catalog, settings, master, display, stop))
         work.start()
         while work.is_alive():
             work.join(0.2)
@@ -77,7 +77,7 @@ def _run(
     catalog: Catalog,
     settings: Settings,
     master: str,
-    on_progress: Callable[[Progress], None],
+    display: Display,
     stop: threading.Event,
 ) -> Report:
     # Imported late: `windrow explain` needs neither. The first import on a machine compiles the
@@ -90,7 +90,7 @@ def _run(
             once=settings.once,
             checkpoint=settings.checkpoint,
             quarantine=settings.quarantine,
-            on_progress=on_progress,
+            on_progress=display.show,
             stop=stop,
             strategy=settings.strategy,
             wall=wall_clock,
@@ -102,8 +102,9 @@ def _run(
         once=settings.once,
         checkpoint=settings.checkpoint,
         quarantine=settings.quarantine,
-        on_progress=on_progress,
+        on_progress=display.show,
         stop=stop,
+        on_restart=display.remark,
         master=master,
         verbose=settings.verbose,
         strategy=settings.strategy,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,6 +42,8 @@ class QueryReport:
     """Of an archive: the rows that wait for the end of their day."""
     ranked: bool = False
     """Whether the rows of the answer are in the order of a TOP."""
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """What died under the query, and how often it was started again for it."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
 from windrow.engine.results import answer_of, ranked, read_changes
 from windrow.plan.catalog import QueryDeclaration
-from windrow.spark.failures import translated
+from windrow.spark.machine import death_of_machine
 from windrow.spark.query import Feed, SparkQuery
+from windrow.spark.restarts import Restarts
 
 if TYPE_CHECKING:
     from windrow.spark.connection import SparkConnection
@@ -29,6 +30,7 @@ class QueryHandle:
         self._query, self._connection = query, connection
         self._feed_inboxes = connection.deliveries(query)
         self._streaming: StreamingQuery | None = None
+        self._restarts = Restarts(query.declaration.name)
 
     @property
     def name(self) -> str:
@@ -79,10 +81,23 @@ class QueryHandle:
         self._query.settle()
 
     def _catch_up(self) -> None:
-        try:
-            self.start().processAllAvailable()
-        except PySparkException as failure:
-            raise translated(self.name, failure) from failure
+        """Wait until everything delivered is worked off; what dies meanwhile is started again."""
+        while True:
+            try:
+                self.start().processAllAvailable()
+            except Exception as failure:
+                died = death_of_machine(failure)
+                if died is not None:
+                    raise died from failure
+                if not isinstance(failure, PySparkException):
+                    raise
+                if not self._restarts.may_restart(failure):
+                    raise self._restarts.error(failure) from failure
+                self._restarts.note(failure)
+                self._streaming = None
+            else:
+                self._restarts.progressed()
+                return
 
     def __repr__(self) -> str:
         return f"<query {self.name} on Spark>"

@@ -9,18 +9,20 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, WindrowError
 from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import ArchiveQuery
 from windrow.spark.groups import groups_of
+from windrow.spark.machine import death_of_machine
 from windrow.spark.query import Feed, SparkQuery, inputs_of
 from windrow.spark.running import Running
 from windrow.spark.session import spark_session
@@ -38,6 +40,7 @@ def run(
     quarantine: Path | None,
     on_progress: Callable[[Progress], None],
     stop: threading.Event | None,
+    on_restart: Callable[[str], None] = lambda _: None,
     master: str = "local[*]",
     verbose: bool = False,
     files_per_trigger: int | None = None,
@@ -46,7 +49,8 @@ def run(
     """Run all queries of the catalog until their files are read (``once``) or ``stop`` is set.
 
     With a ``checkpoint`` a later run goes on where this one stopped; each streaming query has its
-    own directory below it.
+    own directory below it. ``on_restart`` is told when a query is started again because a process
+    of Spark's died under it; the virtual machine's own death ends the run with a MachineError.
     """
     for query in (*catalog.queries, *(archive.query for archive in catalog.archives)):
         _need_sources(query, catalog)
@@ -56,15 +60,21 @@ def run(
     session = spark_session(master, verbose=verbose)
     try:
         declared = _streaming(session, catalog, directory, strategy)
-        queries = [Running(query, on_progress) for query in declared]
+        queries = [Running(query, on_progress, on_restart) for query in declared]
         feed = Feed(once=once, files=files_per_trigger, quarantine=quarantine)
         _watch(queries, feed, stop or threading.Event())
         reports = {report.name: report for query in queries for report in query.reports()}
         names = [*(q.name for q in catalog.queries), *(a.name for a in catalog.archives)]
         return Report(tuple(reports[name] for name in names))
+    except Exception as failure:
+        died = None if isinstance(failure, WindrowError) else death_of_machine(failure)
+        if died is not None:
+            raise died from failure
+        raise
     finally:
         if not running_already:
-            session.stop()
+            with suppress(Exception):  # of a virtual machine that is dead there is nothing to stop
+                session.stop()
         if checkpoint is None:
             shutil.rmtree(directory, ignore_errors=True)
 
@@ -92,7 +102,7 @@ def _watch(queries: Sequence[Running], feed: Feed, stop: threading.Event) -> Non
             _settle(query, queries[:number], stop)
         while not stop.is_set():
             for query in queries:
-                if query.start_again_if_late(feed):
+                if query.start_again_if_something_died(feed):
                     _settle(query, queries, stop)
                 query.look()
             if not any(q.active for q in queries):

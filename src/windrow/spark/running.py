@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.engine.commits import Commit, commits
 from windrow.engine.progress import Progress, QueryReport
-from windrow.spark.failures import translated, worker_was_late
+from windrow.spark.deaths import death_in
 from windrow.spark.outcomes import outcome_of
 from windrow.spark.query import Feed, SparkQuery
+from windrow.spark.restarts import Restarts
 
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet."""
-STARTS = 5
-"""How often a query may be started whose Python workers are late."""
 
 
 class Running:
     """One query while it runs: what its commits say so far."""
 
-    def __init__(self, query: SparkQuery, on_progress: Callable[[Progress], None]) -> None:
-        self._query, self._on_progress = query, on_progress
+    def __init__(
+        self,
+        query: SparkQuery,
+        on_progress: Callable[[Progress], None],
+        on_restart: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._query, self._on_progress, self._on_restart = query, on_progress, on_restart
+        self._restarts = Restarts(query.declaration.name)
         self._outcome = outcome_of(query)
         self._commits: list[Commit] = []
         self._earlier = 0
         self._streaming: StreamingQuery | None = None
         self._cut_off = False
-        self._starts = 0
 
     def start(self, feed: Feed) -> None:
         self._query.prepare()
@@ -39,12 +44,14 @@ class Running:
 
     def _start(self, feed: Feed) -> None:
         while True:
-            self._starts += 1
             try:
                 self._streaming = self._query.start(feed)
             except Exception as failure:
-                if self._starts >= STARTS or not worker_was_late(failure):
+                if death_in(failure) is None:
                     raise
+                if not self._restarts.may_restart(failure):
+                    raise self._restarts.error(failure) from failure
+                self._on_restart(self._restarts.note(failure))
             else:
                 return
 
@@ -55,34 +62,50 @@ class Running:
             return False
         return str(self._streaming.status["message"]).startswith(STARTING)
 
-    def start_again_if_late(self, feed: Feed) -> bool:
-        """A query whose worker did not start in time goes on from its checkpoint."""
-        late = self._late
-        if late:
-            self._start(feed)
-        return late
+    def start_again_if_something_died(self, feed: Feed) -> bool:
+        """A query under which a process of Spark's died, or was late, goes on if it may."""
+        failure = self._failure
+        if failure is None:
+            return False
+        self._take_commits()
+        if not self._restarts.may_restart(failure):
+            return False
+        self._on_restart(self._restarts.note(failure))
+        self._start(feed)
+        return True
 
     @property
-    def _late(self) -> bool:
-        failure = self._streaming.exception() if self._streaming is not None else None
-        return failure is not None and self._starts < STARTS and worker_was_late(failure)
+    def _failure(self) -> BaseException | None:
+        """Why it ended, if it did and nobody stopped it."""
+        if self._streaming is None or self._cut_off:
+            return None
+        return self._streaming.exception()
 
     @property
     def active(self) -> bool:
         """Whether it runs, or will when it is started again."""
-        return self._streaming is not None and (self._streaming.isActive or self._late)
+        if self._streaming is None:
+            return False
+        failure = None if self._streaming.isActive else self._failure
+        return self._streaming.isActive or (
+            failure is not None and self._restarts.may_restart(failure)
+        )
 
     def look(self) -> None:
         """Pass on what was committed since the last look, or the reason why the query failed."""
-        failure = self._streaming.exception() if self._streaming is not None else None
-        if failure is not None and not (self._cut_off or self._late):
-            raise translated(self._query.declaration.name, failure)
+        failure = self._failure
+        if failure is not None and not self._restarts.may_restart(failure):
+            raise self._restarts.error(failure)
+        self._take_commits()
+
+    def _take_commits(self) -> None:
         last = self._commits[-1].batch if self._commits else -1
         new = commits(self._query.results, last)
         for commit in new:
             self._commits.append(commit)
             self._on_progress(self._progress())
         if new:
+            self._restarts.progressed()
             self._outcome.show(new)
 
     def finish(self) -> None:
@@ -98,7 +121,9 @@ class Running:
 
     def reports(self) -> list[QueryReport]:
         """What each declared query that this one answers has done."""
-        return self._outcome.reports(self._commits, self._progress())
+        counts = dict(self._restarts.counts)
+        found = self._outcome.reports(self._commits, self._progress())
+        return [replace(report, restarts=counts) for report in found]
 
     def _progress(self) -> Progress:
         declaration, new = self._query.declaration, self._commits[self._earlier :]

@@ -9,18 +9,17 @@ import shutil
 import sys
 import tempfile
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from windrow.spark.java import ensure_java
 
 ensure_java()  # before pyspark looks for one
 from pyspark import SparkConf, SparkContext  # noqa: E402
-from pyspark.java_gateway import launch_gateway  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
 from windrow.core.errors import InputError  # noqa: E402
 from windrow.spark.archive.source import register  # noqa: E402
+from windrow.spark.machine import start_machine  # noqa: E402
 
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 STREAMING = {
@@ -74,8 +73,7 @@ def spark_session(
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= LOCAL
     conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
-    if not verbose:
-        _launch_quietly(conf)
+    start_machine(conf, quiet=not verbose)
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     if not verbose:
         _hush(session.sparkContext)
@@ -119,19 +117,6 @@ def index_memory(session: SparkSession) -> int:
 
 def shuffle_partitions(session: SparkSession) -> int:
     return int(session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS) or 1)
-
-
-def _launch_quietly(conf: SparkConf) -> None:
-    """Start the virtual machine with its output going nowhere, if there is none yet.
-
-    Before any setting is read, it speaks of modules, log profiles and native libraries.
-    """
-    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:  # noqa: SLF001
-        return
-    with Path(os.devnull).open("w") as nowhere:
-        quiet = {"stdout": nowhere, "stderr": nowhere}
-        gateway = launch_gateway(conf, quiet)  # type: ignore[no-untyped-call]
-    SparkContext(gateway=gateway, conf=conf)
 
 
 def _hush(context: SparkContext) -> None:

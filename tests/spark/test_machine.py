@@ -1,0 +1,81 @@
+"""What is said of a virtual machine that ended, and of memory; no Spark is started here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+
+from windrow.spark import machine
+from windrow.spark.machine import Machine, MachineError, death_of_machine
+from windrow.spark.memory import MemoryWatch, available
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    found = Machine()
+    monkeypatch.setattr(machine, "WATCHED", [found])
+    return found
+
+
+def ended(program: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", program])
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "SIGKILL, exit code 137"),
+        ("raise SystemExit(52)", r"ran out of memory \(exit code 52\)"),
+        ("raise SystemExit(3)", "its exit code was 3"),
+    ],
+)
+def test_a_machine_that_died_is_reported_with_its_exit_code_and_what_to_do(watched, program, words):
+    watched._process = ended(program)
+    found = death_of_machine(Py4JNetworkError("Answer from Java side is empty"))
+    assert isinstance(found, MachineError)
+    assert str(found).startswith("the Java virtual machine that Spark runs in has died; found it")
+    with pytest.raises(MachineError, match=words):
+        raise found
+    assert "run the same command again" in found.remedy
+    assert ("--driver-memory" in found.remedy) == ("3)" not in program)
+
+
+def test_a_machine_that_lives_is_not_reported(watched):
+    watched._process = ended("import time; time.sleep(60)")
+    try:
+        assert death_of_machine(TypeError("a defect")) is None
+    finally:
+        watched._process.kill()
+        watched._process.wait()
+
+
+def test_the_last_words_are_those_that_tell(watched):
+    said = ["WARN something", "java.lang.OutOfMemoryError: Java heap space", "\tat x.y.Z(Z.java:3)"]
+    watched._lines.extend(said)
+    assert machine.circumstances().startswith("java.lang.OutOfMemoryError: Java heap space")
+
+
+def test_a_machine_that_cannot_start_says_why(monkeypatch, tmp_path):
+    home = tmp_path / "bin"
+    home.mkdir()
+    (home / "java").write_text("#!/bin/sh\necho 'Could not reserve enough space' >&2; exit 1\n")
+    (home / "java").chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(MachineError, match=r"could not be started.*Could not reserve enough space"):
+        Machine().launch(None, quiet=True)
+
+
+def test_the_kernels_count_of_processes_killed_for_memory_is_compared(tmp_path):
+    events = tmp_path / "memory.events"
+    events.write_text("low 0\noom 3\noom_kill 4\noom_group_kill 0\n")
+    watch = MemoryWatch.begin([tmp_path / "none", events])
+    assert watch.killed() == 0
+    assert "kernel" not in watch.words()
+    events.write_text("low 0\noom 3\noom_kill 6\noom_group_kill 0\n")
+    assert watch.killed() == 2
+    assert watch.words().startswith("the kernel has killed 2 processes for want of memory")
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    2048 kB\n")
+    assert available(tmp_path / "meminfo") == 2 * 2**20
