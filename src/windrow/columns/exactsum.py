@@ -17,15 +17,16 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
+
+from windrow.columns.kernels import helper
 
 LIMBS = 67
 NANS, POSITIVE, NEGATIVE = LIMBS, LIMBS + 1, LIMBS + 2
 WIDTH = LIMBS + 3
 
 
-@numba.njit(cache=True)
+@helper
 def add_exact(sums, row, bits, sign):  # type: ignore[no-untyped-def]
     """Add (``sign`` 1) or take away (-1) the double with these ``bits``.
 
@@ -56,7 +57,7 @@ def add_exact(sums, row, bits, sign):  # type: ignore[no-untyped-def]
     sums[row, limb + 2] += sign * (high >> 32)
 
 
-@numba.njit(cache=True)
+@helper
 def read_exact(sums, row):  # type: ignore[no-untyped-def]
     """The sum, rounded to the nearest double; carries that waited are carried out."""
     if sums[row, NANS] or (sums[row, POSITIVE] and sums[row, NEGATIVE]):
@@ -84,7 +85,7 @@ def read_exact(sums, row):  # type: ignore[no-untyped-def]
     return -value if negative else value
 
 
-@numba.njit(cache=True)
+@helper
 def _rounded(digits):  # type: ignore[no-untyped-def]
     """The double nearest to a magnitude in limbs of 32 bits, the first worth 2**-1074."""
     top = LIMBS - 1

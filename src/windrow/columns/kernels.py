@@ -1,17 +1,21 @@
 """How kernels are compiled: explicit signatures, cached on disk, nothing compiled per batch.
 
 A signature is given with the kernel, so compilation happens when its module is first imported
-on a machine and never while data flows; later imports load the compiled code. Arguments that a
-kernel only reads are declared read-only, which admits Arrow's own buffers without a copy.
+on a machine and never while data flows; later imports load the compiled code. Where an account can
+keep no code, it is compiled in each process (``kernel_cache``). Arguments that a kernel only reads
+are declared read-only, which admits Arrow's own buffers without a copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numba
 from numba import types
+
+from windrow.columns.kernel_cache import home_is_nowhere, use_own_directory, warn_once
 
 int64, uint8, int8, boolean, float64, void = (
     types.int64,
@@ -39,11 +43,39 @@ Compiled = Callable[..., Any]
 
 def kernel(result: Any, *arguments: Any) -> Callable[[Compiled], Compiled]:
     """Compile for exactly these types."""
-    compiler: Callable[[Compiled], Compiled] = numba.njit(result(*arguments), cache=True)
-    return compiler
+    return _kept(result(*arguments))
+
+
+def helper(function: Compiled) -> Compiled:
+    """A function that kernels call, compiled for the types with which they do."""
+    return _kept()(function)
+
+
+def _kept(*signature: Any) -> Callable[[Compiled], Compiled]:
+    """Compile, and keep the code where numba or we can; where nobody can, go without."""
+
+    def compiled(function: Compiled) -> Compiled:
+        if not home_is_nowhere() or use_own_directory():
+            with suppress(*_REFUSALS):
+                return _compiled(function, *signature, cache=True)
+            with suppress(*_REFUSALS):
+                if use_own_directory():
+                    return _compiled(function, *signature, cache=True)
+        warn_once()
+        return _compiled(function, *signature)
+
+    return compiled
+
+
+_REFUSALS = (RuntimeError, OSError)
+"""Numba's, if it finds no place for the code; a disk's, if the place takes nothing."""
+
+
+def _compiled(function: Compiled, *signature: Any, **options: Any) -> Compiled:
+    made: Compiled = numba.njit(*signature, **options)(function)
+    return made
 
 
 def inlined(function: Compiled) -> Compiled:
     """A helper that kernels call; compiled into them."""
-    helper: Compiled = numba.njit(inline="always")(function)
-    return helper
+    return _compiled(function, inline="always")

@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -33,6 +32,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import selected
 from windrow.columns.interner import Interner
+from windrow.columns.kernels import helper
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
@@ -49,7 +49,7 @@ WORTH = 0.9
 """An order that is expected to save less than a tenth is not worth a change."""
 
 
-@numba.njit(cache=True)
+@helper
 def _combine(  # type: ignore[no-untyped-def]
     at, me, codes, order, heads, lives, bases, whole, since, out, lifetimes
 ):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit, types
+from numba import types
 
 from windrow.columns.arrays import order_keys, validity
 from windrow.columns.growable import Growable, grown
@@ -24,6 +24,7 @@ from windrow.columns.kernels import (
     bytes_in,
     grid,
     grid_out,
+    helper,
     int64,
     ints,
     ints_out,
@@ -40,7 +41,7 @@ NONE = np.empty(0, np.int64)
 NO_STRINGS = (NONE, NONE, np.empty(0, np.uint8), 0, 0)
 
 
-@njit(cache=True)
+@helper
 def _precedes(p, q, base, nodes, textual, largest, strings):  # type: ignore[no-untyped-def]
     """Whether the value at ``p`` is strictly better than that at ``q``."""
     if not textual:
@@ -54,7 +55,7 @@ def _precedes(p, q, base, nodes, textual, largest, strings):  # type: ignore[no-
     return m > n if largest else m < n
 
 
-@njit(cache=True)
+@helper
 def _takes_over(p, best, base, nodes, departs, textual, largest, strings):  # type: ignore[no-untyped-def]
     """Whether a new tuple is the extreme now; of equal ones, where tuples depart, it is."""
     if departs:

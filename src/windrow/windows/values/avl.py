@@ -11,10 +11,10 @@ weights along.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+from numba import types
 
-from windrow.columns.kernels import grid, grid_out, inlined, int64, ints, ints_out, void
+from windrow.columns.kernels import grid, grid_out, inlined, int64, ints, ints_out, kernel, void
 from windrow.windows.values.nodes import PENDING, VALUE, free_node, new_node
 
 LEFT, RIGHT, PARENT, HEIGHT, WEIGHT = 2, 3, 4, 5, 6
@@ -56,7 +56,7 @@ def replace(old, new, links, roots):  # type: ignore[no-untyped-def]
         links[new, PARENT] = parent
 
 
-@numba.njit(int64(int64, int64, grid_out, grid, ints_out), cache=True)
+@kernel(int64, int64, int64, grid_out, grid, ints_out)
 def rotate(n, side, links, counts, roots):  # type: ignore[no-untyped-def]
     """Lift the child of ``n`` that is not on ``side`` above it; that child."""
     other = LEFT + RIGHT - side
@@ -73,7 +73,7 @@ def rotate(n, side, links, counts, roots):  # type: ignore[no-untyped-def]
     return child
 
 
-@numba.njit(void(int64, int64, grid_out, grid, ints_out), cache=True)
+@kernel(void, int64, int64, grid_out, grid, ints_out)
 def rebalance(n, whole, links, counts, roots):  # type: ignore[no-untyped-def]
     """Restore heights and balance from ``n`` upwards: to the root if ``whole``, else as far as
     heights change."""
@@ -95,10 +95,7 @@ def rebalance(n, whole, links, counts, roots):  # type: ignore[no-untyped-def]
         n = links[n, PARENT]
 
 
-@numba.njit(
-    numba.types.UniTuple(int64, 2)(int64, int64, grid_out, grid_out, ints_out, ints_out),
-    cache=True,
-)
+@kernel(types.UniTuple(int64, 2), int64, int64, grid_out, grid_out, ints_out, ints_out)
 def locate(value, tree, links, counts, state, roots):  # type: ignore[no-untyped-def]
     """The node of a value in a tree, made if it is missing, and the nodes looked at."""
     above, p, steps = np.int64(~tree), roots[tree], 0
@@ -121,7 +118,7 @@ def locate(value, tree, links, counts, state, roots):  # type: ignore[no-untyped
     return n, steps + 1
 
 
-@numba.njit(int64(int64, int64, grid, ints), cache=True)
+@kernel(int64, int64, int64, grid, ints)
 def find(value, tree, links, roots):  # type: ignore[no-untyped-def]
     """The node of a value in a tree, or -1."""
     p = roots[tree]
@@ -130,7 +127,7 @@ def find(value, tree, links, roots):  # type: ignore[no-untyped-def]
     return p
 
 
-@numba.njit(void(int64, grid_out, grid, ints_out, ints_out), cache=True)
+@kernel(void, int64, grid_out, grid, ints_out, ints_out)
 def unlink(n, links, counts, state, roots):  # type: ignore[no-untyped-def]
     """Take a node with a count of zero out of its tree."""
     left, right = links[n, LEFT], links[n, RIGHT]
@@ -182,7 +179,7 @@ def nth(k, root, links, counts):  # type: ignore[no-untyped-def]
             p = links[p, RIGHT]
 
 
-@numba.njit(int64(int64, grid, ints_out), cache=True)
+@kernel(int64, int64, grid, ints_out)
 def in_order(root, links, out):  # type: ignore[no-untyped-def]
     """All nodes of a tree by value; how many."""
     waiting = np.empty(DEEPEST, np.int64)
