@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from tests.operators.samples import plan_of, random_input, run
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
+from windrow.engine.results import ranked
 from windrow.operators import top_k
 from windrow.operators.top_k import FirstK
 from windrow.plan.program import compile_script
@@ -85,3 +89,35 @@ def test_few_rows_are_ranked_however_long_the_window(monkeypatch: pytest.MonkeyP
         made.process(arrivals(ts, ts % 7, rng.integers(0, 10**6, 100)), now)
     assert len(first.buffer) == 20_000
     assert sum(ranked[-300:]) < 300 * 1000  # of 20,000 rows that live
+
+
+LARGEST, LEAST, NAN = 2**63 - 1, -(2**63), float("nan")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "ascending"),
+    [
+        ("BIGINT", [LARGEST, None, LEAST, 0], [LEAST, 0, LARGEST, None]),
+        ("DOUBLE", [NAN, None, float("inf"), 1.0], [1.0, float("inf"), NAN, None]),
+        ("STRING", ["\U0010ffff", None, ""], ["", "\U0010ffff", None]),
+        ("BOOLEAN", [True, None, False], [False, True, None]),
+    ],
+)
+@pytest.mark.parametrize("down", [False, True])
+def test_null_is_last_and_nan_the_greatest_in_whatever_order_they_come(
+    kind: str, values: list[Any], ascending: list[Any], down: bool
+) -> None:
+    known = [value for value in ascending if value is not None]
+    wanted = [*reversed(known), None] if down else [*known, None]
+    descending = " DESC" if down else ""
+    stamps = np.zeros(len(values), np.int64)
+    for count in (1, len(values) - 1):
+        text = f"SELECT v FROM s [RANGE 9 SECONDS] ORDER BY v{descending} LIMIT {count};"
+        plan = compile_script(f"CREATE STREAM s (ts BIGINT, v {kind});" + text).queries[0].plan
+        for order in permutations(values):
+            made = Pipeline(plan, changes=True)
+            column = pa.array(order, made.schema.field(0).type)
+            rows = pa.RecordBatch.from_arrays([pa.array(stamps), column], ["ts", "v"])
+            made.process({"s": Delta.insertions(stamps, rows)}, 0)
+            answer = ranked(pa.Table.from_batches([made.live_rows()]), plan)
+            assert repr(answer["v"].to_pylist()) == repr(wanted[:count])

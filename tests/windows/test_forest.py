@@ -64,6 +64,23 @@ def test_each_group_reads_as_its_sorted_values(batches, keep):
         assert list(_all_of(roots[new], links, counts)) == sorted(twin[old])
 
 
+def test_the_number_of_a_tree_that_died_can_be_given_to_another(monkeypatch):
+    """What the dead one left behind must not pass for the other's when it is taken out."""
+    monkeypatch.setattr(forest, "WORTH_PURGING", 0)
+    trees = Forest()
+    trees.reserve(2, 8)
+    one = np.ones(1, np.int64)
+    _apply(0 * one, 7 * one, one, *trees.arrays())
+    _apply(one, 9 * one, one, *trees.arrays())
+    _apply(0 * one, 7 * one, -one, *trees.arrays())
+    trees.renumber(one, np.array([-1, 0]))
+    _apply(0 * one, 8 * one, one, *trees.arrays())
+    _apply(0 * one, 8 * one, -one, *trees.arrays())
+    trees.purge()
+    links, counts, _, roots, _ = trees.arrays()
+    assert list(_all_of(roots[0], links, counts)) == [9]
+
+
 def test_unused_nodes_go_once_they_are_the_most(monkeypatch):
     monkeypatch.setattr(forest, "WORTH_PURGING", 8)
     trees = Forest()

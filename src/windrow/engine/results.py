@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
+from windrow.columns.ordering import sorted_positions
 from windrow.columns.types import arrow_schema
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, Clock
@@ -71,13 +72,13 @@ def answer_of(changes: pa.Table) -> pa.Table:
 
 def ranked(answer: pa.Table, plan: Node) -> pa.Table:
     """The answer of a TOP with its first row first, any other as it is."""
-    order = ranks(plan)
-    if not order:
+    chosen = ranks(plan)
+    if not chosen:
         return answer
-    names = answer.schema.names
-    keys = [(names[i], "descending" if down else "ascending") for i, down in order]
-    chosen = {name for name, _ in keys}
-    return answer.sort_by([*keys, *((n, "ascending") for n in names if n not in chosen)])
+    columns = [column.combine_chunks() for column in answer.columns]
+    keys = [(columns[place], down) for place, down in chosen]
+    order = sorted_positions([*keys, *((column, False) for column in columns)])
+    return answer.take(pa.array(order))
 
 
 def _read(path: Path, format_: str, schema: pa.Schema) -> pa.Table:

@@ -91,16 +91,18 @@ class BagDifference:
         return codes.take(position), np.concatenate([positive.ts, negative.ts, expiry]), sign
 
     def _forget(self, answer: Delta) -> Delta:
-        moved = [buffer.reclaim() is not None for buffer in self.buffers]
         for buffer, codes in zip(self.buffers, self.codes, strict=True):
+            move = buffer.reclaim()
+            if move is not None:
+                move.carry(codes)
             codes.drop_before(buffer.base)
         held = sum(len(buffer.life) for buffer in self.buffers)
-        if any(moved) or len(self.rows) > max(FEW, 4 * held):
+        if len(self.rows) > max(FEW, 4 * held):
             self._recount()
         return answer
 
     def _recount(self) -> None:
-        """Code and count what lives, after a move or a load."""
+        """Code and count what lives, after a load or when most codes are dead."""
         self._restart()
         for side, buffer in enumerate(self.buffers):
             everything = np.arange(buffer.base, buffer.next, dtype=np.int64)

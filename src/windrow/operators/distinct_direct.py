@@ -91,8 +91,7 @@ class DistinctDirect:
         ts, exp = np.concatenate([delta.ts, settle]), np.concatenate([delta.exp, settle])
         answer = self._emit(codes, ts, exp, now)
         self.output.reclaim()
-        if self.side.forget(now):
-            self._relink()
+        self.side.forget(now)
         return answer
 
     def _emit(self, codes: Int64s, ts: Int64s, exp: Int64s, now: int) -> Delta:

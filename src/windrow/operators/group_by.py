@@ -83,7 +83,7 @@ class GroupedAggregation:
         delta = delta.with_rows(batch_of(arrays, self.stored, len(delta)))
         events = self._events(delta, now)
         if events is None:
-            self.buffer.reclaim()
+            self._reclaim()
             return Delta.empty(self.schema)
         sizes = self.members.advance(events, None)
         counts = tuple(pa.array(size) for size in sizes)
@@ -156,24 +156,25 @@ class GroupedAggregation:
         return batch_of(typed, self.schema, len(codes))
 
     def _forget(self, events: Events, now: int) -> None:
-        accumulators = [a for a, _ in self.aggregates]
         if self.monotonic:
             self.dirty = grown(self.dirty, len(self.groups), False)
             self.dirty[events.groups] = True
             self._keep_what_matters(events, now)
         elif self.staircase:
             self._keep_staircase(events, now)
-        base = self.buffer.base
-        where = self.buffer.reclaim()
-        if where is not None:
-            alive = where >= 0
-            codes = self.codes.take(np.flatnonzero(alive) + base)
-            self.codes.clear(self.buffer.base)
-            self.codes.append(codes)
-            for accumulator in accumulators:
-                accumulator.moved(base, where)
-        self.codes.drop_before(self.buffer.base)
+        self._reclaim()
         self._forget_groups()
+
+    def _reclaim(self) -> None:
+        """Free what is dead; what is kept by position goes with the tuples."""
+        move = self.buffer.reclaim()
+        if move is not None:
+            move.carry(self.codes)
+        self.codes.drop_before(self.buffer.base)
+        for accumulator, _ in self.aggregates:
+            if move is not None:
+                accumulator.follow(move)
+            accumulator.drop_before(self.buffer.base)
 
     def _keep_what_matters(self, events: Events, now: int) -> None:
         """Over MONOTONIC input a tuple stays only while an accumulator points at it."""

@@ -25,7 +25,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.pairing import Pairing, Pairs, relinked
+from windrow.operators.pairing import Pairing, Pairs, purged
 from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP, TS
 from windrow.plan.expressions import Expression
@@ -122,13 +122,14 @@ class LastingPairs:
 
     def _forget(self, now: int) -> None:
         self._go_through_past()
-        moved = [self.left.forget(now), self.right.forget(now)]
+        self.left.forget(now)
+        self.right.forget(now)
         # No left tuple that lives, or will, is older than the first one; what ended before it
         # came has met none of them.
         life = self.left.buffer.life
         first = int(life.view[0, TS]) if len(life) else now
-        moved.append(self.past.forget(min(first, now)))
-        self._share(relinked((self.left, self.right, self.past), moved, self.pairing.interner))
+        self.past.forget(min(first, now))
+        self._share(purged(self.pairing.interner, (self.left, self.right, self.past)))
 
     def _go_through_past(self) -> None:
         if len(self.past.buffer) < self.crowded:

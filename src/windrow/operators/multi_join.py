@@ -36,6 +36,7 @@ from windrow.columns.kernels import helper
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
+from windrow.operators.pairing import purged
 from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP, LINK, TS
 from windrow.plan.costs.joins import WindowedStream, best_order, order_cost
@@ -215,14 +216,9 @@ class MultiwayJoin:
 
     def _forget(self, now: int) -> None:
         self.now = now
-        moved = [side.forget(now) for side in self.sides]
-        held = sum(len(side.codes) for side in self.sides)
-        if len(self.interner) > 4 * held + 4096:
-            self.interner = Interner(self.kinds)
-            moved = [True] * len(self.sides)
-        for side, restart in zip(self.sides, moved, strict=True):
-            if restart:
-                side.restart(self.interner)
+        for side in self.sides:
+            side.forget(now)
+        self.interner = purged(self.interner, self.sides)
 
     def size(self) -> int:
         return sum(len(side.buffer) for side in self.sides)

@@ -156,15 +156,17 @@ class Unmatched:
 
     def _forget(self, now: int) -> None:
         self.now = now
-        moved = self.left.forget(now)
-        moved |= self.right.reclaim() is not None
+        self.left.forget(now)
+        move = self.right.reclaim()
+        if move is not None:
+            move.carry(self.right_codes)
         self.right_codes.drop_before(self.right.base)
         held = len(self.left.codes) + len(self.right_codes)
-        if moved or len(self.values) > 4 * held + 4096:
+        if len(self.values) > 4 * held + 4096:
             self._recount()
 
     def _recount(self) -> None:
-        """Code, link and count what lives, after a move or a load."""
+        """Code, link and count what lives, after a load or when most codes are dead."""
         self._restart()
         self.left.restart(self.values)
         everything = np.arange(self.right.base, self.right.next, dtype=np.int64)

@@ -21,6 +21,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
+from windrow.operators.pairing import purged
 from windrow.operators.side import Side
 from windrow.operators.state.index import END, LINK, TS
 from windrow.plan.expressions import Expression
@@ -70,10 +71,8 @@ class NonRetroactiveJoin:
         new, _ = self.side.add(updates, self.interner)
         self.side.link(new, len(self.interner))
         answer = self._meet(tuples)
-        moved = self.side.forget(now)
-        if moved or len(self.interner) > 4 * len(self.side.codes) + 4096:
-            self.interner = Interner(self.kinds)
-            self.side.restart(self.interner)
+        self.side.forget(now)
+        self.interner = purged(self.interner, (self.side,))
         return answer
 
     def _meet(self, tuples: Delta) -> Delta:

@@ -23,6 +23,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel
 from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP, LINK, TS
+from windrow.operators.state.move import Move
 from windrow.plan.expressions import Expression
 from windrow.windows.rings.chains import older
 
@@ -158,11 +159,11 @@ class Pairing:
         columns += self.right.buffer.rows.take(right).columns
         return batch_of(columns, self.schema, len(left))
 
-    def forget(self, now: int) -> tuple[bool, bool]:
-        """Free what is dead; of which side the living moved, and so were linked anew."""
-        moved = self.left.forget(now), self.right.forget(now)
-        self.interner = relinked((self.left, self.right), moved, self.interner)
-        return moved
+    def forget(self, now: int) -> Move | None:
+        """Free what is dead; where the living of the left side went, if they moved."""
+        move, _ = self.left.forget(now), self.right.forget(now)
+        self.interner = purged(self.interner, (self.left, self.right))
+        return move
 
     def restart(self) -> None:
         """Code and link everything, after a load."""
@@ -170,12 +171,12 @@ class Pairing:
             side.restart(self.interner)
 
 
-def relinked(sides: Sequence[Side], moved: Sequence[bool], interner: Interner) -> Interner:
-    """Link the sides whose tuples moved; all of them, under a new coding, if it is mostly dead."""
+def purged(interner: Interner, sides: Sequence[Side]) -> Interner:
+    """The coding of the sides' keys; a new one, if most of it is dead."""
     held = sum(len(side.codes) for side in sides)
-    if len(interner) > 4 * held + 4096:
-        interner, moved = Interner(interner.kinds), [True] * len(sides)
-    for side, restart in zip(sides, moved, strict=True):
-        if restart:
-            side.restart(interner)
+    if len(interner) <= 4 * held + 4096:
+        return interner
+    interner = Interner(interner.kinds)
+    for side in sides:
+        side.restart(interner)
     return interner

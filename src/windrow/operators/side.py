@@ -21,6 +21,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import LINK
+from windrow.operators.state.move import Move
 from windrow.plan.expressions import Expression
 from windrow.windows.rings.chains import Chains
 
@@ -76,15 +77,19 @@ class Side:
         self.rings.reserve(codes)
         self.rings.link(positions, self.buffer.life, LINK)
 
-    def forget(self, now: int) -> bool:
-        """Free what is dead; True if the living moved and have to be linked anew."""
+    def forget(self, now: int) -> Move | None:
+        """Free what is dead. If the living moved, they are linked again: where they went."""
         self.buffer.lapse(now)
-        moved = self.buffer.reclaim() is not None
-        self.codes.drop_before(self.buffer.base)
-        return moved
+        move = self.buffer.reclaim()
+        if move is None:
+            self.codes.drop_before(self.buffer.base)
+        else:
+            self.rings.unlink(self.buffer.base, self.codes.take(move.living))
+            self.link(self.buffer.living(), len(self.heads))
+        return move
 
     def restart(self, interner: Interner) -> None:
-        """Code and link everything that lives, after a move or a load."""
+        """Code and link everything that lives, after a load or under a new coding."""
         buffer = self.buffer
         everything = np.arange(buffer.base, buffer.next, dtype=np.int64)
         rows = buffer.rows.take(everything)

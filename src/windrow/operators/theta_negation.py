@@ -110,13 +110,13 @@ class UnmatchedTheta:
 
     def _forget(self, now: int) -> None:
         self.now = now
-        moved, _ = self.pairing.forget(now)
-        if moved:
-            self._recount()
+        move = self.pairing.forget(now)
+        if move is not None:
+            move.carry(self.matches)
         self.matches.drop_before(self.left.buffer.base)
 
     def _recount(self) -> None:
-        """Count what lives, after a move or a load."""
+        """Count what lives, after a load."""
         buffer = self.left.buffer
         pairs = self.pairing.probe(buffer.living(), self.left, self.now)
         self.matches.clear(buffer.base)

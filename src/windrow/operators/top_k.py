@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from windrow.columns.arrays import order_keys
 from windrow.columns.delta import Delta, concat_rows, take
 from windrow.columns.evaluate import evaluate
+from windrow.columns.ordering import sorted_positions
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
@@ -120,10 +119,9 @@ class FirstK:
             self.front = np.sort(self.front[order])
 
     def _reclaim(self) -> None:
-        base = self.buffer.base
-        where = self.buffer.reclaim()
-        if where is not None:
-            self.front = where[self.front - base]
+        move = self.buffer.reclaim()
+        if move is not None:
+            self.front = move.follow(self.front)
 
     def _play(
         self, everything: Int64s, before: int, position: Int64s, time: Int64s, came: int
@@ -161,14 +159,7 @@ class FirstK:
         """The rows' positions in the order asked for, NULLs last, ties by all columns."""
         keys = [(evaluate(k.expression, rows), k.descending) for k in self.keys]
         keys += [(column, False) for column in rows.columns]
-        columns: list[Int64s] = []
-        for column, descending in keys:
-            values = _sortable(column)
-            columns.append(~values if descending else values)
-            if column.null_count:
-                nulls = column.is_null().to_numpy(zero_copy_only=False)
-                columns[-1] = np.where(nulls, np.iinfo(np.int64).max, columns[-1])
-        return np.lexsort(columns[::-1])
+        return sorted_positions(keys)
 
     def size(self) -> int:
         return len(self.buffer)
@@ -181,11 +172,3 @@ class FirstK:
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         self.buffer.load(below("live", segments), meta["live"])
         self._start(self.buffer.living())
-
-
-def _sortable(column: pa.Array) -> Int64s:
-    """Integers in the order of the values."""
-    if not pa.types.is_string(column.type):
-        return order_keys(column)
-    ranks: Int64s = pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy()
-    return ranks.astype(np.int64)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from windrow.columns.arrays import validity
 from windrow.columns.growable import grown
 from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
 
@@ -44,7 +45,10 @@ class Count:
     def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
         return np.zeros(len(positions), np.bool_)
 
-    def moved(self, base: int, where: Int64s) -> None:
+    def follow(self, move: Move) -> None:
+        pass
+
+    def drop_before(self, position: int) -> None:
         pass
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:

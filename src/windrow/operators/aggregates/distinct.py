@@ -21,6 +21,7 @@ from windrow.columns.arrays import validity
 from windrow.columns.growable import grown
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, Events, Values
+from windrow.operators.state.move import Move
 from windrow.windows.values.rows import Crowding, RowIndex
 
 Int64s = npt.NDArray[np.int64]
@@ -94,10 +95,10 @@ class OfDistinct:
 
     def _renew(self, live: Int64s, columns: list[pa.Array] | None) -> None:
         keeper = self.keeper[live]
-        where = self.pairs.renew(live, columns)
+        self.pairs.renew(live, columns)  # pairs are numbered as they are met
         self.keeper = np.full(max(64, len(self.pairs)), -1, np.int64)
-        self.keeper[where[live]] = keeper
-        self.plain.moved(0, where)
+        self.keeper[: len(live)] = keeper
+        self.plain.follow(Move(live, 0))
 
     def replaced(self) -> Int64s:
         return np.empty(0, np.int64)
@@ -108,11 +109,11 @@ class OfDistinct:
         kept: npt.NDArray[np.bool_] = self.keeper[pair] == positions
         return kept
 
-    def moved(self, base: int, where: Int64s) -> None:
-        there = self.pairs.held()
-        old = self.keeper[there] - base
-        inside = (old >= 0) & (old < len(where))
-        self.keeper[there] = np.where(inside, where[np.where(inside, old, 0)], -1)
+    def follow(self, move: Move) -> None:
+        self.keeper = move.follow(self.keeper)
+
+    def drop_before(self, position: int) -> None:
+        """Nothing: for the plain aggregate positions are pairs."""
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
         self.plain.regroup(codes, remap)

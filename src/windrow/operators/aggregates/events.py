@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.operators.state.move import Move
+
 Int64s = npt.NDArray[np.int64]
 
 
@@ -92,8 +94,12 @@ class Accumulator(Protocol):
         """Which tuples must be kept although nothing will ever expire (MONOTONIC input)."""
         ...
 
-    def moved(self, base: int, where: Int64s) -> None:
-        """The buffer moved: the tuple at ``p`` is now at ``where[p - base]``."""
+    def follow(self, move: Move) -> None:
+        """Tuples have other positions now."""
+        ...
+
+    def drop_before(self, position: int) -> None:
+        """Tuples before this position are forgotten."""
         ...
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:

@@ -34,6 +34,7 @@ from windrow.columns.kernels import (
 )
 from windrow.columns.rowstore import StringColumn
 from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
 KEY, BEFORE, AFTER = 0, 1, 2
@@ -229,21 +230,14 @@ class Extreme:
         kept: npt.NDArray[np.bool_] = self.best[codes] == positions
         return kept
 
-    def moved(self, base: int, where: Int64s) -> None:
-        self._make_room(np.array([base + len(where) - 1]))
-        positions = np.flatnonzero(where >= 0)
-        if not len(positions):
-            self.nodes.clear()
-            return
-        old = self.nodes.take(positions + base)
+    def follow(self, move: Move) -> None:
+        move.carry(self.nodes)
         for column in (BEFORE, AFTER):
-            links = old[:, column]
-            old[:, column] = np.where(links >= 0, where[np.maximum(links, base) - base], -1)
-        self.nodes.clear(int(where[positions[0]]))
-        self.nodes.append(old)
-        for array in (self.heads, self.best):
-            there = array >= 0
-            array[there] = where[array[there] - base]
+            self.nodes.view[:, column] = move.follow(self.nodes.view[:, column])
+        self.heads, self.best = move.follow(self.heads), move.follow(self.best)
+
+    def drop_before(self, position: int) -> None:
+        self.nodes.drop_before(position)
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
         self.heads = regrouped(self.heads + 1, codes, remap) - 1

@@ -24,6 +24,7 @@ from windrow.columns.kernels import (
     void,
 )
 from windrow.operators.aggregates.events import Events, Values
+from windrow.operators.state.move import Move
 from windrow.windows.values.avl import WEIGHT, nth
 from windrow.windows.values.forest import Forest, change
 from windrow.windows.values.nodes import VALUE
@@ -104,8 +105,11 @@ class Quantile:
     def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
         return np.ones(len(positions), np.bool_)
 
-    def moved(self, base: int, where: Int64s) -> None:
+    def follow(self, move: Move) -> None:
         """Nothing: nodes are by value, wherever the tuples are."""
+
+    def drop_before(self, position: int) -> None:
+        pass
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
         self.trees.renumber(codes, remap)

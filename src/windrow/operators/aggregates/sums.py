@@ -21,6 +21,7 @@ from windrow.columns.kernels import (
 from windrow.core.errors import DataError
 from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
 LOW = (1 << 32) - 1
@@ -111,7 +112,10 @@ class Sum:
     def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
         return np.zeros(len(positions), np.bool_)
 
-    def moved(self, base: int, where: Int64s) -> None:
+    def follow(self, move: Move) -> None:
+        pass
+
+    def drop_before(self, position: int) -> None:
         pass
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:

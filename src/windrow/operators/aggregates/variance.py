@@ -17,6 +17,7 @@ from windrow.columns.exactsum import WIDTH, add_exact, read_exact
 from windrow.columns.kernels import floats, floats_out, grid_out, ints, kernel, signs, void
 from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
 SPLIT = 134217729.0  # 2**27 + 1: halves a double into two of 26 bits (Dekker)
@@ -117,7 +118,10 @@ class Variance:
     def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
         return np.zeros(len(positions), np.bool_)
 
-    def moved(self, base: int, where: Int64s) -> None:
+    def follow(self, move: Move) -> None:
+        pass
+
+    def drop_before(self, position: int) -> None:
         pass
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:

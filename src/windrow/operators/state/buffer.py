@@ -6,7 +6,7 @@ A buffer is a row store with a *life* per tuple: when it came (TS), when it expi
 still fetch those that ended during the interval.
 
 Reclaiming drops the dead at the start. If dead ones further on outnumber the living, the living
-move together; they get new, higher positions, and the owner is told where each went.
+move together; they get new, higher positions, and the owner is given the ``Move``.
 
 Saving writes the tuples that came since the last save as one segment, the positions of older
 ones that were withdrawn as another, and drops segments that lie before the first living tuple:
@@ -30,6 +30,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
 from windrow.operators.state.index import END, EXP, LINK, TS, TupleIndex
+from windrow.operators.state.move import Move
 from windrow.operators.state.schedules import in_order, schedule_for
 
 Int64s = npt.NDArray[np.int64]
@@ -137,11 +138,8 @@ class StateBuffer:
         """Positions of the tuples that live after ``now``, oldest first."""
         return np.flatnonzero(self.life.view[:, END] > self.now) + self.base
 
-    def reclaim(self) -> Int64s | None:
-        """Free what is dead. If the living moved: the new position of each old one, else None.
-
-        The old position ``p`` is looked up at ``p - base`` with the base before the call.
-        """
+    def reclaim(self) -> Move | None:
+        """Free what is dead. If the living moved: where they went; else None."""
         end, start, step = self.life.view[:, END], 0, 1024
         while start < len(end):
             alive = np.flatnonzero(end[start : start + step] > self.now)
@@ -171,8 +169,7 @@ class StateBuffer:
         if self.index is not None:
             self.index.drop_before(position)
 
-    def _move(self) -> Int64s:
-        old_base, size = self.base, len(self.life)
+    def _move(self) -> Move:
         living = self.living()
         rows, life = self.rows.take(living), self.life.take(living)
         target = self.next
@@ -181,9 +178,7 @@ class StateBuffer:
         self._start_over()
         exp = np.ascontiguousarray(life[:, EXP])
         self._insert(life[:, TS], exp, life[:, END], rows)
-        moved = np.full(size, -1, np.int64)
-        moved[living - old_base] = np.arange(target, target + len(living))
-        return moved
+        return Move(living, target)
 
     def save(self) -> Saved:
         saved = Saved()

@@ -87,8 +87,13 @@ class Chains:
         """The positions of all tuples with these codes."""
         return walk(values, self.heads, tuples.base, column, tuples.view)
 
-    def restart(self, base: int, codes: Int64s) -> None:
-        """Forget all rings; the tuples from ``base`` on have these codes, and none is linked."""
+    def unlink(self, base: int, codes: Int64s) -> None:
+        """Forget all links; the tuples from ``base`` on have these codes, which are known."""
         self.codes.clear(base)
         self.codes.append(codes)
+        self.heads[:] = -1
+
+    def restart(self, base: int, codes: Int64s) -> None:
+        """As ``unlink``, under another coding."""
         self.heads = np.full(64, -1, np.int64)
+        self.unlink(base, codes)

@@ -75,11 +75,19 @@ class Forest:
         """Take unused nodes out, once they are the most."""
         used = int(self._occupied[0])
         if len(self._nodes) > 2 * used + WORTH_PURGING:
-            nodes = self._nodes
-            _purge(nodes.links, nodes.counts, nodes.state, self._roots)
+            self._purge()
+
+    def _purge(self) -> None:
+        nodes = self._nodes
+        _purge(nodes.links, nodes.counts, nodes.state, self._roots)
 
     def renumber(self, trees: Int64s, remap: Int64s) -> None:
-        """The trees get other numbers, ``remap[old]``; those not among ``trees`` are empty."""
+        """The trees get other numbers, ``remap[old]``; those not among ``trees`` are empty.
+
+        Unused nodes go first: those of an empty tree would name it, and its number becomes
+        another's.
+        """
+        self._purge()
         roots = np.full(len(self._roots), -1, np.int64)
         roots[remap[trees]] = self._roots[trees]
         self._roots = roots
