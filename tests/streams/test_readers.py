@@ -23,6 +23,7 @@ from windrow.streams import csv as csv_reader
 from windrow.streams import jsonlines
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.parsed import Rejected
+from windrow.streams.parts import Part
 from windrow.streams.readers import read_file
 from windrow.streams.tops import greatest_timestamp
 
@@ -298,8 +299,120 @@ def test_the_top_of_moments_is_in_microseconds_of_utc(kind, zone, tmp_path):
     assert parsed.rows.column(0).cast(pa.int64()).to_pylist() == [3_000_000, 1_000_000]
 
 
-def test_a_row_longer_than_a_block_is_an_error_that_suspects_a_quote(tmp_path, monkeypatch):
+LONG = b"x" * 300
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("row", [b"2,1,1," + LONG, b'2,1,1,"b' + b"\n3,1,1,c" * 40 + b'"', LONG])
+def test_a_csv_row_that_is_too_long_is_refused_alone(row, ending, tmp_path, monkeypatch):
     monkeypatch.setattr(csv_reader, "BLOCK", 64)
-    content = b"ts,k,v,name\n1,1,1,a\n2,1,1," + b'"b' + b"\n3,1,1,c" * 40 + b'"\n'
-    with pytest.raises(InputError, match="probably a quoted field that does not end"):
+    content = b"ts,k,v,name\n1,1,1,a\n" + row + b"\n3,1,1,c\n"
+    rows, refused, numbers = read(packed(tmp_path, content, "a.csv" + ending), "csv")
+    assert ([r[0] for r in rows], numbers) == ([1, 3], [1, 3])
+    assert [(r.row, r.ts) for r in refused] == [(2, None)]
+    assert refused[0].reason.startswith("expected a row of at most 64 bytes, found a longer one")
+    assert ("quoted field" in refused[0].reason) == (b'"' in row)
+    assert row.startswith(refused[0].text.encode())
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_a_json_line_that_is_too_long_is_refused_alone(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(jsonlines, "CHUNK", 64)
+    long = b'{"ts":2,"name":"' + LONG + b'"}'
+    content = b'{"ts":1}\n' + long + b'\n{"ts":3}\n'
+    rows, refused, numbers = read(packed(tmp_path, content, "a.json" + ending), "json")
+    assert ([r[0] for r in rows], numbers) == ([1, 3], [1, 3])
+    assert [(r.row, r.reason) for r in refused] == [
+        (2, "expected a row of at most 64 bytes, found a longer one")
+    ]
+    assert long.startswith(refused[0].text.encode())
+
+
+def packed(tmp_path: Path, content: bytes, name: str) -> Path:
+    path = tmp_path / name
+    with pa.output_stream(path, compression="detect") as stream:
+        stream.write(content)
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_file_without_a_newline_is_one_refused_row_and_readers_may_stop_meanwhile(form, tmp_path):
+    start = b"ts,k,v,name\n" if form == "csv" else b""
+    path = written(tmp_path, start, f"a.{form}")
+    with path.open("ab") as file:
+        file.truncate(400 << 20)  # zeros that take no room on disk
+    batches = list(read_file(path, stream(form)))
+    assert [len(b) for b in batches] == [0] * len(batches)
+    assert len(batches) > 5, "a batch without rows now and then"
+    (refused,) = [r for b in batches for r in b.rejected]
+    assert "at most 4 MiB, found a longer one" in refused.reason
+    assert len(refused.text) <= 1000
+
+
+def test_a_long_header_is_an_error_and_blank_lines_before_it_are_not(tmp_path, monkeypatch):
+    content = b"\xef\xbb\xbf\r\n\nts,k,v,name\n1,,,\n"
+    rows, _, numbers = read(written(tmp_path, content), "csv")
+    assert (rows, numbers) == ([(1, None, None, None)], [1])
+    monkeypatch.setattr(csv_reader, "BLOCK", 64)
+    with pytest.raises(InputError, match="a header of at most 64 bytes"):
+        read(written(tmp_path, b"ts,k,v,name" + b"," * 200), "csv")
+
+
+@pytest.mark.parametrize("column", ["name", "NAME"])
+def test_a_header_with_a_field_that_python_would_not_take_is_an_error(column, tmp_path):
+    content = b"ts,k,v,name," + b"x" * 200_000 + b"\n1,1,1,a,\n"
+    with pytest.raises(InputError, match=r"a\.csv: expected a header"):
         read(written(tmp_path, content), "csv")
+
+
+GROWING = {
+    "csv": b'ts,k,v,name\n1,1,1.5,"a\nb"\n2,x,1,"c ""d"", 5"\n\n3,1\n44,7,0.25,e" f\n5,,,"g\n"\n',
+    "json": b'{"ts":1,"name":"a"}\n{"ts":2,"k":"x"}\n\n{"ts":3\n{"ts":44}\n{"ts":5,"v":[}]}\n',
+}
+
+
+@pytest.mark.parametrize("form", GROWING)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=st.lists(st.integers(0, 70)), limit=st.sampled_from([20, 1 << 20]))
+def test_a_file_that_grows_gives_the_rows_of_the_whole_file(form, cuts, limit, tmp_path):
+    content = GROWING[form]
+    path = tmp_path / f"a.{form}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_reader, "BLOCK", max(limit, 20))
+        patch.setattr(jsonlines, "CHUNK", limit)
+        path.write_bytes(content)
+        whole = read(path, form)
+        rows, refused, numbers, part = [], [], [], Part()
+        for stop in [*sorted(cuts), len(content)]:
+            path.write_bytes(content[:stop])
+            for parsed in read_file(path, stream(form), part=dataclasses.replace(part, stop=stop)):
+                rows += [tuple(r.values()) for r in parsed.rows.to_pylist()]
+                refused += parsed.rejected
+                numbers += parsed.numbers.tolist()
+                part = parsed.after or part
+    assert (rows, numbers) == (whole[0], whole[2])
+    assert [(r.row, r.reason) for r in refused] == [(r.row, r.reason) for r in whole[1]]
+
+
+def test_a_last_row_without_its_newline_waits_for_it_but_a_whole_object_does_not(tmp_path):
+    def taken(name: str, content: bytes, form: str) -> list[int]:
+        path = written(tmp_path, content, name)
+        return [t for p in read_file(path, stream(form), part=Part()) for t in p.numbers.tolist()]
+
+    assert taken("a.csv", b"ts,k,v,name\n1,,,\n2,,,", "csv") == [1]
+    assert taken("a.csv", b"ts,k,v,name", "csv") == []
+    assert taken("a.json", b'{"ts":1}\n{"ts":2}', "json") == [1, 2]
+    assert taken("a.json", b'{"ts":1}\n{"ts":2,"v":{}', "json") == [1]
+
+
+def test_a_row_that_was_taken_without_its_newline_and_went_on_is_refused_in_words(tmp_path):
+    path = written(tmp_path, b"ts,k,v,name\n1,,,\n2,1,2,a")
+    *_, last = read_file(path, stream("csv"), part=Part(final=True))
+    assert last.numbers.tolist() == [2]
+    for more, reasons, then in ((b"\n3,,,\n", [], [3]), (b"bc\n3,,,\n", [2], [3])):
+        written(tmp_path, b"ts,k,v,name\n1,,,\n2,1,2,a" + more)
+        grown = list(read_file(path, stream("csv"), part=last.after))
+        assert [n for p in grown for n in p.numbers.tolist()] == then
+        refused = [r for p in grown for r in p.rejected]
+        assert [r.row for r in refused] == reasons
+        assert all("may be half a row" in r.reason for r in refused)

@@ -23,6 +23,19 @@ from windrow.core.schema import Type
 UTC = pa.timestamp("us", "UTC")
 OFFSET = r"\d\d:?\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
 
+WHOLE_NUMBER = r"^[-+]?(\d+|0[xX][0-9a-fA-F]+)$"
+NUMBER = r"(?i)^[-+]?([\d.]|inf|nan)"
+POSSIBLE = {
+    Type.BOOLEAN: r"(?i)^(true|false|0|1)$",
+    Type.INT: WHOLE_NUMBER,
+    Type.BIGINT: WHOLE_NUMBER,
+    Type.FLOAT: NUMBER,
+    Type.DOUBLE: NUMBER,
+    Type.DATE: r"^[-+\d]+$",
+    Type.TIMESTAMP: r"^[-+\dTZ:. ]+$",
+}
+"""What a text of each type looks like, without white space around it; much else does too."""
+
 Read = Callable[[pa.Array], pa.Array]
 
 
@@ -37,7 +50,7 @@ def parse(texts: pa.Array, kind: Type) -> pa.Array:
         pass
     if kind is Type.TIMESTAMP:
         return timestamps(texts)
-    trimmed = pc.utf8_trim_whitespace(texts)
+    trimmed = _possible(pc.utf8_trim_whitespace(texts), kind)
     if kind.integral:
         trimmed = pc.replace_substring_regex(trimmed, r"^\+(\d)", r"\1")
     return readable(trimmed, lambda part: pc.cast(part, target), target)
@@ -50,7 +63,7 @@ def timestamps(texts: pa.Array) -> pa.Array:
     except pa.ArrowInvalid:
         pass
     trimmed = pc.replace_substring_regex(
-        pc.utf8_trim_whitespace(texts), r"(:\d\d\.\d{6})\d+", r"\1"
+        _possible(pc.utf8_trim_whitespace(texts), Type.TIMESTAMP), r"(:\d\d\.\d{6})\d+", r"\1"
     )
     zoned = pc.fill_null(pc.match_substring_regex(trimmed, r"[T ]" + OFFSET), False)
     absent = pa.scalar(None, pa.string())
@@ -61,6 +74,15 @@ def timestamps(texts: pa.Array) -> pa.Array:
         readable(plain, lambda part: pc.cast(part, naive), naive),
         readable(offset, lambda part: pc.cast(pc.cast(part, UTC), naive), naive),
     )
+
+
+def _possible(texts: pa.Array, kind: Type) -> pa.Array:
+    """NULL for texts that are plainly not of the type.
+
+    They are most of what cannot be read, and one pass is cheaper than finding each by halving.
+    """
+    fits = pc.match_substring_regex(texts, POSSIBLE[kind])
+    return pc.if_else(fits, texts, pa.scalar(None, pa.string()))
 
 
 def readable(texts: pa.Array, read: Read, target: pa.DataType) -> pa.Array:

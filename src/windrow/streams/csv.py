@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,136 +18,139 @@ import pyarrow.csv as arrow_csv
 
 from windrow.core.errors import InputError
 from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.chunks import Chunk, Read, chunks, size
 from windrow.streams.coerce import resolve
 from windrow.streams.enforce import enforce
 from windrow.streams.parsed import Int64s, Parsed, Rejected
+from windrow.streams.parts import WHOLE, Part
+from windrow.streams.row_ends import CsvRowEnds
+from windrow.streams.unpacking import is_compressed, opened
 
 BLOCK = 4 << 20
 """Bytes parsed at a time; no row may be longer."""
+BOM = b"\xef\xbb\xbf"
 
 
-def read_csv(path: Path, declaration: StreamDeclaration) -> Iterator[Parsed]:
-    """The file's rows, numbered from 1 below the header."""
-    header = _header(path)
-    if not header:
+def read_csv(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> Iterator[Parsed]:
+    """The rows of the part, numbered from 1 below the header."""
+    names, end = header(path, part)
+    if not names:
         return
-    places = [header.index(n) for n in resolve(header, declaration, str(path))]
-    yield from _read(path, declaration, len(header), places)
+    places = [names.index(n) for n in resolve(names, declaration, str(path))]
+    with opened(path, part) as read:
+        if part.start < end:
+            _pass_over(read, end)
+            part = replace(part, start=end)
+        row = part.row
+        for chunk in chunks(read, part, CsvRowEnds(), BLOCK):
+            batch, refused = _rows(chunk, row, len(names))
+            numbers = _numbers(row, batch.num_rows, [r.row for r in refused])
+            row += batch.num_rows + len(refused) - chunk.earlier
+            parsed = _parsed(batch, numbers, refused, declaration, places)
+            yield replace(parsed, after=replace(chunk.after, row=row))
 
 
-def _header(path: Path) -> list[str]:
-    """The names in the first row; none if the file is empty."""
-    with pa.input_stream(str(path), compression="detect") as stream:
-        start: bytes = stream.read(1 << 16)
-    text = start.decode("utf-8-sig", errors="replace")
-    first = next(csv.reader(io.StringIO(text, newline="")), [])
+def header(path: Path, part: Part = WHOLE) -> tuple[list[str], int]:
+    """The names in the first row that is not blank, and where it ends.
+
+    There are none in a file without one, and in a part that stops before its end.
+    """
+    final = part.final or is_compressed(path)
+    with opened(path, Part(stop=None if part.start else part.stop)) as read:
+        text, first = b"", 0
+        while len(text) <= BLOCK and (block := read(BLOCK)):
+            text += block
+            blank = _blank(text)
+            first, _ = CsvRowEnds().find(text[blank:])
+            if first:
+                return _names(text[blank : blank + first], path), blank + first
+    if len(text) > BLOCK:
+        raise InputError(
+            where=str(path),
+            expected=f"a header of at most {size(BLOCK)}",
+            found="a longer one, or a quote in it that does not end",
+        )
+    return (_names(text[_blank(text) :], path), len(text)) if final else ([], 0)
+
+
+def first_row(path: Path) -> dict[str, str | float | None]:
+    """The texts of the first row by column, those that are numbers as such."""
+    names, end = header(path)
+    with opened(path, WHOLE) as read:
+        _pass_over(read, end)
+        for chunk in chunks(read, WHOLE, CsvRowEnds(), BLOCK):
+            batch = _fields(chunk.data, len(names), [])
+            if batch.num_rows:
+                values = (column[0].as_py() for column in batch.columns)
+                return {name: _plain(v) for name, v in zip(names, values, strict=True)}
+    return {}
+
+
+def _plain(value: bytes | None) -> str | float | None:
+    if value is None:
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return value.decode("utf-8", errors="replace")
+
+
+def _blank(text: bytes) -> int:
+    """How long the beginning of a file is that says nothing."""
+    return len(text) - len(text.removeprefix(BOM).lstrip(b"\r\n"))
+
+
+def _names(line: bytes, path: Path) -> list[str]:
+    text = line.decode("utf-8", errors="replace")
+    try:
+        first = next(csv.reader(io.StringIO(text, newline="")), [])
+    except csv.Error as error:
+        raise InputError(where=str(path), expected="a header", found=str(error)) from error
     return [name.strip() for name in first]
 
 
-def _read(
-    path: Path, declaration: StreamDeclaration, width: int, places: list[int]
-) -> Iterator[Parsed]:
-    invalid: list[tuple[int, Rejected]] = []
+def _pass_over(read: Read, count: int) -> None:
+    while count > 0 and (block := read(min(count, BLOCK))):
+        count -= len(block)
+
+
+def _rows(chunk: Chunk, before: int, width: int) -> tuple[pa.RecordBatch, list[Rejected]]:
+    """The rows of a chunk with every field as bytes, and those that do not have the width."""
+    if chunk.reason:
+        number = before + 1 - chunk.earlier
+        text = chunk.refused.decode("utf-8", errors="replace")
+        return _fields(b"", width, []), [Rejected(number, chunk.reason, text)]
+    refused: list[Rejected] = []
+    batch = _fields(chunk.data, width, refused)
+    return batch, [replace(r, row=before + r.row) for r in refused]
+
+
+def _fields(data: bytes, width: int, refused: list[Rejected]) -> pa.RecordBatch:
+    names = [str(i) for i in range(width)]
+    if not data.strip(b"\r\n"):
+        return pa.RecordBatch.from_arrays([pa.array([], pa.binary())] * width, names)
 
     def refuse(row: arrow_csv.InvalidRow) -> str:
-        number = row.number - 1  # Arrow counts the header too
         reason = f"expected {width} fields, found {row.actual_columns}"
-        if row.text.count('"') % 2:
-            reason += "; a quoted field does not end"
-        invalid.append((number, Rejected(number, reason, row.text)))
+        refused.append(Rejected(row.number, reason, row.text))
         return "skip"
 
-    names = [str(i) for i in range(width)]
-    with pa.input_stream(str(path), compression="detect") as native:
-        stream = _Tail(native)
-        try:
-            reader = arrow_csv.open_csv(
-                stream,
-                read_options=arrow_csv.ReadOptions(
-                    use_threads=False,  # with threads, Arrow does not number the rows
-                    skip_rows=1,
-                    column_names=names,
-                    block_size=BLOCK,
-                ),
-                parse_options=arrow_csv.ParseOptions(
-                    newlines_in_values=True, invalid_row_handler=refuse
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.binary()),
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            if "Could not skip" in str(error) or "Empty CSV" in str(error):
-                return  # a header and nothing else
-            raise
-        given = 0
-        for read in _until_straddling(reader, path):
-            batch = read
-            if stream.ended and _is_open(read, stream.tail):
-                lost = read.slice(read.num_rows - 1)
-                batch = read.slice(0, read.num_rows - 1)
-                number = int(_numbers(given, batch.num_rows + 1, [n for n, _ in invalid])[-1])
-                reason = "a quoted field does not end; it took in all lines to the end of the file"
-                text = _line(tuple(c[0].as_py() for c in lost.columns))
-                invalid.append((number, Rejected(number, reason, text)))
-            numbers = _numbers(given, batch.num_rows, [n for n, _ in invalid])
-            last = int(numbers[-1]) if len(numbers) else given
-            refused = [r for n, r in invalid if n <= last]
-            invalid = [(n, r) for n, r in invalid if n > last]
-            given = max(last, given)
-            yield _parsed(batch, numbers, refused, declaration, places)
-        if invalid:
-            nothing = pa.RecordBatch.from_arrays([pa.array([], pa.binary())] * width, names)
-            refused = [r for _, r in invalid]
-            yield _parsed(nothing, np.empty(0, np.int64), refused, declaration, places)
-
-
-class _Tail:
-    """A stream that remembers how it ended."""
-
-    def __init__(self, stream: pa.NativeFile) -> None:
-        self.stream, self.tail, self.ended = stream, b"", False
-        self.closed = False
-
-    def read(self, size: int = -1) -> bytes:
-        block: bytes = self.stream.read(size)
-        self.ended = not block
-        self.tail = block or self.tail
-        return block
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def _is_open(batch: pa.RecordBatch, tail: bytes) -> bool:
-    """Whether the last row's last field is a quoted one that the end of the file cut off.
-
-    Arrow takes what there is for the field, which can be many lines.
-    """
-    if batch.num_rows == 0:
-        return False
-    last = batch.column(batch.num_columns - 1)[batch.num_rows - 1].as_py()
-    return last is not None and b"\n" in last and not tail.rstrip(b"\r\n").endswith(b'"')
-
-
-def _until_straddling(reader: arrow_csv.CSVStreamingReader, path: Path) -> Iterator[pa.RecordBatch]:
-    rows = 0
-    try:
-        for batch in reader:
-            yield batch
-            rows += batch.num_rows
-    except pa.ArrowInvalid as error:
-        if "straddl" not in str(error):
-            raise
-        raise InputError(
-            where=f"{path}, somewhere after row {rows}",
-            expected=f"rows of at most {BLOCK >> 20} MiB",
-            found="a longer one, so probably a quoted field that does not end",
-            remedy="close the quote",
-        ) from error
+    table = arrow_csv.read_csv(
+        pa.BufferReader(data),
+        read_options=arrow_csv.ReadOptions(
+            use_threads=False,  # with threads, Arrow does not number the rows
+            column_names=names,
+            block_size=len(data) + 1,
+        ),
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.binary()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    return table.combine_chunks().to_batches()[0] if table.num_rows else _fields(b"", width, [])
 
 
 def _numbers(after: int, count: int, invalid: list[int]) -> Int64s:
@@ -169,7 +173,7 @@ def _parsed(
 
     parsed = enforce([batch.column(p) for p in places], numbers, declaration, texts)
     everything = sorted([*refused, *parsed.rejected], key=lambda r: r.row)
-    return Parsed(parsed.rows, parsed.numbers, everything, parsed.texts)
+    return replace(parsed, rejected=everything)
 
 
 def _line(fields: tuple[bytes | None, ...]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,16 @@ import pyarrow.json as arrow_json
 
 from windrow.core.schema import Type
 from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.chunks import chunks
 from windrow.streams.enforce import enforce
 from windrow.streams.fit import Values
 from windrow.streams.parsed import Int64s, Parsed, Rejected
+from windrow.streams.parts import WHOLE, Part
+from windrow.streams.row_ends import LineEnds
+from windrow.streams.unpacking import opened
 
 CHUNK = 4 << 20
-"""Bytes read at a time."""
+"""Bytes read at a time; no line may be longer."""
 
 READ_AS: dict[Type, pa.DataType] = {
     Type.BOOLEAN: pa.bool_(),
@@ -38,37 +43,48 @@ READ_AS: dict[Type, pa.DataType] = {
 }
 
 
-def read_json(path: Path, declaration: StreamDeclaration) -> Iterator[Parsed]:
-    """The file's rows, numbered by their lines."""
-    before = 0
-    for chunk in _chunks(path):
-        count = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
-        columns = _columns(chunk, count, declaration)
-        if columns is None:
-            yield _line_by_line(chunk, before, declaration)
-        else:
-            numbers = np.arange(before + 1, before + 1 + count, dtype=np.int64)
-            yield enforce(columns, numbers, declaration, _Lines(chunk))
-        before += count
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    """The file in pieces that end where a line ends."""
-    rest = b""
-    first = True
-    with pa.input_stream(str(path), compression="detect") as stream:
-        while block := stream.read(CHUNK):
-            if first and block.startswith(codecs.BOM_UTF8):
-                block = block[len(codecs.BOM_UTF8) :]
-            first = False
-            head, newline, tail = block.rpartition(b"\n")
-            if newline:
-                yield rest + head + newline
-                rest = tail
+def read_json(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> Iterator[Parsed]:
+    """The rows of the part, numbered by their lines in the file."""
+    row = part.row
+    with opened(path, part) as read:
+        for chunk in chunks(read, part, LineEnds(), CHUNK, _is_whole):
+            if chunk.reason:
+                row += not chunk.earlier
+                text = chunk.refused.decode("utf-8", errors="replace")
+                parsed = _line_by_line(b"", 0, declaration)
+                parsed = replace(parsed, rejected=[Rejected(row, chunk.reason, text)])
             else:
-                rest += block
-    if rest:
-        yield rest
+                data = chunk.data
+                if part.start == row == 0:
+                    data = data.removeprefix(codecs.BOM_UTF8)
+                count = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+                parsed = _parsed(data, row, count, declaration)
+                row += count
+            yield replace(parsed, after=replace(chunk.after, row=row))
+
+
+def first_object(path: Path) -> dict[str, Any]:
+    """What the first line that is not blank holds; nothing if that is no object."""
+    with opened(path, WHOLE) as read:
+        for chunk in chunks(read, WHOLE, LineEnds(), CHUNK):
+            line = chunk.data.removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
+            if line or chunk.reason:
+                found = _object(line)
+                return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _is_whole(rest: bytes) -> bool:
+    """Whether a line is complete without its newline: nothing can follow a whole object."""
+    return rest.rstrip().endswith(b"}") and isinstance(_object(rest), dict)
+
+
+def _parsed(data: bytes, before: int, count: int, declaration: StreamDeclaration) -> Parsed:
+    columns = _columns(data, count, declaration) if data else None
+    if columns is None:
+        return _line_by_line(data, before, declaration)
+    numbers = np.arange(before + 1, before + 1 + count, dtype=np.int64)
+    return enforce(columns, numbers, declaration, _Lines(data))
 
 
 def _columns(chunk: bytes, count: int, declaration: StreamDeclaration) -> list[pa.Array] | None:
@@ -149,7 +165,7 @@ def _line_by_line(chunk: bytes, before: int, declaration: StreamDeclaration) -> 
         lambda positions: [_text(lines[int(p)]) for p in positions],
     )
     everything = sorted([*refused, *parsed.rejected], key=lambda r: r.row)
-    return Parsed(parsed.rows, parsed.numbers, everything, parsed.texts)
+    return replace(parsed, rejected=everything)
 
 
 def _object(line: bytes) -> dict[str, Any] | str:

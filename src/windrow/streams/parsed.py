@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import take
+from windrow.streams.parts import Part
 
 Int64s = npt.NDArray[np.int64]
 Texts = Callable[[Int64s], list[str]]
@@ -39,13 +40,15 @@ class Parsed:
     """Rows typed as declared, none without a timestamp, and those that were refused.
 
     ``numbers`` are the rows' numbers in the file, ascending; together with the numbers in
-    ``rejected`` they tell in which order everything arrived.
+    ``rejected`` they tell in which order everything arrived. ``after`` is what of a text file
+    comes after them.
     """
 
     rows: pa.RecordBatch
     numbers: Int64s
     rejected: Sequence[Rejected] = ()
     texts: Texts = field(default=no_texts, compare=False, repr=False)
+    after: Part | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -63,7 +66,9 @@ class Parsed:
         texts = self.texts
         return (
             Parsed(self.rows.slice(0, at), self.numbers[:at], first, texts),
-            Parsed(self.rows.slice(at), self.numbers[at:], second, lambda p: texts(p + at)),
+            Parsed(
+                self.rows.slice(at), self.numbers[at:], second, lambda p: texts(p + at), self.after
+            ),
         )
 
     def without(self, positions: Int64s) -> Parsed:
@@ -72,6 +77,9 @@ class Parsed:
             return self
         kept = np.delete(np.arange(len(self), dtype=np.int64), positions)
         texts = self.texts
-        return Parsed(
-            take(self.rows, kept), self.numbers[kept], self.rejected, lambda p: texts(kept[p])
+        return replace(
+            self,
+            rows=take(self.rows, kept),
+            numbers=self.numbers[kept],
+            texts=lambda p: texts(kept[p]),
         )

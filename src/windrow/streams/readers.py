@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-import io
-import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from windrow.core.errors import InputError
 from windrow.plan.catalog import StreamDeclaration
-from windrow.streams.csv import read_csv
-from windrow.streams.jsonlines import read_json
+from windrow.streams.csv import first_row, header, read_csv
+from windrow.streams.jsonlines import first_object, read_json
 from windrow.streams.parquet import read_parquet
 from windrow.streams.parsed import Parsed
+from windrow.streams.parts import WHOLE, Part
+from windrow.streams.unpacking import is_compressed
 
 ROWS = 1 << 17
 FORMATS = ("csv", "json", "parquet")
+UNREADABLE = (InputError, OSError, pa.ArrowException, EOFError, zlib.error, LookupError)
 SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 
 
 def read_file(
-    path: Path, declaration: StreamDeclaration, rows_per_batch: int = ROWS
+    path: Path,
+    declaration: StreamDeclaration,
+    rows_per_batch: int = ROWS,
+    part: Part = WHOLE,
 ) -> Iterator[Parsed]:
-    """The rows of one file in their order, in batches of at most ``rows_per_batch``.
+    """The rows of one file, or of a part of it, in batches of at most ``rows_per_batch``.
 
     Rows that cannot be read as declared are in ``rejected`` of the batch in which they stood.
     A file that cannot be read as a whole is an InputError; so is one that breaks off in the
     middle, after the batches before that.
     """
     try:
-        for parsed in _batches(path, declaration, rows_per_batch):
+        for parsed in _batches(path, declaration, rows_per_batch, part):
             rest = parsed
             while len(rest) > rows_per_batch:
-                part, rest = rest.split(rows_per_batch)
-                yield part
+                first, rest = rest.split(rows_per_batch)
+                yield first
             yield rest
     except (OSError, pa.ArrowException, EOFError, zlib.error) as error:
         raise InputError(
@@ -50,12 +53,15 @@ def read_file(
         ) from error
 
 
-def _batches(path: Path, declaration: StreamDeclaration, rows: int) -> Iterator[Parsed]:
-    match format_of(path, declaration):
+def _batches(path: Path, declaration: StreamDeclaration, rows: int, part: Part) -> Iterator[Parsed]:
+    form = format_of(path, declaration)
+    if form != "parquet" and is_compressed(path):
+        part = WHOLE
+    match form:
         case "csv":
-            return read_csv(path, declaration)
+            return read_csv(path, declaration, part)
         case "json":
-            return read_json(path, declaration)
+            return read_json(path, declaration, part)
         case _:
             return read_parquet(path, declaration, rows)
 
@@ -67,12 +73,10 @@ def columns_in(path: Path, declaration: StreamDeclaration) -> set[str]:
             case "parquet":
                 names = pyarrow.parquet.read_schema(path).names
             case "csv":
-                with pyarrow.csv.open_csv(path) as reader:
-                    names = reader.schema.names
+                names = header(path)[0]
             case _:
-                with pyarrow.input_stream(path) as stream, io.TextIOWrapper(stream) as text:
-                    names = list(json.loads(next((line for line in text if line.strip()), "{}")))
-    except (OSError, pa.ArrowException, ValueError):
+                names = list(first_object(path))
+    except UNREADABLE:
         return set()  # reading it will say what is wrong
     return {name.lower() for name in names}
 
@@ -84,14 +88,12 @@ def first_value(path: Path, declaration: StreamDeclaration, column: str) -> Any:
             case "parquet":
                 with pyarrow.parquet.ParquetFile(path) as file:
                     rows = next(file.iter_batches(1), None)
+                return rows.column(column)[0].as_py() if rows is not None else None
             case "csv":
-                with pyarrow.csv.open_csv(path) as reader:
-                    rows = reader.read_next_batch()
+                return first_row(path).get(column)
             case _:
-                with pyarrow.input_stream(path) as stream, io.TextIOWrapper(stream) as text:
-                    return json.loads(next(line for line in text if line.strip())).get(column)
-        return rows.column(column)[0].as_py() if rows is not None else None
-    except (OSError, pa.ArrowException, ValueError, LookupError, StopIteration):
+                return first_object(path).get(column)
+    except UNREADABLE:
         return None  # reading it will say what is wrong
 
 

@@ -13,6 +13,7 @@ What breaks these rules is refused like any other bad row.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +199,7 @@ class RelationMonitor(InputMonitor):
         instants = instants.cast(self.schema.field(0).type)
         signs = pa.array(["+"] * count, pa.string())
         rows = batch_of([instants, signs, *contents.rows.columns], self.schema, count)
-        return Parsed(rows, contents.numbers, contents.rejected, contents.texts)
+        return replace(contents, rows=rows)
 
     def present(self) -> Delta:
         """What the relation holds at the last closed instant, for a query that starts now."""
