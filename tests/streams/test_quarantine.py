@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from windrow.core.errors import InputError
+from windrow.streams import quarantine as pages
 from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
 
@@ -69,3 +71,29 @@ def test_pushed_rows_are_numbered_and_names_stay_inside_the_directory(tmp_path):
     found = sorted(p.name for p in (tmp_path / "q").rglob("*.jsonl"))
     assert found == ["push-00001.jsonl", "push-00002.jsonl"]
     assert list(tmp_path.iterdir()) == [tmp_path / "q"]
+
+
+def test_a_quarantine_that_cannot_be_written_says_what_to_set(tmp_path):
+    (tmp_path / "q").write_text("a file where a directory should be")
+    with pytest.raises(InputError, match=r"name another one with --quarantine"):
+        Quarantine(tmp_path / "q").write("s", Path("a.csv"), ROWS)
+    with pytest.raises(InputError, match=r"connect\(quarantine="):
+        Quarantine(tmp_path / "q").push("s", ROWS)
+
+
+def test_a_file_of_bad_rows_fills_no_disk_and_all_of_them_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "MOST", 5)
+    monkeypatch.setattr(pages, "LONGEST", 10)
+    quarantine, file = Quarantine(tmp_path), Path("a.csv")
+    rows = [Rejected(i, "bad", "x" * 5 * i) for i in range(1, 9)]
+    assert quarantine.write("s", file, rows) == 8
+    *written, last = records(quarantine.path_of("s", file))
+    assert [r["row"] for r in written] == [1, 2, 3, 4, 5]
+    assert written[2]["text"] == "x" * 10 + "... (15 characters)"
+    assert last["reason"].startswith("3 more rows of this file were refused")
+
+
+def test_any_text_can_be_written_down(tmp_path):
+    quarantine, file = Quarantine(tmp_path), Path("a.csv")
+    quarantine.write("s", file, [Rejected(1, "bad", "half a character: \ud800")])
+    assert records(quarantine.path_of("s", file))[0]["text"].startswith("half a character")

@@ -1,15 +1,34 @@
-"""Which files a source has, in the order in which they are read."""
+"""Which files a source has, in the order in which they are read.
+
+A directory that may not be listed is an error: were it taken for empty, a query would answer as if
+its rows had never been written. What vanishes while it is listed is not there.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import fnmatch
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from windrow.core.errors import InputError
 from windrow.plan.catalog import FileSource
 
 WILD = "*?["
+Name: TypeAlias = tuple[str, ...]
+"""The parts of a path below the directory that is listed."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file, how long it is, and when it was last written to, in nanoseconds."""
+
+    path: Path
+    size: int
+    changed: int
 
 
 def find_files(source: FileSource) -> list[Path]:
@@ -18,17 +37,24 @@ def find_files(source: FileSource) -> list[Path]:
     Names that start with a dot or an underscore, and those that end in ``.tmp``, are somebody's
     unfinished or private business and are passed over.
     """
+    return [found.path for found in list_files(source)]
+
+
+def list_files(source: FileSource) -> list[Found]:
+    """As ``find_files``, with what the file system knows of each."""
     root = Path(source.path)
-    if root.is_file():
-        return [root]
-    if root.is_dir():
-        return _in_order(root, root.rglob("*"))
-    if any(c in source.path for c in WILD):
-        base, pattern = _split_pattern(root)
-        if base.is_dir():
-            return _in_order(base, base.glob(pattern))
-        root = base
-    there = root.exists()
+    with _Access(root):
+        if root.is_file():
+            stat = root.stat()
+            return [Found(root, stat.st_size, stat.st_mtime_ns)]
+        if root.is_dir():
+            return _in_order(root, _below(root, ()))
+        if any(c in source.path for c in WILD):
+            base, pattern = _split_pattern(root)
+            if base.is_dir():
+                return _in_order(base, _matching(base, (), pattern))
+            root = base
+        there = root.exists()
     raise InputError(
         where=source.path,
         expected="a file, a directory or a pattern that names some",
@@ -37,27 +63,96 @@ def find_files(source: FileSource) -> list[Path]:
     )
 
 
-def _in_order(base: Path, found: Iterable[Path]) -> list[Path]:
-    files = {p.relative_to(base): p for p in found if p.is_file()}
-    return [files[name] for name in sorted(files, key=lambda n: n.parts) if _wanted(name)]
+def _in_order(base: Path, entries: Iterator[tuple[Name, os.DirEntry[str]]]) -> list[Found]:
+    files = {}
+    for name, entry in entries:
+        path = base.joinpath(*name)
+        with _Access(path.parent):
+            try:
+                if not entry.is_file():
+                    continue
+                stat = entry.stat()
+            except FileNotFoundError:
+                continue
+        files[name] = Found(path, stat.st_size, stat.st_mtime_ns)
+    return [files[name] for name in sorted(files)]
 
 
-def _wanted(name: Path) -> bool:
-    return not any(p.startswith((".", "_")) for p in name.parts) and name.suffix != ".tmp"
+def _below(directory: Path, name: Name) -> Iterator[tuple[Name, os.DirEntry[str]]]:
+    """All files below a directory; links to directories are not followed."""
+    for entry in _listed(directory, name):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(directory / entry.name, (*name, entry.name))
+        elif _wanted(entry.name):
+            yield (*name, entry.name), entry
 
 
-def _split_pattern(path: Path) -> tuple[Path, str]:
+def _matching(
+    directory: Path, name: Name, pattern: Name
+) -> Iterator[tuple[Name, os.DirEntry[str]]]:
+    """The files whose names below the directory match the parts of a pattern."""
+    part, rest = pattern[0], pattern[1:]
+    if part == "**":
+        yield from _matching(directory, name, rest or ("*",))
+    for entry in _listed(directory, name):
+        if part == "**":
+            if entry.is_dir(follow_symlinks=False):
+                yield from _matching(directory / entry.name, (*name, entry.name), pattern)
+        elif fnmatch.fnmatchcase(entry.name, part):
+            if rest and entry.is_dir():
+                yield from _matching(directory / entry.name, (*name, entry.name), rest)
+            elif not rest and _wanted(entry.name):
+                yield (*name, entry.name), entry
+
+
+def _listed(directory: Path, name: Name) -> list[os.DirEntry[str]]:
+    """What is in a directory and not private."""
+    with _Access(directory):
+        try:
+            with os.scandir(directory) as entries:
+                return [e for e in entries if not e.name.startswith((".", "_"))]
+        except FileNotFoundError:
+            if not name:
+                raise
+            return []  # it was there a moment ago
+
+
+class _Access:
+    """Turns what the file system refuses into an error that says what to do."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            raise InputError(
+                where=str(self._path),
+                expected="a directory that may be listed and entered",
+                found=error.strerror or str(error),
+                remedy="let the account that runs this read it (chmod, chown); directories whose "
+                "names start with a dot or an underscore are passed over",
+            ) from error
+
+
+def _wanted(name: str) -> bool:
+    return not name.startswith((".", "_")) and not name.endswith(".tmp")
+
+
+def _split_pattern(path: Path) -> tuple[Path, Name]:
     """The directory before the first part with a wild card, and the parts from there on."""
     parts = path.parts
     first = next(i for i, part in enumerate(parts) if any(c in part for c in WILD))
-    return Path(*parts[:first]), str(Path(*parts[first:]))
+    return Path(*parts[:first]), parts[first:]
 
 
 def _suggestion(missing: Path) -> str:
     parent = missing.parent
     if not parent.is_dir():
         return f"the directory {parent} does not exist either; check the path"
-    names = sorted(p.name for p in parent.iterdir() if _wanted(Path(p.name)))
+    names = sorted(p.name for p in parent.iterdir() if _wanted(p.name))
     near = difflib.get_close_matches(missing.name, names, n=3, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(str(parent / n) for n in near)}?"

@@ -15,9 +15,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
+from windrow.core.errors import InputError
 from windrow.streams.parsed import Rejected
+
+MOST = 100_000
+"""Rows of one input file that are written down; of more only their number."""
+LONGEST = 1 << 16
+"""Characters of a row that are written down."""
 
 
 @dataclass
@@ -27,32 +33,66 @@ class Page:
     stream: str
     file: str
     count: int = 0
-    _out: TextIO | None = field(default=None, repr=False)
+    _out: BinaryIO | None = field(default=None, repr=False)
     _draft: Path = field(default=Path(), repr=False)
 
     def add(self, rejected: Iterable[Rejected]) -> int:
         """Write rows down; returns how many."""
         before = self.count
         for row in rejected:
-            if self._out is None:
-                self._draft.parent.mkdir(parents=True, exist_ok=True)
-                self._out = self._draft.open("w", encoding="utf-8")
-            record = {
-                "stream": self.stream,
-                "file": self.file,
-                "row": row.row,
-                "reason": row.reason,
-                "text": row.text,
-            }
-            self._out.write(json.dumps(record, ensure_ascii=False) + "\n")
             self.count += 1
+            if self.count <= MOST:
+                self._write(row.row or None, row.reason, row.text)
         return self.count - before
 
-    def close(self) -> None:
-        if self._out is not None:
+    def _write(self, row: int | None, reason: str, text: str) -> None:
+        if len(text) > LONGEST:
+            text = f"{text[:LONGEST]}... ({len(text):,} characters)"
+        record = {
+            "stream": self.stream,
+            "file": self.file,
+            "row": row,
+            "reason": reason,
+            "text": text,
+        }
+        line = json.dumps(record, ensure_ascii=False).encode(errors="backslashreplace")
+        with _writable(self._draft):
+            if self._out is None:
+                self._draft.parent.mkdir(parents=True, exist_ok=True)
+                self._out = self._draft.open("wb")
+            self._out.write(line + b"\n")
+
+    def publish(self, target: Path) -> None:
+        """Put what was written in its place; a page without rows leaves none there."""
+        if self.count > MOST:
+            more = f"{self.count - MOST:,} more rows of this file were refused; they are counted"
+            self._write(None, f"{more}, but not listed here", "")
+        with _writable(target):
+            if self._out is None:
+                target.unlink(missing_ok=True)
+                return
             self._out.flush()
             os.fsync(self._out.fileno())
             self._out.close()
+            self._draft.replace(target)
+
+    def discard(self) -> None:
+        if self._out is not None:
+            self._out.close()
+            self._draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            where=str(path.parent),
+            expected="a directory for rows that are put aside, which can be written to",
+            found=error.strerror or str(error),
+            remedy="name another one with --quarantine (in Python, connect(quarantine=...))",
+        ) from error
 
 
 class Quarantine:
@@ -95,14 +135,9 @@ class Quarantine:
         try:
             yield page
         except BaseException:
-            page.close()
-            draft.unlink(missing_ok=True)
+            page.discard()
             raise
-        page.close()
-        if page.count:
-            draft.replace(target)
-        else:
-            target.unlink(missing_ok=True)
+        page.publish(target)
 
 
 def _safe(name: str) -> str:
