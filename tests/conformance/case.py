@@ -82,6 +82,11 @@ class Case:
         return "\n".join([*streams, *relations, *self.views, self.query])
 
 
+def in_our_quotes(query: str) -> str:
+    """The prototype knows no quoted names and writes texts in double quotes; here they are names."""
+    return query.replace('"', "'")
+
+
 def load(path: Path) -> Case:
     """Read a case file."""
     case = json.loads(path.read_text(encoding="utf-8"))
@@ -91,7 +96,7 @@ def load(path: Path) -> Case:
         streams=_inputs(case["streams"]),
         relations=_inputs(case["relations"]),
         views=tuple(_view(view) for view in case["views"]),
-        query=case["query"].rstrip().rstrip(";") + ";",
+        query=in_our_quotes(case["query"]).rstrip().rstrip(";") + ";",
         expect=tuple((at, sign, tuple(values)) for at, sign, values in case["expect"]),
         horizon=case["horizon"],
         nested_averages=sum("avg" in text for text in [*texts, case["query"].lower()]) > 1,
@@ -111,4 +116,4 @@ def _columns(columns: list[list[str]]) -> tuple[tuple[str, str], ...]:
 
 def _view(view: dict[str, Any]) -> str:
     columns = ", ".join(f"{name} {type_}" for name, type_ in _columns(view["columns"]))
-    return f"CREATE VIEW {view['name']} ({columns}) AS {view['query'].rstrip().rstrip(';')};"
+    return f"CREATE VIEW {view['name']} ({columns}) AS {in_our_quotes(view['query']).rstrip().rstrip(';')};"

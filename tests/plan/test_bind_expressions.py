@@ -26,8 +26,8 @@ def kind(expression: str, stream: str = "s") -> Type:
     return bound(f"SELECT {expression} AS v FROM {stream}").schema[0].type
 
 
-def test_double_quotes_hold_a_column_or_else_a_string() -> None:
-    plan = bound('SELECT k FROM s WHERE "name" = "ab"')
+def test_double_quotes_hold_a_column_and_single_quotes_a_text() -> None:
+    plan = bound("""SELECT k FROM s WHERE "name" = 'ab'""")
     selection = next(n for n in walk(plan) if isinstance(n, Selection))
     assert render(selection.predicate) == "name = 'ab'"
 

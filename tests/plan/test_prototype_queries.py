@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.case import in_our_quotes
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.nodes import StreamScan, walk
 from windrow.plan.program import compile_script
@@ -30,7 +31,7 @@ def script(case: dict[str, Any]) -> str:
     for view in case["views"]:
         columns = ", ".join(" ".join(column) for column in view["columns"])
         lines.append(f"CREATE VIEW {view['name']} ({columns}) AS {view['query']}")
-    return "\n".join([*lines, case["query"]])
+    return in_our_quotes("\n".join([*lines, case["query"]]))
 
 
 def test_all_cases_are_here() -> None:

@@ -402,7 +402,7 @@ def _modified_as_a_whole(union: exp.Expr, last: exp.Select) -> exp.Expr:
 
 
 class Cql(Dialect):
-    """The dialect: double quotes hold identifiers, or strings as the STREAM prototype had them."""
+    """The dialect: double quotes hold names, single quotes texts."""
 
     NULL_ORDERING = "nulls_are_last"
 

@@ -153,11 +153,19 @@ class ExpressionBinder:
                 self._refuse("*", span)
             qualifier, quoted = node.table or None, bool(node.this.args.get("quoted"))
         if quoted and qualifier is None and not self.scope.find(name):
-            # The STREAM prototype writes strings in double quotes.
-            return Literal(name, Type.STRING)
+            raise self._no_text(name, span)
         column = self.scope.resolve(name, qualifier, span)
         self.seen[column.index] = span
         return column
+
+    def _no_text(self, name: str, span: Span) -> BindError:
+        """A word in double quotes is a name; whoever meant a text is told how to write one."""
+        meant = did_you_mean(name, (field.name for field in self.scope.schema))
+        text = name.replace("'", "''")
+        return BindError(
+            f'"{name}" is in double quotes and names no column here', span=span,
+            remedy=f"for a column, {meant}; for a text, write single quotes: '{text}'",
+        )  # fmt: skip
 
     def _function(self, node: exp.Anonymous, span: Span) -> Expression:
         name = node.name.lower()
