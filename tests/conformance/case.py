@@ -83,7 +83,7 @@ class Case:
 
 
 def in_our_quotes(query: str) -> str:
-    """The prototype knows no quoted names and writes texts in double quotes; here they are names."""
+    """The prototype writes texts in double quotes; here these hold names."""
     return query.replace('"', "'")
 
 
@@ -116,4 +116,5 @@ def _columns(columns: list[list[str]]) -> tuple[tuple[str, str], ...]:
 
 def _view(view: dict[str, Any]) -> str:
     columns = ", ".join(f"{name} {type_}" for name, type_ in _columns(view["columns"]))
-    return f"CREATE VIEW {view['name']} ({columns}) AS {in_our_quotes(view['query']).rstrip().rstrip(';')};"
+    query = in_our_quotes(view["query"]).rstrip().rstrip(";")
+    return f"CREATE VIEW {view['name']} ({columns}) AS {query};"

@@ -24,8 +24,8 @@ CASES = [
     ("SELECT k FROM s [PARTITION BY q.k ROWS 3] AS x", "q.k", "no table here is called q"),
     ("SELECT * FROM (SELECT x.k FROM s AS x) [PARTITION BY x.k ROWS 1]", "x.k", "is called x"),
     # texts in double quotes, which are names
-    ('SELECT k FROM s WHERE name = "ab"', '"ab"', "names no column here; for a column, there is ts, "
-     "k, a, b, x, name; for a text, write single quotes: 'ab'"),
+    ('SELECT k FROM s WHERE name = "ab"', '"ab"',
+     "for a column, there is ts, k, a, b, x, name; for a text, write single quotes: 'ab'"),
     ('SELECT "nmae" FROM s', '"nmae"', "for a column, did you mean name?; for a text, write"),
     ("""SELECT k FROM s WHERE name LIKE "a'b%" """, """"a'b%\"""", "write single quotes: 'a''b%'"),
     ('SELECT k, a FROM s [NOW] ORDER BY "aa" LIMIT 1', '"aa"', "did you mean a?"),

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.columns.arrays import order_keys, ordered_numbers
+from windrow.columns.arrays import order_key_bits, order_keys
 from windrow.columns.growable import Growable, grown
 from windrow.windows.rings.chains import Chains
 from windrow.windows.rings.queues import Queues
@@ -137,5 +137,5 @@ def test_an_array_grows_with_what_is_in_it():
 @given(st.lists(st.floats(width=64) | st.floats(width=32)))
 def test_numbers_come_back_from_their_order_keys(numbers):
     array = pa.array(numbers, pa.float64())
-    back = ordered_numbers(order_keys(array), array.type)
+    back = order_key_bits(order_keys(array)).view(np.float64)
     assert np.array_equal(back, np.array(numbers, np.float64), equal_nan=True)

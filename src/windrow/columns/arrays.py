@@ -61,16 +61,15 @@ def order_keys(array: pa.Array) -> Int64s:
     return keys
 
 
-def ordered_numbers(keys: Int64s, kind: pa.DataType) -> npt.NDArray[np.float64]:
-    """The numbers of ``order_keys``, as 64-bit floats.
+def order_key_bits(keys: Int64s) -> Int64s:
+    """The bits of the doubles that ``order_keys`` are of.
 
-    >>> ordered_numbers(order_keys(pa.array([-1.5, 2.5])), pa.float64()).tolist()
+    >>> order_key_bits(order_keys(pa.array([-1.5, 2.5]))).view(np.float64).tolist()
     [-1.5, 2.5]
     """
-    if not pa.types.is_floating(kind):
-        return keys.astype(np.float64)
-    values = np.where(keys < 0, keys ^ np.int64(2**63 - 1), keys).view(np.float64)
-    return np.where(keys == np.iinfo(np.int64).max, np.nan, values)
+    highest = np.int64(2**63 - 1)
+    bits = np.where(keys < 0, keys ^ highest, keys)
+    return np.where(keys == highest, np.float64(np.nan).view(np.int64), bits)
 
 
 def string_parts(array: pa.Array) -> tuple[Int64s, Bytes]:

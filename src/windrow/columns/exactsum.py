@@ -6,7 +6,8 @@ both stay for ever; here the running sum is a fixed-point number wide enough for
 digits of 32 bits, held in 64-bit integers so that carries can wait. Adding is three integer
 additions and subtracting undoes it exactly; reading rounds once, to nearest even. So the sum
 depends only on which numbers are in the window: not on the order in which they came, nor on how
-the input was cut, nor on what passed through earlier.
+the input was cut, nor on what passed through earlier. A mean is the exact sum divided exactly and
+rounded once; it is a double also where the sum is beyond all doubles.
 
 The last three columns of a row count NaN, +infinity and -infinity.
 
@@ -15,15 +16,52 @@ Cost: 67 + 3 integers per sum; an addition touches three of them, a reading all.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from windrow.columns.kernels import helper
+from windrow.columns.limbs import add_word, as_double, carry_out, divide, magnitude_of
 
 LIMBS = 67
-NANS, POSITIVE, NEGATIVE = LIMBS, LIMBS + 1, LIMBS + 2
-WIDTH = LIMBS + 3
+SPECIALS = 3
+NANS, POSITIVE, NEGATIVE = -3, -2, -1
+"""Columns of a row, from its end: how many of each are in the sum."""
+WIDTH = LIMBS + SPECIALS
+BASE = 1074
+FRACTION = 8
+"""Limbs below a number for the fraction of a quotient."""
+SCRATCH = LIMBS + FRACTION
+
+
+@helper
+def mantissa_of(bits):  # type: ignore[no-untyped-def]
+    """A finite double as an unsigned whole number, and the place of its first bit over 2**-1074."""
+    exponent = (bits >> 52) & 0x7FF
+    mantissa = bits & 0xFFFFFFFFFFFFF
+    if exponent:
+        return np.uint64(mantissa | (1 << 52)), exponent - 1
+    return np.uint64(mantissa), 0
+
+
+@helper
+def is_special(bits):  # type: ignore[no-untyped-def]
+    """Whether the double is infinite or NaN."""
+    return (bits >> 52) & 0x7FF == 0x7FF
+
+
+@helper
+def add_special(row, bits, sign):  # type: ignore[no-untyped-def]
+    """Count an infinity or NaN in, or out."""
+    if bits & 0xFFFFFFFFFFFFF:
+        row[NANS] += sign
+    elif bits < 0:
+        row[NEGATIVE] += sign
+    else:
+        row[POSITIVE] += sign
+
+
+@helper
+def has_special(row):  # type: ignore[no-untyped-def]
+    return row[NANS] != 0 or row[POSITIVE] != 0 or row[NEGATIVE] != 0
 
 
 @helper
@@ -32,83 +70,27 @@ def add_exact(sums, row, bits, sign):  # type: ignore[no-untyped-def]
 
     Between two readings a row takes 2**30 additions before a limb could overflow.
     """
-    exponent = (bits >> 52) & 0x7FF
-    mantissa = bits & 0xFFFFFFFFFFFFF
-    if exponent == 0x7FF:
-        if mantissa:
-            sums[row, NANS] += sign
-        elif bits < 0:
-            sums[row, NEGATIVE] += sign
-        else:
-            sums[row, POSITIVE] += sign
+    if is_special(bits):
+        add_special(sums[row], bits, sign)
         return
-    if exponent:
-        mantissa |= 1 << 52
-        place = exponent - 1
-    else:
-        place = 0
-    if bits < 0:
-        sign = -sign
-    limb, shift = place >> 5, place & 31
-    low = (mantissa & 0xFFFFFFFF) << shift
-    high = (mantissa >> 32) << shift
-    sums[row, limb] += sign * (low & 0xFFFFFFFF)
-    sums[row, limb + 1] += sign * ((low >> 32) + (high & 0xFFFFFFFF))
-    sums[row, limb + 2] += sign * (high >> 32)
+    mantissa, place = mantissa_of(bits)
+    add_word(sums[row], place, mantissa, -sign if bits < 0 else sign)
 
 
 @helper
-def read_exact(sums, row):  # type: ignore[no-untyped-def]
-    """The sum, rounded to the nearest double; carries that waited are carried out."""
-    if sums[row, NANS] or (sums[row, POSITIVE] and sums[row, NEGATIVE]):
+def read_mean(sums, row, count, scratch):  # type: ignore[no-untyped-def]
+    """The sum divided by ``count``, rounded to the nearest double; a sum for a count of 1.
+
+    Carries that waited are carried out. ``scratch`` has SCRATCH integers.
+    """
+    limbs = sums[row]
+    carry_out(limbs, LIMBS)
+    if limbs[NANS] or (limbs[POSITIVE] and limbs[NEGATIVE]):
         return np.nan
-    if sums[row, POSITIVE]:
+    if limbs[POSITIVE]:
         return np.inf
-    if sums[row, NEGATIVE]:
+    if limbs[NEGATIVE]:
         return -np.inf
-    carry = 0
-    for i in range(LIMBS - 1):
-        total = sums[row, i] + carry
-        sums[row, i] = total & 0xFFFFFFFF
-        carry = total >> 32
-    sums[row, LIMBS - 1] += carry
-    negative = sums[row, LIMBS - 1] < 0
-    digits, borrow = np.empty(LIMBS, np.int64), 1
-    for i in range(LIMBS):
-        digit = sums[row, i]
-        if negative:  # two's complement, a limb at a time
-            digit = ((~digit) & 0xFFFFFFFF) + borrow
-            borrow = digit >> 32
-            digit &= 0xFFFFFFFF
-        digits[i] = digit
-    value = _rounded(digits)
-    return -value if negative else value
-
-
-@helper
-def _rounded(digits):  # type: ignore[no-untyped-def]
-    """The double nearest to a magnitude in limbs of 32 bits, the first worth 2**-1074."""
-    top = LIMBS - 1
-    while top >= 0 and digits[top] == 0:
-        top -= 1
-    if top < 0:
-        return 0.0
-    width = 0
-    while digits[top] >> width:
-        width += 1
-    drop = top * 32 + width - 53  # bits below the 53 that a double holds
-    if drop <= 0:
-        return math.ldexp(np.float64(digits[0] | (digits[1] << 32)), -1074)
-    limb, shift = drop >> 5, drop & 31
-    mantissa = (digits[limb] >> shift) | (digits[limb + 1] << (32 - shift))
-    if limb + 2 < LIMBS:
-        mantissa |= (digits[limb + 2] << (63 - shift)) << 1
-    mantissa &= (1 << 53) - 1
-    half, below = (drop - 1) >> 5, (drop - 1) & 31
-    if (digits[half] >> below) & 1:
-        rest = digits[half] & ((1 << below) - 1)
-        for i in range(half):
-            rest |= digits[i]
-        if rest or mantissa & 1:
-            mantissa += 1
-    return math.ldexp(np.float64(mantissa), drop - 1074)  # infinite where it is out of range
+    negative = magnitude_of(limbs, LIMBS, FRACTION, scratch)
+    sticky = count > 1 and divide(scratch, SCRATCH, count)
+    return as_double(scratch, SCRATCH, BASE + 32 * FRACTION, sticky, negative)

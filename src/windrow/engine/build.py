@@ -207,7 +207,7 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
         case "QUANTILE" if aggregate.parameter is not None:
             return Quantile(aggregate.parameter)
         case "VAR" | "STDDEV":
-            return Variance(root=aggregate.function == "STDDEV")
+            return Variance(kind, root=aggregate.function == "STDDEV")
         case function:
             raise NotExecutableError(function, span=aggregate.span)
 

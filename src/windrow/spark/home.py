@@ -24,7 +24,7 @@ from windrow.plan.strategy import Strategy
 from windrow.plan.subscribe import Ranges
 
 IDENTITY = "windrow.json"
-VERSION = 1
+VERSION = 2
 """Of everything below the directory; a checkpoint of another version is refused."""
 
 

@@ -2,7 +2,8 @@
 
 Each group is a T-INDEX (``windrow.windows.values.forest``): a balanced tree with a node per
 different value, how often the group holds it, and the weight of every subtree; the k-th value is
-one walk down. The answer is interpolated between neighbours, as SQL's PERCENTILE_CONT is.
+one walk down. The answer is interpolated between neighbours, as SQL's PERCENTILE_CONT is, and
+rounded once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import order_keys, ordered_numbers, validity
+from windrow.columns.arrays import order_key_bits, order_keys, validity
+from windrow.columns.interpolation import interpolate
 from windrow.columns.kernels import (
     float64,
     floats_out,
@@ -94,9 +96,7 @@ class Quantile:
             *self.trees.arrays(), low, high, share,
         )  # fmt: skip
         self.trees.purge()
-        answer = _between(
-            ordered_numbers(low, argument.type), ordered_numbers(high, argument.type), share
-        )
+        answer = _between(low, high, share, argument.type)
         return answer.slice(0, groups), answer.slice(groups)
 
     def replaced(self) -> Int64s:
@@ -121,8 +121,10 @@ class Quantile:
         pass
 
 
-def _between(a: Floats, b: Floats, share: Floats) -> pa.Array:
-    """The quantiles between neighbours; NULL where there is no value."""
-    with np.errstate(invalid="ignore"):
-        between = np.where((a == b) | (share <= 0), a, a + (b - a) * share)
+def _between(low: Int64s, high: Int64s, share: Floats, kind: pa.DataType) -> pa.Array:
+    """The quantiles between neighbours, given by their keys; NULL where there is no value."""
+    integral = not pa.types.is_floating(kind)
+    between = np.empty(len(share), np.float64)
+    one, other = ((k if integral else order_key_bits(k)) for k in (low, high))
+    interpolate(one, other, share, integral, between)
     return pa.array(between, mask=share < 0)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import numbers, validity
-from windrow.columns.exactsum import WIDTH, add_exact, read_exact
+from windrow.columns.exactsum import FRACTION, SCRATCH, WIDTH, add_exact, read_mean
 from windrow.columns.kernels import (
     floats_out,
     grid_out,
@@ -18,6 +18,7 @@ from windrow.columns.kernels import (
     signs,
     void,
 )
+from windrow.columns.limbs import as_double, divide, magnitude_of
 from windrow.core.errors import DataError
 from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Events, Values, regrouped
@@ -27,17 +28,32 @@ Int64s = npt.NDArray[np.int64]
 LOW = (1 << 32) - 1
 
 
-@kernel(void, ints, ints, signs, ints, ints, grid_out, floats_out, floats_out)
-def _sum_floats(code, bits, sign, last, groups, sums, before, after):  # type: ignore[no-untyped-def]
+@kernel(void, ints, ints, signs, ints, ints, ints, ints, grid_out, floats_out, floats_out)
+def _sum_floats(  # type: ignore[no-untyped-def]
+    code, bits, sign, last, groups, by_before, by_after, sums, before, after
+):
+    """Sums divided by ``by_before`` and ``by_after``, which are 1 or the number of values."""
+    scratch = np.empty(SCRATCH, np.int64)
     for g in range(len(groups)):
-        before[g] = read_exact(sums, groups[g])
+        before[g] = read_mean(sums, groups[g], by_before[g], scratch)
     i = 0
     for j in range(len(last)):
         row = code[last[j]]
         while i <= last[j]:
             add_exact(sums, row, bits[i], np.int64(sign[i]))
             i += 1
-        after[j] = read_exact(sums, row)
+        after[j] = read_mean(sums, row, by_after[j], scratch)
+
+
+@kernel(void, ints, ints, ints, floats_out)
+def _mean_of_words(high, low, count, mean):  # type: ignore[no-untyped-def]
+    """The doubles nearest to sums of integers, in words of 32 bits, divided by ``count``."""
+    limbs, scratch = np.empty(3, np.int64), np.empty(3 + FRACTION, np.int64)
+    for i in range(len(high)):
+        limbs[0], limbs[1], limbs[2] = low[i], high[i] & LOW, high[i] >> 32
+        negative = magnitude_of(limbs, 3, FRACTION, scratch)
+        left = count[i] > 1 and divide(scratch, 3 + FRACTION, count[i])
+        mean[i] = as_double(scratch, 3 + FRACTION, 32 * FRACTION, left, negative)
 
 
 class Sum:
@@ -58,18 +74,17 @@ class Sum:
     def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)
         counts = self.present.advance(events, argument)
-        totals = self._floats(events, argument) if self.floating else self._ints(events, argument)
+        by = tuple(np.maximum(n, 1) if self.mean else np.ones_like(n) for n in counts)
+        add = self._floats if self.floating else self._ints
         before, after = (
-            self._answer(total, count) for total, count in zip(totals, counts, strict=True)
+            pa.array(total, mask=count == 0)
+            for total, count in zip(add(events, argument, by), counts, strict=True)
         )
         return before, after
 
-    def _answer(self, total: npt.NDArray[Any], count: Int64s) -> pa.Array:
-        if self.mean:
-            total = total / np.maximum(count, 1)
-        return pa.array(total, mask=count == 0)
-
-    def _ints(self, events: Events, argument: pa.Array) -> tuple[Any, Any]:
+    def _ints(
+        self, events: Events, argument: pa.Array, by: tuple[Int64s, ...]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Sums as two words of 32 bits: only an answer can leave the range, never a part."""
         change = numbers(argument).astype(np.int64)
         sign = events.sign.astype(np.int64)
@@ -79,11 +94,14 @@ class Sum:
         high, low = high + (low >> 32), low & LOW
         last = events.code[events.last]
         self.sums[last, 0], self.sums[last, 1] = high, low
-        return self._whole(before[:, 0], before[:, 1]), self._whole(high, low)
+        earlier = self._whole(before[:, 0].copy(), before[:, 1].copy(), by[0])
+        return earlier, self._whole(high, low, by[1])
 
-    def _whole(self, high: Int64s, low: Int64s) -> npt.NDArray[Any]:
+    def _whole(self, high: Int64s, low: Int64s, by: Int64s) -> npt.NDArray[Any]:
         if self.mean:
-            return high * float(1 << 32) + low
+            means = np.empty(len(high), np.float64)
+            _mean_of_words(high, low, by, means)
+            return means
         beyond = (high >= 1 << 31) | (high < -(1 << 31))
         if beyond.any():
             found = int(high[beyond][0]) << 32 | int(low[beyond][0])
@@ -95,7 +113,9 @@ class Sum:
             )
         return (high << 32) | low
 
-    def _floats(self, events: Events, argument: pa.Array) -> tuple[Any, Any]:
+    def _floats(
+        self, events: Events, argument: pa.Array, by: tuple[Int64s, ...]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         bits = numbers(argument).astype(np.float64).view(np.int64)
         sign = events.sign
         valid = validity(argument)
@@ -103,7 +123,9 @@ class Sum:
             bits = np.where(valid, bits, 0)
         before = np.empty(len(events.groups), np.float64)
         after = np.empty(len(events.last), np.float64)
-        _sum_floats(events.code, bits, sign, events.last, events.groups, self.sums, before, after)
+        _sum_floats(
+            events.code, bits, sign, events.last, events.groups, *by, self.sums, before, after
+        )
         return before, after
 
     def replaced(self) -> Int64s:

@@ -1,116 +1,182 @@
 """VAR and STDDEV (of a sample), from sums that carry no error.
 
-The sum of the values and the sum of their squares are kept exactly (a square as the two doubles
-that it is worth), so what went through the window earlier leaves nothing behind. Each is read
-to twice the precision of a double, which survives the subtraction of two large numbers that the
-formula asks for.
+The sum of the values and the sum of their squares are kept exactly, as whole numbers in limbs of
+32 bits (``windrow.columns.limbs``): of doubles over 2**-1074 and 2**-2148, of integers as they
+are. So what went through the window earlier leaves nothing behind, and the formula's difference of
+two large numbers, n * (sum of squares) - (sum) ** 2, is worked out without error too, divided
+exactly and rounded once. The root of it is right to within one unit in the last place.
+
+Cost: about 210 integers per group of doubles and 17 of integers; an event touches fifteen.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import numbers, validity
-from windrow.columns.exactsum import WIDTH, add_exact, read_exact
-from windrow.columns.kernels import floats, floats_out, grid_out, ints, kernel, signs, void
+from windrow.columns.exactsum import (
+    BASE,
+    FRACTION,
+    LIMBS,
+    SPECIALS,
+    add_special,
+    has_special,
+    is_special,
+    mantissa_of,
+)
+from windrow.columns.kernels import (
+    boolean,
+    floats_out,
+    grid_out,
+    inlined,
+    ints,
+    kernel,
+    signs,
+    void,
+)
+from windrow.columns.limbs import (
+    LIMB,
+    add_product,
+    add_word,
+    as_double,
+    carry_out,
+    divide,
+    magnitude_of,
+    root_as_double,
+    top_of,
+)
 from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Events, Values, regrouped
 from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
-SPLIT = 134217729.0  # 2**27 + 1: halves a double into two of 26 bits (Dekker)
 
 
-@kernel(void, floats, floats, ints, signs, ints, ints, grid_out, grid_out, *[floats_out] * 4)
-def _moments(  # type: ignore[no-untyped-def]
-    value, error, code, sign, last, groups, sums, squares, s_high, s_low, q_high, q_low
+@dataclass(frozen=True)
+class Widths:
+    """Integers per group: limbs of the sum and of the sum of squares, and what is special."""
+
+    sums: int
+    squares: int
+
+
+OF_DOUBLES = Widths(LIMBS + SPECIALS, 2 * LIMBS + 3 + SPECIALS)
+OF_INTEGERS = Widths(5 + SPECIALS, 8 + SPECIALS)
+
+
+@inlined
+def _add(value, integral, sign, sums, squares):  # type: ignore[no-untyped-def]
+    """Take a value in, or out: an integer, or the bits of a double."""
+    if integral:
+        size, place, negative = np.uint64(abs(value)), 0, value < 0
+    elif is_special(value):
+        add_special(sums, value, sign)
+        return
+    else:
+        size, place = mantissa_of(value)
+        negative = value < 0
+    add_word(sums, place, size, -sign if negative else sign)
+    add_product(squares, 2 * place, size, size, sign)
+
+
+@inlined
+def _spread(sums, squares, count, total, work):  # type: ignore[no-untyped-def]
+    """``count`` * squares - sums ** 2 into ``work``; ``total`` gets the size of the sum."""
+    width, wide = len(sums) - SPECIALS, len(squares) - SPECIALS
+    carry_out(sums, width)
+    carry_out(squares, wide)
+    work[:] = 0
+    low, high = np.uint64(count & LIMB), np.uint64(count >> 32)
+    for i in range(wide):
+        if squares[i]:
+            word = np.uint64(squares[i])
+            add_word(work, 32 * (i + FRACTION), word * low, 1)
+            if high:
+                add_word(work, 32 * (i + 1 + FRACTION), word * high, 1)
+    magnitude_of(sums, width, 0, total)
+    top, bottom = top_of(total, width), 0
+    while bottom < top and total[bottom] == 0:
+        bottom += 1
+    for i in range(bottom, top + 1):
+        for j in range(bottom, top + 1):
+            word = np.uint64(total[i]) * np.uint64(total[j])
+            add_word(work, 32 * (i + j + FRACTION), word, -1)
+    carry_out(work, len(work))
+
+
+@kernel(void, ints, boolean, boolean, ints, signs, ints, ints, ints, grid_out, grid_out, floats_out)
+def _variances(  # type: ignore[no-untyped-def]
+    value, integral, root, code, sign, last, groups, counts, sums, squares, answer
 ):
-    """Running sums, read as two doubles each: per group before, then per segment after.
-
-    ``error[i]`` is what the double ``value[i] ** 2`` lacks of the true square.
-    """
-    count, i = len(groups), 0
-    for j in range(count + len(last)):
-        if j < count:
+    """Per group before, then per segment after; ``counts`` are the numbers of values, in turn."""
+    before, i = len(groups), 0
+    total = np.empty(sums.shape[1], np.int64)
+    work = np.empty(squares.shape[1] + FRACTION + 2, np.int64)
+    size, base = len(work), 32 * FRACTION + (0 if integral else 2 * BASE)
+    for j in range(before + len(last)):
+        if j < before:
             row = groups[j]
         else:
-            row = code[last[j - count]]
-            while i <= last[j - count]:
-                s = np.int64(sign[i])
-                x = value[i]
-                bits = np.array([x, x * x, error[i]]).view(np.int64)
-                add_exact(sums, row, bits[0], s)
-                add_exact(squares, row, bits[1], s)
-                add_exact(squares, row, bits[2], s)
+            row = code[last[j - before]]
+            while i <= last[j - before]:
+                _add(value[i], integral, np.int64(sign[i]), sums[row], squares[row])
                 i += 1
-        for k in range(2):
-            store = sums if k == 0 else squares
-            high = read_exact(store, row)
-            low = 0.0
-            if np.isfinite(high):
-                bits = np.array([high]).view(np.int64)
-                add_exact(store, row, bits[0], np.int64(-1))
-                low = read_exact(store, row)
-                add_exact(store, row, bits[0], np.int64(1))
-            if k == 0:
-                s_high[j], s_low[j] = high, low
+        n = counts[j]
+        if has_special(sums[row]):
+            answer[j] = np.nan
+            carry_out(sums[row], sums.shape[1] - SPECIALS)
+            carry_out(squares[row], squares.shape[1] - SPECIALS)
+        elif n < 2:
+            answer[j] = 0.0
+        else:
+            _spread(sums[row], squares[row], n, total, work)
+            left = divide(work, size, n)
+            left = divide(work, size, n - 1) or left
+            if root:
+                answer[j] = root_as_double(work, size, base, left)
             else:
-                q_high[j], q_low[j] = high, low
+                answer[j] = as_double(work, size, base, left, False)
 
 
 class Variance:
-    """VAR, or STDDEV with ``root``; NULL for fewer than two values."""
+    """VAR, or STDDEV with ``root``, of integers or doubles; NULL for fewer than two values."""
 
-    def __init__(self, root: bool) -> None:
-        self.root = root
+    def __init__(self, kind: pa.DataType, root: bool) -> None:
+        self.root, self.integral = root, not pa.types.is_floating(kind)
+        widths = OF_INTEGERS if self.integral else OF_DOUBLES
         self.present = Count()
-        self.sums = np.zeros((64, WIDTH), np.int64)
-        self.squares = np.zeros((64, WIDTH), np.int64)
+        self.sums = np.zeros((64, widths.sums), np.int64)
+        self.squares = np.zeros((64, widths.squares), np.int64)
 
     def grow(self, size: int) -> None:
         self.present.grow(size)
         if size > len(self.sums):
             for name in ("sums", "squares"):
                 old = getattr(self, name)
-                larger = np.zeros((size * 2, WIDTH), np.int64)
+                larger = np.zeros((size * 2, old.shape[1]), np.int64)
                 larger[: len(old)] = old
                 setattr(self, name, larger)
 
     def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)
         counts = np.concatenate(self.present.advance(events, argument))
-        value = numbers(argument).astype(np.float64)
+        value = numbers(argument).astype(np.int64 if self.integral else np.float64).view(np.int64)
         sign = events.sign
         valid = validity(argument)
         if valid is not None:
             sign = np.where(valid, sign, 0).astype(np.int8)
-        parts = [np.empty(len(counts)) for _ in range(4)]
-        _moments(
-            value, square_error(value), events.code, sign, events.last, events.groups,
-            self.sums, self.squares, *parts,
+        found = np.empty(len(counts), np.float64)
+        _variances(
+            value, self.integral, self.root, events.code, sign, events.last, events.groups, counts,
+            self.sums, self.squares, found,
         )  # fmt: skip
-        answer = self._answer(counts, *parts)
+        answer = pa.array(found, mask=counts < 2)
         groups = len(events.groups)
         return answer.slice(0, groups), answer.slice(groups)
-
-    def _answer(
-        self, count: Int64s, s: npt.NDArray[np.float64], s_rest: npt.NDArray[np.float64],
-        q: npt.NDArray[np.float64], q_rest: npt.NDArray[np.float64],
-    ) -> pa.Array:  # fmt: skip
-        n = np.maximum(count, 2).astype(np.longdouble)
-        total = s.astype(np.longdouble) + s_rest
-        with np.errstate(invalid="ignore", over="ignore"):
-            # n*q - s*s, the large parts first: their products are exact in pieces.
-            s_square, s_error = two_product(s, s)
-            large = n * q.astype(np.longdouble) - s_square.astype(np.longdouble)
-            small = n * q_rest.astype(np.longdouble) - s_error
-            small -= 2 * s.astype(np.longdouble) * s_rest + s_rest.astype(np.longdouble) ** 2
-            variance = (large + small) / (n * (n - 1))
-            variance = np.where(np.isfinite(total), np.maximum(variance, 0), np.nan)
-            answer = np.sqrt(variance) if self.root else variance
-        return pa.array(answer.astype(np.float64), mask=count < 2)
 
     def replaced(self) -> Int64s:
         return np.empty(0, np.int64)
@@ -131,30 +197,14 @@ class Variance:
 
     def dump(self, codes: Int64s) -> list[pa.Array]:
         both = np.ascontiguousarray(np.concatenate([self.sums[codes], self.squares[codes]], axis=1))
-        size = 2 * WIDTH * 8
+        size = both.shape[1] * 8
         content = pa.Array.from_buffers(pa.binary(size), len(codes), [None, pa.py_buffer(both)])
         return [*self.present.dump(codes), content]
 
     def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
         self.present.restore(codes, columns[:1])
-        array = columns[1]
-        raw = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2 * WIDTH)
+        array, width = columns[1], self.sums.shape[1]
+        raw = np.frombuffer(array.buffers()[1], np.int64)
+        raw = raw.reshape(-1, width + self.squares.shape[1])
         raw = raw[array.offset : array.offset + len(array)]
-        self.sums[codes], self.squares[codes] = raw[:, :WIDTH], raw[:, WIDTH:]
-
-
-def two_product(
-    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """A product as the nearest double and what that lacks (Dekker 1971)."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        product = a * b
-        high_a, high_b = (x * SPLIT - (x * SPLIT - x) for x in (a, b))
-        low_a, low_b = a - high_a, b - high_b
-        lack = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
-    return product, np.where(np.isfinite(lack), lack, 0.0)
-
-
-def square_error(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """What the doubles ``value ** 2`` lack of the true squares."""
-    return two_product(value, value)[1]
+        self.sums[codes], self.squares[codes] = raw[:, :width], raw[:, width:]
