@@ -11,8 +11,10 @@ import pytest
 
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
-from windrow.engine.results import changes_schema, read_changes
-from windrow.engine.sinks import SUFFIX, FileSink
+from windrow.engine.identity import Identity, changes_schema
+from windrow.engine.result_files import SUFFIX
+from windrow.engine.results import read_changes
+from windrow.engine.sinks import open_sinks
 
 COLUMNS = {
     Type.BOOLEAN: [True, False, None],
@@ -39,7 +41,8 @@ def test_every_type_comes_back_as_it_was(format_: str, clock: Clock, tmp_path: P
     batch = pa.RecordBatch.from_arrays(
         [instants, pa.array(["+", "-", "+"]), *values], schema=schema
     )
-    sink = FileSink(tmp_path, format_)
+    [sink] = open_sinks([(tmp_path, Identity("r", "q", format_, schema))])
+    sink.prepare()
     sink.write(batch, 3, 3)
     sink.flush(3, 3)
     found = read_changes(tmp_path, format_, schema)

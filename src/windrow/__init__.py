@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.engine.connection import Connection
+    from windrow.engine.result_directory import Results
     from windrow.plan.strategy import Strategy
 
 __version__ = version("windrow")
@@ -27,12 +28,14 @@ def connect(
     quarantine: str | Path | None = None,
     checkpoint: str | Path | None = None,
     strategy: str | Strategy = "upa",
+    overwrite: bool = False,
 ) -> Connection:
     """An engine in this process, or on the given SparkSession, with the same methods.
 
     ``quarantine`` names a directory for rows that cannot be used; on Spark ``checkpoint`` names
     one from which a later connection can go on. ``strategy`` is how expiries are handled: ``upa``
-    is the one to use, ``nt`` and ``direct`` are its rivals.
+    is the one to use, ``nt`` and ``direct`` are its rivals. ``overwrite`` lets queries write where
+    the results of another run are, which are removed; otherwise that is an error.
     """
     if spark is not None:
         if not hasattr(spark, "newSession"):
@@ -45,7 +48,11 @@ def connect(
         from windrow.spark.connection import SparkConnection  # noqa: PLC0415
 
         connection: Connection = SparkConnection(
-            spark, quarantine=quarantine, checkpoint=checkpoint, strategy=strategy
+            spark,
+            quarantine=quarantine,
+            checkpoint=checkpoint,
+            strategy=strategy,
+            overwrite=overwrite,
         )
         return connection
     if checkpoint is not None:
@@ -57,7 +64,20 @@ def connect(
         )
     from windrow.engine.connection import Connection  # noqa: PLC0415 - compiled kernels load here
 
-    return Connection(quarantine=quarantine, strategy=strategy, wall=wall_clock)
+    return Connection(
+        quarantine=quarantine, strategy=strategy, wall=wall_clock, overwrite=overwrite
+    )
 
 
-__all__ = ["WindrowWarning", "__version__", "connect"]
+def results(path: str | Path) -> Results:
+    """The results that a query has written into a directory, as Arrow.
+
+    ``changes()`` and ``answer()`` are tables; the object itself is an Arrow stream of all changes.
+    Only what is committed is read, also while a run writes there.
+    """
+    from windrow.engine.result_directory import Results  # noqa: PLC0415 - as above
+
+    return Results(path)
+
+
+__all__ = ["WindrowWarning", "__version__", "connect", "results"]

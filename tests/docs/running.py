@@ -21,7 +21,8 @@ from tests.docs.blocks import OUTPUTS, Block
 from windrow.cli.main import app
 from windrow.core.errors import ScriptError, WindrowError
 from windrow.engine import runner
-from windrow.engine.results import changes_schema, read_changes
+from windrow.engine.identity import changes_schema
+from windrow.engine.results import read_changes
 from windrow.plan.catalog import Catalog, Destination, QueryDeclaration
 from windrow.plan.explain import explain
 from windrow.plan.program import compile_script

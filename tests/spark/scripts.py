@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windrow.engine import runner as embedded
+from windrow.engine.identity import changes_schema
 from windrow.engine.progress import Progress, Report
-from windrow.engine.results import changes_schema, read_changes
+from windrow.engine.results import read_changes
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
 from windrow.spark import runner as on_spark

@@ -28,7 +28,7 @@ class FakeQuery:
         self.declaration = SimpleNamespace(name="q", into=None, clock=None)
         self.results = tmp_path
 
-    def prepare(self) -> None:
+    def prepare(self, *, overwrite: bool = False) -> None:
         pass
 
     settle = prepare
@@ -42,11 +42,12 @@ class FakeQuery:
 
 
 def watched(query: FakeQuery, monkeypatch, published=lambda: 0) -> list[str]:
-    def commits(_directory, after=-1):
+    def commits(_directory, after):
         return [commit(n) for n in range(after + 1, published())]
 
-    monkeypatch.setattr(running, "commits", commits)
-    monkeypatch.setattr(running, "outcome_of", lambda _: SimpleNamespace(show=lambda _: None))
+    nothing = SimpleNamespace(show=lambda *_: None, begin=lambda: None)
+    monkeypatch.setattr(running, "new_commits", commits)
+    monkeypatch.setattr(running, "outcome_of", lambda _: nothing)
     said: list[str] = []
     started = running.Running(query, lambda _: None, said.append)  # type: ignore[arg-type]
     runner._watch([started], Feed(once=True), threading.Event())

@@ -8,13 +8,14 @@ import pyarrow as pa
 import pytest
 
 from windrow.engine.commits import commits
+from windrow.engine.identity import Identity
+from windrow.engine.ownership import prepare
 from windrow.engine.results import read_changes
-from windrow.engine.sinks import prepare
+from windrow.engine.sinks import Place
 from windrow.plan.routed import MEMBER
 from windrow.spark.blobs import pack
 from windrow.spark.packing import packed_batch
 from windrow.spark.shared_sink import SharedSinkSpec, SharedWriter
-from windrow.spark.sinks import Place
 
 CHANGES = pa.schema(
     [("instant", pa.int64()), ("change", pa.string()), (MEMBER, pa.int64()), ("k", pa.int64())]
@@ -35,9 +36,14 @@ def writer(tmp_path: Path, run: str = "r1") -> SharedWriter:
     """Queries 0 and 1 have directories, 2 is kept with the group, 3 has left."""
     own = {0: (str(tmp_path / "q0"), "parquet"), 1: (str(tmp_path / "q1"), "csv")}
     for name in ("q0", "q1", "group"):
-        prepare(tmp_path / name, run)
+        (tmp_path / name).mkdir(exist_ok=True)
+        format_, schema = (
+            ("csv" if name == "q1" else "parquet"),
+            CHANGES if name == "group" else OWN,
+        )
+        prepare(tmp_path / name, Identity(run, name, format_, schema))
     return SharedWriter(
-        SharedSinkSpec(str(tmp_path / "group"), "parquet", run, own, frozenset({2}))
+        SharedSinkSpec(str(tmp_path / "group"), "parquet", run, own=own, kept=frozenset({2}))
     )
 
 

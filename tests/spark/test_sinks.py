@@ -5,9 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from windrow.core.errors import StateError
 from windrow.engine.commits import commits
+from windrow.engine.identity import RESULTS, Identity
+from windrow.engine.ownership import prepare
 from windrow.engine.results import read_changes
-from windrow.engine.sinks import prepare
 from windrow.spark.blobs import pack
 from windrow.spark.packing import packed_batch
 from windrow.spark.sinks import ResultWriter, SinkSpec
@@ -21,8 +23,9 @@ def result(instants: list[int], now: int, **counts: int) -> pa.RecordBatch:
     return packed_batch([(-1, 0, pack({"now": now, "counts": counts}, {"changes": changes}))])
 
 
-def writer(tmp_path, run="r1", format_="parquet") -> ResultWriter:
-    prepare(tmp_path / "out", run)
+def writer(tmp_path, run="r1", format_="parquet", *, overwrite=False) -> ResultWriter:
+    (tmp_path / "out").mkdir(exist_ok=True)
+    prepare(tmp_path / "out", Identity(run, "q", format_, CHANGES), overwrite=overwrite)
     return ResultWriter(SinkSpec(str(tmp_path / "out"), format_, run))
 
 
@@ -40,7 +43,8 @@ def test_what_was_written_and_not_committed_is_not_a_result(tmp_path):
     sink = writer(tmp_path)
     sink.write(iter([result([1], 2)]))
     assert read_changes(tmp_path / "out", "parquet", CHANGES).num_rows == 0
-    assert not [p for p in (tmp_path / "out").iterdir() if not p.name.startswith(".")]
+    visible = [p.name for p in (tmp_path / "out").iterdir() if not p.name.startswith(".")]
+    assert visible == [RESULTS]
 
 
 def test_a_repeated_batch_changes_nothing_and_leaves_nothing_behind(tmp_path):
@@ -54,7 +58,7 @@ def test_a_repeated_batch_changes_nothing_and_leaves_nothing_behind(tmp_path):
 def test_an_aborted_batch_leaves_nothing_behind(tmp_path):
     sink = writer(tmp_path)
     sink.abort([sink.write(iter([result([1], 2)])), None], 0)
-    assert not list((tmp_path / "out").iterdir())
+    assert [p.name for p in (tmp_path / "out").iterdir()] == [RESULTS]
 
 
 def test_names_that_a_crash_published_without_a_commit_are_replaced(tmp_path):
@@ -77,11 +81,14 @@ def test_a_commit_says_what_went_in_and_came_out(tmp_path):
     assert (commit.late, commit.rejected) == (1, 2)
 
 
-def test_results_of_another_run_give_way_but_other_files_stay(tmp_path):
+def test_results_of_another_run_give_way_if_they_may_and_other_files_stay(tmp_path):
     sink = writer(tmp_path)
     sink.commit([sink.write(iter([result([1], 2)]))], 0)
     (tmp_path / "out" / "notes.txt").write_text("mine")
-    again = writer(tmp_path, run="r2")
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["notes.txt"]
+    with pytest.raises(StateError, match=r"those of query q, of another run; .*--overwrite"):
+        writer(tmp_path, run="r2")
+    assert read_changes(tmp_path / "out", "parquet", CHANGES)["k"].to_pylist() == [1]
+    again = writer(tmp_path, run="r2", overwrite=True)
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"notes.txt", RESULTS}
     again.commit([again.write(iter([result([7], 8)]))], 0)
     assert read_changes(tmp_path / "out", "parquet", CHANGES)["k"].to_pylist() == [7]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -38,9 +37,11 @@ def demo(
       windrow demo
       windrow demo --runner embedded --rows 200000
     """
-    settings = Settings(directory / QUARANTINE, runner, once=True, verbose=verbose)
     with errors_in_words(verbose=verbose):
-        catalog = prepare(directory, rows)
+        catalog, again = prepare(directory, rows)
+        settings = Settings(
+            directory / QUARANTINE, runner, once=True, verbose=verbose, overwrite=again
+        )
         finish(execute(catalog, settings), settings)
 
 
@@ -49,13 +50,16 @@ def script() -> str:
     return files("windrow.cli").joinpath("traffic.cql").read_text(encoding="utf-8")
 
 
-def prepare(directory: Path, rows: int) -> Catalog:
-    """Write the trace unless it is there, forget the last demo's results, compile the script."""
+def prepare(directory: Path, rows: int) -> tuple[Catalog, bool]:
+    """Write the trace unless it is there, and compile the script.
+
+    What stands beside a trace that was there is the last demo's and may be replaced: that is the
+    second value.
+    """
     console = err()
     trace = directory / "data" / "trace"
     fresh = not trace.exists()
     catalog = below(compile_script(script()).catalog, directory)
-    results = [Path(query.into.path) for query in catalog.queries if query.into]
     console.print(f"a trace of {rows:,} connections over 30 days in {directory / 'data'}")
     with Bar(console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("writing the trace", total=None)
@@ -64,10 +68,7 @@ def prepare(directory: Path, rows: int) -> Catalog:
             TraceParameters(rows=rows),
             lambda done, total: bar.update(task, completed=done, total=total),
         )
-    if not fresh:  # what stands beside the trace is the last demo's, and nobody else's
-        for result in results:
-            shutil.rmtree(result, ignore_errors=True)
-    return catalog
+    return catalog, not fresh
 
 
 def below(catalog: Catalog, directory: Path) -> Catalog:

@@ -45,6 +45,7 @@ class Settings:
     once: bool = False
     verbose: bool = False
     strategy: Strategy = Strategy.UPA
+    overwrite: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def _run(
             stop=stop,
             strategy=settings.strategy,
             wall=wall_clock,
+            overwrite=settings.overwrite,
         )
     from windrow.spark import runner as spark  # noqa: PLC0415
 
@@ -108,6 +110,7 @@ def _run(
         master=master,
         verbose=settings.verbose,
         strategy=settings.strategy,
+        overwrite=settings.overwrite,
     )
 
 

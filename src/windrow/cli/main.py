@@ -26,6 +26,14 @@ class Commands(LateGroup):
             "windrow.cli.explaining",
             "Show the plan of each query of SCRIPT, with the update pattern of every edge.",
         ),
+        "results": (
+            "windrow.cli.results",
+            "Show the results that a query has written into PATH: its changes, or its answer.",
+        ),
+        "compact": (
+            "windrow.cli.compact",
+            "Merge the many small files of results in PATH into few.",
+        ),
         "match": ("windrow.cli.match", "Say which subscriptions each row of DATA satisfies."),
         "demo": (
             "windrow.cli.demo",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from windrow.cli.options import Verbose
+from windrow.cli.options import Overwrite, Verbose
 from windrow.cli.words import errors_in_words
 
 
@@ -46,6 +46,7 @@ def match(
     format_: Annotated[
         ResultFormat, typer.Option("--format", help="Format of the matches that are kept.")
     ] = ResultFormat.PARQUET,
+    overwrite: Overwrite = False,
     verbose: Verbose = False,
 ) -> None:
     """Say which subscriptions each row of DATA satisfies.
@@ -62,4 +63,4 @@ def match(
         from windrow.cli.matching import match_files  # noqa: PLC0415 - compiled kernels load here
 
         names = [name.strip() for name in on.split(",")] if on else []
-        match_files(subscriptions, data, names, types or [], into, format_)
+        match_files(subscriptions, data, names, types or [], into, format_, overwrite=overwrite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from windrow.columns.delta import batch_of
 from windrow.columns.types import ARROW
 from windrow.columns.written import plain
 from windrow.core.errors import InputError
-from windrow.engine.sinks import FileSink
+from windrow.engine.identity import Identity
+from windrow.engine.sinks import FileSink, open_sinks
 from windrow.plan.catalog import FileSource
 from windrow.plan.subscribe import SUBSCRIPTION
 from windrow.streams.files import find_files
@@ -35,6 +37,8 @@ def match_files(
     types: Sequence[str],
     into: Path | None,
     format_: str,
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Match all rows of the data, and say what was found."""
     files = [path for name in data for path in find_files(FileSource(name, ""))]
@@ -47,12 +51,24 @@ def match_files(
     began = time.monotonic()
     wanted = load(FileSource(str(subscriptions), kind), {f.name: _kind(f.type) for f in fields})
     indexed = time.monotonic() - began
-    sink = FileSink(into, format_) if into is not None else None
-    work = _Work(wanted, places, rows, sink)
+    form = pa.schema([pa.field(SUBSCRIPTION, pa.string()), *rows.schema])
+    sinks = _sinks(into, format_, form, overwrite=overwrite)
+    work = _Work(wanted, places, rows, form, next(iter(sinks), None))
     began = time.monotonic()
     with _progress() as progress:
         work.over(files, progress)
     _report(work, time.monotonic() - began, indexed, into)
+
+
+def _sinks(into: Path | None, format_: str, form: pa.Schema, *, overwrite: bool) -> list[FileSink]:
+    """Where the matches are kept, if they are."""
+    if into is None:
+        return []
+    identity = Identity(uuid.uuid4().hex, "matches", format_, form)
+    sinks = open_sinks([(into, identity)], overwrite=overwrite)
+    for sink in sinks:
+        sink.prepare()
+    return sinks
 
 
 class _Work:
@@ -63,10 +79,11 @@ class _Work:
         wanted: Subscriptions,
         places: Sequence[int],
         source: Rows,
+        form: pa.Schema,
         sink: FileSink | None,
     ) -> None:
         self.wanted, self.places, self.source, self.sink = wanted, places, source, sink
-        self.form = pa.schema([pa.field(SUBSCRIPTION, pa.string()), *source.schema])
+        self.form = form
         self.rows = self.matches = self.unreadable = 0
         self.first = self.form.empty_table()
 
@@ -81,6 +98,7 @@ class _Work:
             progress.advance(task, path.stat().st_size)
         if self.sink is not None:
             self.sink.flush(self.rows, None)
+            self.sink.close()
 
     def _take(self, rows: pa.RecordBatch) -> None:
         at, owners = self.wanted.hits([rows.column(i) for i in self.places])

@@ -19,3 +19,6 @@ StrategyOption = Annotated[
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show Spark's log, and tracebacks of errors.")
 ]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace results that another run has left.")
+]

@@ -10,7 +10,7 @@ import typer
 from windrow.cli.answers import print_report, warn_of_unused
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
 from windrow.cli.explaining import compiled_from, print_plans
-from windrow.cli.options import Script, StrategyOption, Verbose
+from windrow.cli.options import Overwrite, Script, StrategyOption, Verbose
 from windrow.cli.words import INTERRUPTED, err, errors_in_words, out
 from windrow.plan.strategy import Strategy
 
@@ -37,6 +37,7 @@ def run(
     quarantine: Annotated[
         Path, typer.Option(help="Put rows that cannot be used here.")
     ] = QUARANTINE,
+    overwrite: Overwrite = False,
     strategy: StrategyOption = Strategy.UPA,
     verbose: Verbose = False,
 ) -> None:
@@ -46,6 +47,9 @@ def run(
 
     Rows that are not as declared, or come too late, are put aside with the reason.
 
+    Results belong to the run that wrote them: one with the same --checkpoint adds to them, any
+    other is refused unless it may replace them.
+
     \b
     Examples:
       windrow run traffic.cql --once
@@ -53,7 +57,7 @@ def run(
       windrow run traffic.cql --checkpoint state/ --quarantine bad/
       windrow run traffic.cql --master spark://host:7077
     """
-    settings = Settings(quarantine, runner, master, checkpoint, once, verbose, strategy)
+    settings = Settings(quarantine, runner, master, checkpoint, once, verbose, strategy, overwrite)
     with errors_in_words(script, verbose=verbose):
         compiled = compiled_from(script, strategy)
         print_plans(compiled, compiled.explains, strategy)

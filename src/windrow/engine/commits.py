@@ -2,12 +2,14 @@
 
 A directory of results holds data files and one ``_commit-<batch>.json`` per micro-batch, which
 names the files of that micro-batch and says what went in and came out. A file that no commit
-names is not a result.
+names is not a result. Many commits become one record when results are compacted
+(``windrow.engine.compacted``).
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -45,12 +47,55 @@ class Commit:
         )
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What micro-batches add up to; ``now`` is the last instant that one of them reached."""
+
+    batches: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    late: int = 0
+    rejected: int = 0
+    now: int | None = None
+
+    def plus(self, commits: Iterable[Commit]) -> Totals:
+        """With more micro-batches, in their order."""
+        total = self
+        for c in commits:
+            total = Totals(
+                total.batches + 1,
+                total.rows_in + c.rows_in,
+                total.rows_out + c.rows_out,
+                total.late + c.late,
+                total.rejected + c.rejected,
+                total.now if c.now is None else c.now,
+            )
+        return total
+
+    def since(self, earlier: Totals) -> Totals:
+        """What has come since; ``now`` stays what it is."""
+        return Totals(
+            self.batches - earlier.batches,
+            self.rows_in - earlier.rows_in,
+            self.rows_out - earlier.rows_out,
+            self.late - earlier.late,
+            self.rejected - earlier.rejected,
+            self.now,
+        )
+
+
 def commit_path(directory: Path, batch: int) -> Path:
     """Where the commit of a micro-batch is, if there is one."""
     return directory / f"{COMMIT}{batch:08d}.json"
 
 
+def committed_numbers(directory: Path) -> list[int]:
+    """The numbers of the micro-batches that have a commit of their own, in order."""
+    paths = directory.glob(f"{COMMIT}*.json")
+    return sorted(int(p.stem.removeprefix(COMMIT)) for p in paths)
+
+
 def commits(directory: Path, after: int = -1) -> list[Commit]:
     """The commits of the micro-batches after ``after``, in their order."""
-    paths = sorted(directory.glob(f"{COMMIT}*.json"))
-    return [Commit.read(p) for p in paths if int(p.stem.removeprefix(COMMIT)) > after]
+    numbers = committed_numbers(directory)
+    return [Commit.read(commit_path(directory, n)) for n in numbers if n > after]

@@ -14,7 +14,7 @@ from windrow.engine.archived import ArchivedQuery
 from windrow.engine.clocks import put_on_clock
 from windrow.engine.inputs import Inputs
 from windrow.engine.instants import Instant
-from windrow.engine.outlets import Outlet
+from windrow.engine.outlets import Outlet, open_outlets
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
 from windrow.engine.subscribed import SubscribedQuery
@@ -52,8 +52,11 @@ class Connection:
         quarantine: str | Path | None = None,
         strategy: str | Strategy = Strategy.UPA,
         wall: Wall = no_wall_clock,
+        *,
+        overwrite: bool = False,
     ) -> None:
         self.strategy, self._wall = Strategy.named(strategy), wall
+        self.overwrite = overwrite
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery | SharedQuery] = {}
         self.subscriptions: dict[str, SubscribedQuery] = {}
@@ -95,6 +98,9 @@ class Connection:
             with self._inputs.all_or_nothing():
                 yield
         except BaseException:
+            for outlet in self._outlets:
+                if outlet not in outlets:
+                    outlet.close()
             self.catalog, self._outlets, self.subscriptions = catalog, outlets, subscriptions
             self._running = [query for query in running if query.failure is None]
             for query, declaration in declared.items():
@@ -111,8 +117,7 @@ class Connection:
 
     def _write(self, queries: Sequence[EmbeddedQuery | SharedQuery]) -> None:
         """Send the changes of queries that are INTO somewhere there from now on."""
-        targets = [(query, query.declaration.into) for query in queries]
-        self._outlets += [Outlet(query, into) for query, into in targets if into is not None]
+        self._outlets += open_outlets(queries, overwrite=self.overwrite)
 
     def _read(self) -> None:
         """Take in all files that have been found."""
@@ -212,7 +217,9 @@ class Connection:
         return self._inputs.monitor(stream).late
 
     def close(self) -> None:
-        """Forget everything."""
+        """Forget everything, and let others write where results went."""
+        for outlet in self._outlets:
+            outlet.close()
         self.queries, self.catalog = {}, Catalog()
         self.subscriptions, self.archives, self._running, self._outlets = {}, {}, [], []
         self._inputs.forget()

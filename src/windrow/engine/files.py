@@ -1,4 +1,9 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, whatever dies between.
+
+Every operation on the disk that publishes something is a function here, so that a test can stop
+after any of them. The order is always the same: a file is written under a hidden name and synced,
+it gets its own name, the directory is synced; only then another file may speak of it.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +19,51 @@ from windrow.core.errors import StateError
 T = TypeVar("T")
 
 
+def write(path: Path, fill: Callable[[Path], object]) -> None:
+    """Let ``fill`` write a file, and wait until its bytes are on the disk; nothing if it fails."""
+    try:
+        fill(path)
+        _sync(path, os.O_RDONLY)
+    except Exception:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def rename(path: Path, new: Path) -> None:
+    """Give a file its name; what had that name before is replaced."""
+    path.replace(new)
+
+
+def delete(path: Path) -> None:
+    """Remove a file; one that is gone already is no error."""
+    path.unlink(missing_ok=True)
+
+
+def sync_names(directory: Path) -> None:
+    """Wait until it is on the disk which names there are in a directory."""
+    _sync(directory, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def publish(path: Path, text: str) -> None:
     """Write a small file under a hidden name, sync it, and give it its own."""
     hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    with hidden.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    hidden.replace(path)
+    write(hidden, lambda new: new.write_text(text, encoding="utf-8"))
+    rename(hidden, path)
+    sync_names(path.parent)
 
 
 def read_record(path: Path, what: str, made: Callable[[Any], T], *, remedy: str) -> T:
     """What ``made`` makes of the JSON of a published file; StateError if either fails."""
     try:
-        return made(json.loads(path.read_text()))
+        return made(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError, KeyError) as error:
         raise StateError(
             f"{what} is damaged",

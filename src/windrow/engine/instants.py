@@ -12,7 +12,7 @@ from windrow.core.time import BEGINNING, FOREVER
 Instant = int | date | datetime | np.datetime64 | str
 
 
-def instant(to: Instant) -> int:
+def instant(to: Instant, where: str = "advance") -> int:
     """An instant in ticks: integers as they are, times as microseconds since 1970 (UTC).
 
     >>> instant("1970-01-01 00:00:01"), instant(date(1970, 1, 2)), instant(7)
@@ -25,7 +25,7 @@ def instant(to: Instant) -> int:
         try:
             moment = datetime.fromisoformat(to)
         except ValueError:
-            raise _not_an_instant(to) from None
+            raise _not_an_instant(to, where) from None
     if isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime.combine(moment, time())
     # pandas' NaT is a datetime too, and is not equal to itself.
@@ -34,13 +34,13 @@ def instant(to: Instant) -> int:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
         moment = np.datetime64(moment, "us")
     if not isinstance(moment, np.datetime64) or np.isnat(moment):
-        raise _not_an_instant(to)
+        raise _not_an_instant(to, where)
     return int(moment.astype("datetime64[us]").astype(np.int64))
 
 
-def _not_an_instant(found: object) -> InputError:
+def _not_an_instant(found: object, where: str) -> InputError:
     return InputError(
-        where="advance",
+        where=where,
         expected="an integer of less than 64 bits, a datetime, a date, or ISO 8601 text",
         found=repr(found),
     )

@@ -11,8 +11,9 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError, StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
+from windrow.engine.identity import changes_schema
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.results import changes_batch, changes_schema, ranked
+from windrow.engine.results import changes_batch, ranked
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.strategy import Strategy

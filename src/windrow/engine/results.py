@@ -1,35 +1,28 @@
-"""Result files read back: the form of a change, and the answer that changes add up to."""
+"""Changes as results show them, and the answer that they add up to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet
 
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
+from windrow.columns.netting import surplus
 from windrow.columns.ordering import sorted_positions
-from windrow.columns.types import arrow_schema
-from windrow.core.schema import Field, Schema, Type
+from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
-from windrow.engine.commits import Commit, commits
+from windrow.engine.identity import CHANGE, INSTANT, changes_schema
 from windrow.plan.nodes import Node
 from windrow.plan.ranks import ranks
 
 SIGNS = pa.array(["-", "+"])
-
-
-def changes_schema(schema: Schema, clock: Clock) -> pa.Schema:
-    """``instant``, ``change``, then the query's columns, all called differently."""
-    kind = Type.TIMESTAMP if clock is Clock.TIMESTAMP else Type.BIGINT
-    first = Schema((Field("instant", kind), Field("change", Type.STRING)))
-    return arrow_schema(first + schema)
+FOLDED_AT_ONCE = 1 << 17
+"""Changes that are gathered before they are added up: an answer is gone through for each such
+lot, or for as many changes as it has rows.
+"""
 
 
 def changes_batch(delta: Delta, schema: Schema, clock: Clock) -> pa.RecordBatch:
@@ -41,61 +34,91 @@ def changes_batch(delta: Delta, schema: Schema, clock: Clock) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([instant, change, *delta.rows.columns], schema=form)
 
 
-def read_changes(
-    directory: Path, format_: str, schema: pa.Schema, chosen: Sequence[Commit] | None = None
-) -> pa.Table:
-    """The committed changes (of the ``chosen`` commits, or all) in order of their instants."""
-    tables = [schema.empty_table()]
-    for commit in commits(directory) if chosen is None else chosen:
-        parts = [_read(directory / name, format_, schema) for name in commit.files]
-        if parts:
-            batch = pa.concat_tables(parts)
-            order = np.argsort(batch["instant"].cast(pa.int64()).to_numpy(), kind="stable")
-            tables.append(batch.take(pa.array(order)))
-    return pa.concat_tables(tables)
+class Bag:
+    """The answer that changes add up to, in the memory that the answer takes."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        """``schema`` is that of the changes."""
+        self._rows = schema.empty_table().drop_columns([INSTANT, CHANGE])
+        self._copies = np.empty(0, np.int64)
+        self._waiting: list[pa.Table] = []
+        self._size = 0
+
+    def add(self, changes: pa.Table) -> None:
+        if changes.num_rows:
+            self._waiting.append(changes)
+            self._size += changes.num_rows
+        if self._size >= max(FOLDED_AT_ONCE, len(self._copies)):
+            self._fold()
+
+    def table(self) -> pa.Table:
+        """The answer so far; rows that are in it several times stand beside each other."""
+        self._fold()
+        copies = np.maximum(self._copies, 0)
+        return self._rows.take(pa.array(np.repeat(np.arange(len(copies)), copies)))
+
+    def _fold(self) -> None:
+        """Keep each row once with how often it is there: those that are not there go."""
+        if not self._waiting:
+            return
+        changes = pa.concat_tables(self._waiting)
+        self._waiting, self._size = [], 0
+        signs = np.where(pc.equal(changes[CHANGE], "+").to_numpy(), 1, -1)
+        added = changes.drop_columns([INSTANT, CHANGE])
+        rows = pa.concat_tables([self._rows, added]).combine_chunks()
+        columns = [_one(column) for column in rows.columns]
+        codes = Interner([c.type for c in columns]).codes(columns, rows.num_rows)
+        copies = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+        np.add.at(copies, codes, np.concatenate([self._copies, signs]))
+        found, first = np.unique(codes, return_index=True)
+        there = copies[found] != 0
+        order = np.argsort(first[there], kind="stable")
+        self._rows = rows.take(pa.array(first[there][order]))
+        self._copies = copies[found][there][order]
 
 
 def answer_of(changes: pa.Table) -> pa.Table:
     """The bag that the changes add up to."""
-    rows = changes.drop_columns(["instant", "change"]).combine_chunks()
-    count = changes.num_rows
-    if not count:
-        return rows
-    columns = [c.chunk(0) for c in rows.columns]
-    codes = Interner([c.type for c in columns]).codes(columns, count)
-    sign = np.where(pc.equal(changes["change"], "+").to_numpy(), 1, -1)
-    copies = np.zeros(int(codes.max()) + 1, np.int64)
-    np.add.at(copies, codes, sign)
-    found, first = np.unique(codes, return_index=True)
-    return rows.take(pa.array(np.repeat(first, np.maximum(copies[found], 0))))
+    bag = Bag(changes.schema)
+    bag.add(changes)
+    return bag.table()
+
+
+def netted(changes: pa.Table) -> pa.Table:
+    """Without the pairs that cancel inside an instant because they were made in two buckets."""
+    if CHANGE not in changes.schema.names:
+        return changes
+    sign = np.where(pc.equal(changes[CHANGE], "+").to_numpy(), 1, -1).astype(np.int8)
+    if (sign > 0).all():
+        return changes
+    columns = [_one(c) for c in changes.drop_columns([CHANGE]).columns]
+    codes = Interner([c.type for c in columns]).codes(columns, changes.num_rows)
+    return changes.filter(pa.array(surplus(codes, sign)))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def ranked(answer: pa.Table, plan: Node) -> pa.Table:
     """The answer of a TOP with its first row first, any other as it is."""
-    chosen = ranks(plan)
-    if not chosen:
+    return in_ranks(answer, ranks(plan))
+
+
+def in_ranks(answer: pa.Table, order: tuple[tuple[int, bool], ...]) -> pa.Table:
+    """The answer in the order of these columns, the greatest first where that is said."""
+    if not order:
         return answer
     columns = [column.combine_chunks() for column in answer.columns]
-    keys = [(columns[place], down) for place, down in chosen]
-    order = sorted_positions([*keys, *((column, False) for column in columns)])
-    return answer.take(pa.array(order))
+    keys = [(columns[place], down) for place, down in order]
+    found = sorted_positions([*keys, *((column, False) for column in columns)])
+    return answer.take(pa.array(found))
 
 
-def _read(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
-    if format_ == "csv":
-        options = pyarrow.csv.ConvertOptions(
-            column_types=schema,
-            null_values=[""],  # nothing but nothing: a NaN is no NULL
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        whole = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        return pyarrow.csv.read_csv(path, parse_options=whole, convert_options=options)
-    if format_ == "json":
-        # Arrow reads dates of JSON from numbers only.
-        texts = {f.name: pa.string() for f in schema if pa.types.is_date(f.type)}
-        plain = pa.schema([(f.name, texts.get(f.name, f.type)) for f in schema])
-        parsed = pyarrow.json.ParseOptions(explicit_schema=plain)
-        found = pyarrow.json.read_json(path, parse_options=parsed)
-        return found.select(schema.names).cast(schema)
-    return pyarrow.parquet.read_table(path, schema=schema)
+def read_changes(directory: Path, format_: str, schema: pa.Schema) -> pa.Table:
+    """All committed changes of a directory, in order of their instants."""
+    from windrow.engine.result_reader import Reading  # noqa: PLC0415 - which stands on this
+
+    parts = [schema.empty_table(), *Reading(directory, format_, schema).tables()]
+    return pa.concat_tables(parts)

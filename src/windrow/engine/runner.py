@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,10 +17,11 @@ from windrow.engine.archived import ArchivedQuery
 from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.console import print_changes
 from windrow.engine.feeds import Feed
+from windrow.engine.identity import identity_of
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
-from windrow.engine.sinks import FileSink
+from windrow.engine.sinks import FileSink, open_sinks
 from windrow.plan.catalog import Catalog
 from windrow.plan.ranks import ranks
 from windrow.plan.shared_selection import shared_selections
@@ -42,10 +45,12 @@ def run(
     stop: threading.Event | None = None,
     strategy: Strategy = Strategy.UPA,
     wall: Wall = no_wall_clock,
+    overwrite: bool = False,
 ) -> Report:
     """Run all queries of the catalog until their files end (``once``) or ``stop`` is set.
 
-    Archives take in no day before it is over by ``wall``.
+    Archives take in no day before it is over by ``wall``. Results of another run are replaced if
+    ``overwrite`` says so, and refused otherwise.
     """
     if checkpoint is not None:
         raise StateError(
@@ -53,8 +58,28 @@ def run(
             where="--checkpoint",
             remedy="run on Spark (--runner spark), or without --checkpoint",
         )
-    work = _Run(on_clocks_of_files(catalog), quarantine, on_progress, strategy, wall)
-    return work.go(once, stop or threading.Event())
+    catalog = on_clocks_of_files(catalog)
+    with _sinks(catalog, overwrite) as sinks:
+        work = _Run(catalog, quarantine, on_progress, strategy, wall, sinks)
+        return work.go(once, stop or threading.Event())
+
+
+@contextmanager
+def _sinks(catalog: Catalog, overwrite: bool) -> Iterator[dict[str, FileSink]]:
+    """The sinks of the queries that write files, by name, held until the run ends."""
+    run = uuid.uuid4().hex
+    writing = [
+        (query, query.into)
+        for query in catalog.queries
+        if query.into is not None and query.into.format != "console"
+    ]
+    places = [(Path(into.path), identity_of(q, run, into.format)) for q, into in writing]
+    sinks = open_sinks(places, overwrite=overwrite)
+    try:
+        yield {query.name: sink for (query, _), sink in zip(writing, sinks, strict=True)}
+    finally:
+        for sink in sinks:
+            sink.close()
 
 
 class _Run:
@@ -67,6 +92,7 @@ class _Run:
         on_progress: Callable[[Progress], None],
         strategy: Strategy,
         wall: Wall,
+        sinks: dict[str, FileSink],
     ) -> None:
         groups = [SharedQueries(g, strategy) for g in shared_selections(catalog.queries)]
         together = {query.name: query for group in groups for query in group.queries}
@@ -96,15 +122,13 @@ class _Run:
             if r.name.lower() in used
         ]
         self.feeds = {m.declaration.name.lower(): Feed(m, pages) for m in monitors}
-        self.sinks = {
-            query.name: FileSink(Path(into.path), into.format)
-            for query in self.queries.values()
-            if (into := query.declaration.into) is not None and into.format != "console"
-        }
+        self.sinks = sinks
         self.tails: dict[str, pa.RecordBatch] = {}
         self.on_progress, self.batches = on_progress, 0
 
     def go(self, once: bool, stop: threading.Event) -> Report:
+        for sink in self.sinks.values():  # now that all files that are to be read are there
+            sink.prepare()
         try:
             self._work(once, stop)
         finally:  # what is right up to an error is right after it

@@ -17,10 +17,11 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
+from windrow.engine.identity import changes_schema
 from windrow.engine.members import ByMember
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.query import refuse_if_stopped
-from windrow.engine.results import changes_batch, changes_schema
+from windrow.engine.results import changes_batch
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import StreamScan, walk
 from windrow.plan.shared_selection import SharedSelection

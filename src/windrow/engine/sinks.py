@@ -1,67 +1,128 @@
-"""Result files: hidden while they are written, published by a commit that names them."""
+"""Result files: hidden while they are written, published by a commit that names them.
+
+A file is on the disk before it gets its name, and its name before the commit is written: whatever
+fails, power included, a commit never names what is not there.
+"""
 
 from __future__ import annotations
 
-import json
 import uuid
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from windrow.core.errors import InputError, StateError
-from windrow.engine.commits import Commit, commit_path, commits
-from windrow.engine.files import publish
+from windrow.engine import files
+from windrow.engine.commits import Commit, commit_path, committed_numbers
+from windrow.engine.compacted import Compacted
+from windrow.engine.identity import Identity, identity_of
+from windrow.engine.locks import Lock
+from windrow.engine.ownership import prepare, refuse_results_of_others
+from windrow.engine.result_files import SUFFIX, in_order, write_table
+from windrow.plan.catalog import QueryDeclaration
 
-SUFFIX = {"parquet": "parquet", "csv": "csv", "json": "jsonl"}
 ROWS_PER_FILE = 250_000
+COMPACT_AT = 64
+"""Micro-batches with commits of their own at which results are compacted."""
 
 
-def prepare(directory: Path, run: str) -> None:
-    """Make the directory ready for a run: the results of an earlier run go.
+@dataclass(frozen=True)
+class Place:
+    """A directory of results, and the run that publishes there."""
 
-    Only files that a commit of ours names are removed.
+    directory: Path
+    format: str
+    run: str
+    compact_at: int = COMPACT_AT
+
+    def hide(self, table: pa.Table) -> str:
+        """Changes in order of their instants, as a file that is not a result yet; its name."""
+        path = self.directory / f".batch-{uuid.uuid4().hex}"
+        files.write(path, lambda new: write_table(in_order(table), new, self.format))
+        return path.name
+
+    def publish(self, hidden: Sequence[str], commit: Commit) -> None:
+        """Make hidden files the results of a micro-batch, unless it has been committed before."""
+        if self._committed(commit.batch):
+            self.discard(hidden)
+            return
+        stem, suffix = f"batch-{commit.batch:08d}-", SUFFIX[self.format]
+        names = tuple(f"{stem}{i:05d}.{suffix}" for i in range(len(hidden)))
+        for name in {p.name for p in self.directory.glob(f"{stem}*")} - set(names):
+            files.delete(self.directory / name)
+        for old, new in zip(sorted(hidden), names, strict=True):
+            files.rename(self.directory / old, self.directory / new)
+        if names:
+            files.sync_names(self.directory)
+        files.publish(commit.path(self.directory), replace(commit, files=names).to_json())
+        compact_if_due(self.directory, commit.batch, self.compact_at)
+
+    def _committed(self, batch: int) -> bool:
+        """Whether this run has committed the micro-batch; StateError if it has lost the place."""
+        known = Identity.read(self.directory)
+        if known is None or known.run != self.run:
+            raise StateError(
+                where=f"INTO '{self.directory}'",
+                expected="the results of this run",
+                found="none any more" if known is None else "those of another run",
+                remedy="restore the directory, or give each run one of its own",
+            )
+        path = commit_path(self.directory, batch)
+        if path.exists() and Commit.read(path).run == self.run:
+            return True
+        compacted = Compacted.read(self.directory)
+        return compacted is not None and compacted.run == self.run and batch <= compacted.through
+
+    def discard(self, hidden: Sequence[str]) -> None:
+        for name in hidden:
+            files.delete(self.directory / name)
+
+
+def compact_if_due(directory: Path, batch: int, most: int) -> None:
+    """Compact after micro-batch ``batch`` if ``most`` or more have commits of their own.
+
+    It is looked at every so many micro-batches, in different directories at different ones. If it
+    fails it is tried again: results are right without it.
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            where=f"INTO '{directory}'",
-            expected="a directory, there or to be made",
-            found="a file" if isinstance(error, FileExistsError) else str(error),
-            remedy="name another place for the results",
-        ) from error
-    for commit in commits(directory):
-        if commit.run != run:
-            for name in commit.files:
-                (directory / name).unlink(missing_ok=True)
-            commit.path(directory).unlink()
+    rhythm = max(most // 4, 1)
+    if (batch + zlib.crc32(str(directory).encode())) % rhythm:
+        return
+    if len(committed_numbers(directory)) >= most:
+        from windrow.engine.compaction import compact  # noqa: PLC0415 - kernels load here
 
-
-def write_table(table: pa.Table, path: Path, format_: str) -> None:
-    """A table as a file of the format."""
-    if format_ == "csv":
-        pyarrow.csv.write_csv(table, path)
-    elif format_ == "json":
-        with path.open("w", encoding="utf-8") as file:
-            for batch in table.to_batches():
-                file.writelines(
-                    json.dumps(row, default=str, ensure_ascii=False) + "\n"
-                    for row in batch.to_pylist()
-                )
-    else:
-        pyarrow.parquet.write_table(table, path, compression="zstd")
+        with suppress(OSError):
+            compact(directory)
 
 
 class FileSink:
-    """Changes of one query as files below a directory; a run starts the directory afresh."""
+    """Changes of one query as files of a directory that the sink holds until it is closed.
 
-    def __init__(self, directory: Path, format_: str) -> None:
-        self.directory, self.format, self.run = directory, format_, uuid.uuid4().hex
-        self._batch = self._rows = 0
+    ``prepare`` comes first; results of another run are there until then.
+    """
+
+    def __init__(self, lock: Lock, identity: Identity, *, overwrite: bool = False) -> None:
+        self.directory, self._lock, self._identity = lock.directory, lock, identity
+        self._overwrite = overwrite
+        self._batch = self._rows = self._rows_in = 0
         self._pending: list[pa.RecordBatch] = []
-        prepare(directory, self.run)
+
+    def prepare(self) -> None:
+        """Make the directory ready."""
+        prepare(self.directory, self._identity, overwrite=self._overwrite)
+
+    def describe(self, query: QueryDeclaration) -> None:
+        """Say what the changes are, before the first: a relation's clock may become known late."""
+        if not self._batch:
+            self._identity = identity_of(query, self._identity.run, self._identity.format)
+
+    @property
+    def pending(self) -> Sequence[pa.RecordBatch]:
+        """Changes that are in no file yet."""
+        return self._pending
 
     def write(self, changes: pa.RecordBatch, rows_in: int, now: int | None) -> None:
         """Take changes in; they are published when there are enough for a file."""
@@ -71,17 +132,20 @@ class FileSink:
             self.flush(rows_in, now)
 
     def flush(self, rows_in: int, now: int | None) -> None:
-        """Publish what is pending; if that fails, the next time."""
+        """Publish what is pending; if that fails, the next time. ``rows_in`` is a total."""
         if not self._pending:
             return
-        self._check_alone()
-        name = f"batch-{self._batch:08d}-00000.{SUFFIX[self.format]}"
-        hidden = self.directory / f".{name}"
-        commit = Commit(self._batch, self.run, (name,), now, rows_in, self._rows, 0, 0)
+        place = Place(self.directory, self._identity.format, self._identity.run, COMPACT_AT)
+        new = rows_in - self._rows_in
+        commit = Commit(self._batch, self._identity.run, (), now, new, self._rows, 0, 0)
         try:
-            write_table(pa.Table.from_batches(self._pending), hidden, self.format)
-            hidden.replace(self.directory / name)
-            publish(commit.path(self.directory), commit.to_json())
+            self._make_again()
+            hidden = place.hide(pa.Table.from_batches(self._pending))
+            try:
+                place.publish([hidden], commit)
+            except OSError:
+                place.discard([hidden])
+                raise
         except OSError as error:
             raise InputError(
                 where=f"INTO '{self.directory}'",
@@ -90,14 +154,49 @@ class FileSink:
                 remedy="make room, or make the directory again",
             ) from error
         self._batch, self._rows, self._pending = self._batch + 1, 0, []
+        self._rows_in = rows_in
 
-    def _check_alone(self) -> None:
-        """Two runs that number their files alike would leave something of each."""
-        for path in {commit_path(self.directory, n) for n in (0, self._batch)}:
-            if path.exists() and Commit.read(path).run != self.run:
-                raise StateError(
-                    where=f"INTO '{self.directory}'",
-                    expected="the results of this run alone",
-                    found="those of another that writes there too",
-                    remedy="give each its own directory, and begin them anew",
-                )
+    def _make_again(self) -> None:
+        """Before the first commit a directory that was removed is as good as a new one."""
+        if self._batch or not self.directory.is_dir():
+            return
+        known = Identity.read(self.directory)
+        if known is None:
+            self._lock.release()
+            self._lock = Lock(self.directory, into(self.directory))
+        if known != self._identity:
+            prepare(self.directory, self._identity)
+
+    def close(self) -> None:
+        """Let others write there."""
+        self._lock.release()
+
+
+def open_sinks(
+    places: Sequence[tuple[Path, Identity]], *, overwrite: bool = False
+) -> list[FileSink]:
+    """A sink for each directory, locked, and none if one of them is not ours to write in."""
+    with ExitStack() as undo:
+        locks = []
+        for directory, _ in places:
+            locks.append(lock := Lock(directory, into(directory)))
+            undo.callback(lock.release)
+        for directory, identity in places:
+            refuse_results_of_others(directory, (identity.run,), overwrite=overwrite)
+        sinks = [
+            FileSink(lock, identity, overwrite=overwrite)
+            for lock, (_, identity) in zip(locks, places, strict=True)
+        ]
+        undo.pop_all()
+        return sinks
+
+
+def into(directory: Path) -> str:
+    """What messages call a directory of results."""
+    return f"INTO '{directory}'"
+
+
+def result_directories(queries: Iterable[QueryDeclaration]) -> list[Path]:
+    """Where queries write files."""
+    places = [query.into for query in queries if query.into is not None]
+    return [Path(place.path) for place in places if place.format in SUFFIX]

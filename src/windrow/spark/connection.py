@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,12 +20,16 @@ from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING
 from windrow.engine.connection import Connection
 from windrow.engine.files import publish
+from windrow.engine.locks import Lock
+from windrow.engine.ownership import refuse_results_of_others
+from windrow.engine.sinks import into, result_directories
 from windrow.plan.catalog import ArchiveDeclaration, QueryDeclaration, SubscriptionsDeclaration
 from windrow.plan.shared_selection import SharedSelection
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import ArchiveQuery
 from windrow.spark.groups import groups_of
 from windrow.spark.handles import ArchiveHandle, QueryHandle
+from windrow.spark.home import runs_of
 from windrow.spark.inputs import InboxInputs
 from windrow.spark.query import Delivery, SparkQuery
 from windrow.spark.session import configure
@@ -48,8 +53,13 @@ class SparkConnection(Connection):
         quarantine: str | Path | None = None,
         checkpoint: str | Path | None = None,
         strategy: str | Strategy = Strategy.UPA,
+        *,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(strategy=strategy)
+        super().__init__(strategy=strategy, overwrite=overwrite)
+        self._locks: list[Lock] = []
+        if checkpoint is not None:
+            self._locks.append(Lock(Path(checkpoint), f"checkpoint {checkpoint}"))
         self.quarantine = None if quarantine is None else Path(quarantine)
         self.frames: dict[str, DataFrame] = {}
         self._session = configure(spark)
@@ -59,9 +69,26 @@ class SparkConnection(Connection):
         self.queries: dict[str, QueryHandle | MemberHandle] = {}  # type: ignore[assignment]
         self.archives: dict[str, ArchiveHandle] = {}  # type: ignore[assignment]
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        held = [*self._locks]
+        try:
+            with super()._all_or_nothing():
+                yield
+        except BaseException:
+            for lock in self._locks:
+                if lock not in held:
+                    lock.release()
+            self._locks = held
+            raise
+
     def _start(  # type: ignore[override]
         self, declarations: Sequence[QueryDeclaration]
     ) -> list[QueryHandle | MemberHandle]:
+        places = result_directories(declarations)
+        self._locks += [Lock(place, into(place)) for place in places]
+        for place in places:
+            refuse_results_of_others(place, runs_of(self._directory), overwrite=self.overwrite)
         handles: dict[str, QueryHandle | MemberHandle] = {}
         for group in groups_of(declarations, self._directory):
             query = SharedSparkQuery(self._session, group, self.catalog, self.strategy)
@@ -172,6 +199,8 @@ class SparkConnection(Connection):
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
         self.frames = {}
+        for lock in self._locks:
+            lock.release()
         super().close()
 
     def _step(self) -> None:

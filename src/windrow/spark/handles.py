@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from windrow.columns.interner import Interner
-from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
-from windrow.engine.results import answer_of, ranked, read_changes
+from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
 from windrow.spark.machine import death_of_machine
 from windrow.spark.query import Feed, SparkQuery
@@ -43,7 +40,7 @@ class QueryHandle:
     def start(self) -> StreamingQuery:
         """Spark's own handle of the running query."""
         if self._streaming is None:
-            self._query.prepare()
+            self._query.prepare(overwrite=self._connection.overwrite)
             feed = Feed(
                 live=True,
                 quarantine=self._connection.quarantine,
@@ -57,14 +54,14 @@ class QueryHandle:
         """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
         self._catch_up()
         query = self._query
-        return netted(read_changes(query.results, query.format, query.schema))
+        return pa.concat_tables([query.schema.empty_table(), *query.reading.tables()])
 
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, everything that came out."""
-        changes = self.changes()
         if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
-            return changes.drop_columns(["instant", "change"])
-        return ranked(answer_of(changes), self.declaration.plan)
+            return self.changes().drop_columns(["instant", "change"])
+        self._catch_up()
+        return ranked(self._query.answer().rows, self.declaration.plan)
 
     @property
     def writes(self) -> bool:
@@ -127,14 +124,3 @@ class ArchiveHandle(QueryHandle):
         return pa.table({})
 
     answer = changes
-
-
-def netted(changes: pa.Table) -> pa.Table:
-    """Without the pairs that cancel inside an instant because they were made in two buckets."""
-    if not changes.num_rows:
-        return changes
-    changes = changes.combine_chunks()
-    columns = [c.chunk(0) for c in changes.drop_columns(["change"]).columns]
-    codes = Interner([c.type for c in columns]).codes(columns, changes.num_rows)
-    sign = np.where(changes["change"].to_numpy(zero_copy_only=False) == "+", 1, -1).astype(np.int8)
-    return changes.filter(pa.array(surplus(codes, sign)))

@@ -26,6 +26,7 @@ from windrow.plan.subscribe import Ranges
 IDENTITY = "windrow.json"
 VERSION = 2
 """Of everything below the directory; a checkpoint of another version is refused."""
+REMEDY = "restore it, or choose a new directory with --checkpoint"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,12 @@ class Home:
     def results(self) -> Path:
         return self.directory / "results"
 
+    @property
+    def last_batch(self) -> int | None:
+        """The last micro-batch that Spark has noted as done; None if there is none."""
+        noted = (self.spark / "commits").glob("[0-9]*")
+        return max((int(path.name) for path in noted if path.name.isdigit()), default=None)
+
     def log(self, stream: str) -> Path:
         return self.directory / "streams" / f"{stream.lower()}.log"
 
@@ -85,7 +92,7 @@ def open_home(
             identity,
             "the checkpoint",
             lambda found: (found, (found["version"], found["fingerprint"])),
-            remedy="restore it, or choose a new directory with --checkpoint",
+            remedy=REMEDY,
         )
         if same != (VERSION, fingerprint):
             raise StateError(
@@ -98,6 +105,14 @@ def open_home(
     found = known.get("cut")
     cut = None if found is None else Ranges(**{**found, "starts": tuple(found["starts"])})
     return Home(directory, known["run"], Layout(tuple(known["buckets"]), cut))
+
+
+def runs_of(checkpoint: Path) -> set[str]:
+    """The runs of all queries that have a directory in the checkpoint."""
+    return {
+        read_record(path, "the checkpoint", lambda known: str(known["run"]), remedy=REMEDY)
+        for path in checkpoint.glob(f"*/{IDENTITY}")
+    }
 
 
 def fingerprint_of(

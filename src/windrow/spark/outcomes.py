@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from windrow.core.patterns import UpdatePattern
-from windrow.engine.commits import Commit, commits
+from windrow.engine.answers import last_answer
+from windrow.engine.compaction import compact_before_answering
 from windrow.engine.console import print_changes
+from windrow.engine.identity import CHANGE, INSTANT
 from windrow.engine.progress import Progress, QueryReport
-from windrow.engine.results import answer_of, changes_schema, ranked, read_changes
+from windrow.engine.published import published
+from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.ranks import ranks
 from windrow.spark.query import SparkQuery
 from windrow.spark.shared import SharedSparkQuery
-
-LAST_ROWS = 10
 
 
 class Outcome:
@@ -27,26 +26,22 @@ class Outcome:
     def __init__(self, query: SparkQuery) -> None:
         self._query = query
 
-    def show(self, new: Sequence[Commit]) -> None:
-        """Print what is for the console."""
-        if on_console(self._query.declaration):
-            print_changes(self._query.declaration.name, self._read(new))
+    def begin(self) -> None:
+        """Take note of what there is before the run."""
 
-    def reports(self, done: Sequence[Commit], progress: Progress) -> list[QueryReport]:
-        """What was done; ``done`` are the commits of all runs, ``progress`` is of this one."""
+    def show(self, after: int, upto: int) -> None:
+        """Print what is for the console, of the micro-batches after ``after``."""
+        if on_console(self._query.declaration):
+            for changes in self._query.reading.tables(after, upto):
+                print_changes(self._query.declaration.name, changes)
+
+    def reports(self, first: int, progress: Progress) -> list[QueryReport]:
+        """What was done; ``progress`` is of this run, which began after micro-batch ``first``."""
         query = self._query
-        if query.archived:
-            answer = pa.table({})  # it is in the archive
-        elif query.declaration.plan.pattern is UpdatePattern.MONOTONIC:
-            answer = last_rows(self._read([c for c in done if c.rows_out][-1:]))
-        else:
-            answer = answer_of(self._read(done))
+        archived = query.archived  # then the answer is in the archive
+        answer = pa.table({}) if archived else rows_of(query.answer().rows)
         found = _report(query.declaration, progress, progress.rows_out, query.destination, answer)
         return [replace(found, waiting=query.waiting)]
-
-    def _read(self, chosen: Sequence[Commit]) -> pa.Table:
-        query = self._query
-        return read_changes(query.results, query.format, query.schema, chosen)
 
 
 class SharedOutcome:
@@ -54,69 +49,51 @@ class SharedOutcome:
 
     def __init__(self, query: SharedSparkQuery) -> None:
         self._query, self._members = query, query.group.members
-        first = next(iter(self._members.values()))
-        self._schema = changes_schema(first.plan.schema, first.clock)
-        self._stream = first.plan.pattern is UpdatePattern.MONOTONIC
+        self._earlier: dict[int, int] = {}
 
-    def show(self, new: Sequence[Commit]) -> None:
+    def begin(self) -> None:
+        """Take note of how many changes each query with files of its own has had before."""
+        query = self._query
+        self._earlier = {n: published(query.place(n)).totals.rows_out for n in query.own}
+
+    def show(self, after: int, upto: int) -> None:
         """Print what is for the console, query by query."""
         if any(on_console(query) for query in self._members.values()):
-            for number, changes in self._query.kept(new).parts():
+            for number, changes in self._query.kept(after, upto).parts():
                 if on_console(self._members[number]):
                     print_changes(self._members[number].name, pa.Table.from_batches([changes]))
 
-    def reports(self, done: Sequence[Commit], progress: Progress) -> list[QueryReport]:
+    def reports(self, first: int, progress: Progress) -> list[QueryReport]:
         """As of a query alone, for each member."""
-        fresh = done[len(done) - progress.batches :]
-        first = fresh[0].batch if fresh else None
-        counts = self._query.counts(fresh)
-        kept = self._kept(done)
+        query = self._query
+        kept = any(number not in query.own for number in self._members)
+        counts = query.counts(first) if kept else None
+        answers = query.kept_answers() if kept else None
         found = []
-        for number, query in self._members.items():
-            into = self._query.own.get(number)
-            if into is None:
-                report = _report(query, progress, int(counts[number]), None, kept[number])
+        for number, declared in self._members.items():
+            if number not in query.own:
+                assert counts is not None
+                assert answers is not None
+                answer = rows_of(pa.Table.from_batches([answers.part(number)]))
+                report = _report(declared, progress, int(counts[number]), None, answer)
             else:
-                place = Path(into.path).absolute()
-                mine = commits(place)
-                rows = 0 if first is None else sum(c.rows_out for c in mine if c.batch >= first)
-                report = _report(
-                    query, progress, rows, place, self._answer(place, into.format, mine)
-                )
+                place = query.place(number)
+                compact_before_answering(place)
+                state = published(place)
+                rows = state.totals.rows_out - self._earlier.get(number, 0)
+                answer = rows_of(last_answer(place, query.member(number), state).rows)
+                report = _report(declared, progress, rows, place, answer)
             found.append(report)
         return found
 
-    def _answer(self, place: Path, format_: str, mine: Sequence[Commit]) -> pa.Table:
-        if self._stream:
-            return last_rows(read_changes(place, format_, self._schema, mine[-1:]))
-        return answer_of(read_changes(place, format_, self._schema, mine))
 
-    def _kept(self, done: Sequence[Commit]) -> dict[int, pa.Table]:
-        """The answers of queries without files; of a stream the last rows, wherever they came."""
-        missing = [n for n in self._members if n not in self._query.own]
-        if not self._stream and missing:
-            changes = self._query.kept(done)
-            return {n: answer_of(pa.Table.from_batches([changes.part(n)])) for n in missing}
-        found = dict.fromkeys(missing, last_rows(self._schema.empty_table()))
-        silent = set(missing)
-        for commit in reversed(done):
-            if not silent:
-                break
-            for number, rows in self._query.kept([commit]).parts():
-                if number in silent:
-                    found[number] = last_rows(pa.Table.from_batches([rows]))
-                    silent.discard(number)
-        return found
+def rows_of(answer: pa.Table) -> pa.Table:
+    """The rows of an answer; those of a stream have come as changes."""
+    return answer.drop_columns([n for n in (INSTANT, CHANGE) if n in answer.schema.names[:2]])
 
 
 def outcome_of(query: SparkQuery) -> Outcome | SharedOutcome:
     return SharedOutcome(query) if isinstance(query, SharedSparkQuery) else Outcome(query)
-
-
-def last_rows(changes: pa.Table) -> pa.Table:
-    """The last rows of a stream."""
-    end = changes.slice(max(changes.num_rows - LAST_ROWS, 0))
-    return end.drop_columns(["instant", "change"])
 
 
 def on_console(query: QueryDeclaration) -> bool:

@@ -13,8 +13,12 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING
-from windrow.engine.results import changes_schema
-from windrow.engine.sinks import prepare
+from windrow.engine.answers import Answer, last_answer
+from windrow.engine.compaction import compact_before_answering
+from windrow.engine.identity import Identity, identity_of
+from windrow.engine.ownership import prepare
+from windrow.engine.result_reader import Reading
+from windrow.engine.sinks import COMPACT_AT
 from windrow.plan.catalog import (
     Catalog,
     QueryDeclaration,
@@ -28,6 +32,7 @@ from windrow.spark.activity import active
 from windrow.spark.cutting import layout_for
 from windrow.spark.frames import FramePacker
 from windrow.spark.home import Home, fingerprint_of, open_home
+from windrow.spark.lost import refuse_lost_results
 from windrow.spark.routes import PACKED, Routes
 from windrow.spark.session import index_memory, shuffle_partitions
 from windrow.spark.sinks import SinkSpec
@@ -56,13 +61,15 @@ class Delivery:
 class Feed:
     """How the rows come: ``once`` ends with the files that are there; ``live`` never pauses.
 
-    ``files`` is how many files of a stream a trigger takes; None leaves it to their size.
+    ``files`` is how many files of a stream a trigger takes; None leaves it to their size. Results
+    of another run are refused unless ``overwrite`` says that they may go.
     """
 
     once: bool = False
     live: bool = False
     files: int | None = None
     quarantine: Path | None = None
+    overwrite: bool = False
     inboxes: Mapping[str, Delivery] = field(default_factory=dict)
     frames: Mapping[str, DataFrame] = field(default_factory=dict)
 
@@ -104,7 +111,8 @@ class SparkQuery:
         to_files = into is not None and into.format in FILES
         self.destination = Path(into.path).absolute() if into and to_files else None
         self.format = into.format if into and to_files else "parquet"
-        self.schema = changes_schema(declaration.plan.schema, declaration.clock)
+        self.identity: Identity = identity_of(declaration, self.home.run, self.format)
+        self.schema = self.identity.schema
 
     @property
     def results(self) -> Path:
@@ -117,11 +125,22 @@ class SparkQuery:
 
     @property
     def _sink(self) -> SinkSpec:
-        return SinkSpec(str(self.results), self.format, self.home.run)
+        return SinkSpec(str(self.results), self.format, self.home.run, COMPACT_AT)
 
-    def prepare(self) -> None:
-        """Remove what an earlier run with another checkpoint published."""
-        prepare(self.results, self.home.run)
+    @property
+    def reading(self) -> Reading:
+        return Reading(self.results, self.format, self.schema)
+
+    def prepare(self, *, overwrite: bool = False) -> None:
+        """Refuse to go on from results that are gone, and remove what dead runs left."""
+        refuse_lost_results(self.home, self.results)
+        self.results.mkdir(parents=True, exist_ok=True)
+        prepare(self.results, self.identity, overwrite=overwrite)
+
+    def answer(self) -> Answer:
+        """What the changes of all runs add up to; of a stream, the last of them."""
+        compact_before_answering(self.results)
+        return last_answer(self.results, self.identity)
 
     def start(self, feed: Feed) -> StreamingQuery:
         """Start it, or go on; ``prepare`` comes first."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -17,11 +18,15 @@ from pyspark.sql import SparkSession
 
 from windrow.core.errors import InputError, WindrowError
 from windrow.engine.clocks import on_clocks_of_files
+from windrow.engine.locks import locked
+from windrow.engine.ownership import refuse_results_of_others
 from windrow.engine.progress import Progress, Report
+from windrow.engine.sinks import into, result_directories
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import ArchiveQuery
 from windrow.spark.groups import groups_of
+from windrow.spark.home import runs_of
 from windrow.spark.machine import death_of_machine
 from windrow.spark.query import Feed, SparkQuery, inputs_of
 from windrow.spark.running import Running
@@ -45,24 +50,62 @@ def run(
     verbose: bool = False,
     files_per_trigger: int | None = None,
     strategy: Strategy = Strategy.UPA,
+    overwrite: bool = False,
 ) -> Report:
     """Run all queries of the catalog until their files are read (``once``) or ``stop`` is set.
 
     With a ``checkpoint`` a later run goes on where this one stopped; each streaming query has its
-    own directory below it. ``on_restart`` is told when a query is started again because a process
-    of Spark's died under it; the virtual machine's own death ends the run with a MachineError.
+    own directory below it. Checkpoint and results are held for the time of the run; results of
+    another one are replaced if ``overwrite`` says so, and refused otherwise. ``on_restart`` is told
+    when a query is started again because a process of Spark's died under it; the virtual machine's
+    own death ends the run with a MachineError.
     """
     for query in (*catalog.queries, *(archive.query for archive in catalog.archives)):
         _need_sources(query, catalog)
     catalog = on_clocks_of_files(catalog)
-    running_already = SparkContext._active_spark_context is not None  # noqa: SLF001
     directory = checkpoint or Path(tempfile.mkdtemp(prefix="windrow-checkpoint-"))
-    session = spark_session(master, verbose=verbose)
     try:
-        declared = _streaming(session, catalog, directory, strategy)
-        queries = [Running(query, on_progress, on_restart) for query in declared]
-        feed = Feed(once=once, files=files_per_trigger, quarantine=quarantine)
-        _watch(queries, feed, stop or threading.Event())
+        with locked(_written(catalog, checkpoint)):
+            for place in result_directories(catalog.queries):
+                refuse_results_of_others(place, runs_of(directory), overwrite=overwrite)
+            feed = Feed(
+                once=once, files=files_per_trigger, quarantine=quarantine, overwrite=overwrite
+            )
+            ears = (on_progress, on_restart)
+            started = Started(master, verbose, strategy, *ears, stop or threading.Event())
+            return _run(catalog, directory, feed, started)
+    finally:
+        if checkpoint is None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Started:
+    """How a run was started."""
+
+    master: str
+    verbose: bool
+    strategy: Strategy
+    on_progress: Callable[[Progress], None]
+    on_restart: Callable[[str], None]
+    stop: threading.Event
+
+
+def _written(catalog: Catalog, checkpoint: Path | None) -> Iterator[tuple[Path, str]]:
+    """The directories that a run writes, and what messages call them."""
+    if checkpoint is not None:
+        yield checkpoint, f"--checkpoint {checkpoint}"
+    for place in result_directories(catalog.queries):
+        yield place, into(place)
+
+
+def _run(catalog: Catalog, directory: Path, feed: Feed, started: Started) -> Report:
+    running_already = SparkContext._active_spark_context is not None  # noqa: SLF001
+    session = spark_session(started.master, verbose=started.verbose)
+    try:
+        declared = _streaming(session, catalog, directory, started.strategy)
+        queries = [Running(query, started.on_progress, started.on_restart) for query in declared]
+        _watch(queries, feed, started.stop)
         reports = {report.name: report for query in queries for report in query.reports()}
         names = [*(q.name for q in catalog.queries), *(a.name for a in catalog.archives)]
         return Report(tuple(reports[name] for name in names))
@@ -75,8 +118,6 @@ def run(
         if not running_already:
             with suppress(Exception):  # of a virtual machine that is dead there is nothing to stop
                 session.stop()
-        if checkpoint is None:
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _streaming(

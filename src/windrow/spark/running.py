@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from windrow.engine.commits import Commit, commits
+from windrow.engine.commits import Totals
+from windrow.engine.compacted import Compacted
 from windrow.engine.progress import Progress, QueryReport
+from windrow.engine.published import new_commits, published
 from windrow.spark.deaths import death_in
 from windrow.spark.outcomes import outcome_of
 from windrow.spark.query import Feed, SparkQuery
@@ -30,15 +32,17 @@ class Running:
         self._query, self._on_progress, self._on_restart = query, on_progress, on_restart
         self._restarts = Restarts(query.declaration.name)
         self._outcome = outcome_of(query)
-        self._commits: list[Commit] = []
-        self._earlier = 0
+        self._before = self._totals = Totals()
+        self._first = self._last = -1
         self._streaming: StreamingQuery | None = None
         self._cut_off = False
 
     def start(self, feed: Feed) -> None:
-        self._query.prepare()
-        self._commits = commits(self._query.results)
-        self._earlier = len(self._commits)
+        self._query.prepare(overwrite=feed.overwrite)
+        known = published(self._query.results)
+        self._before = self._totals = known.totals
+        self._first = self._last = known.last
+        self._outcome.begin()
         self._start(feed)
         self._on_progress(self._progress())
 
@@ -99,14 +103,18 @@ class Running:
         self._take_commits()
 
     def _take_commits(self) -> None:
-        last = self._commits[-1].batch if self._commits else -1
-        new = commits(self._query.results, last)
-        for commit in new:
-            self._commits.append(commit)
+        before = self._last
+        for commit in new_commits(self._query.results, before):
+            self._totals, self._last = self._totals.plus([commit]), commit.batch
             self._on_progress(self._progress())
-        if new:
+        compacted = Compacted.read(self._query.results)
+        if compacted is not None and compacted.through > self._last:  # before it was looked at
+            known = published(self._query.results)
+            self._totals, self._last = known.totals, known.last
+            self._on_progress(self._progress())
+        if self._last > before:
             self._restarts.progressed()
-            self._outcome.show(new)
+            self._outcome.show(before, self._last)
 
     def finish(self) -> None:
         """Stop a query that runs, in the middle of a micro-batch if need be.
@@ -122,19 +130,18 @@ class Running:
     def reports(self) -> list[QueryReport]:
         """What each declared query that this one answers has done."""
         counts = dict(self._restarts.counts)
-        found = self._outcome.reports(self._commits, self._progress())
+        found = self._outcome.reports(self._first, self._progress())
         return [replace(report, restarts=counts) for report in found]
 
     def _progress(self) -> Progress:
-        declaration, new = self._query.declaration, self._commits[self._earlier :]
-        late = sum(c.late for c in new)
+        declaration, new = self._query.declaration, self._totals.since(self._before)
         return Progress(
             query=declaration.name,
-            rows_in=sum(c.rows_in for c in new),
-            rows_out=sum(c.rows_out for c in new),
-            now=next((c.now for c in reversed(self._commits) if c.now is not None), None),
+            rows_in=new.rows_in,
+            rows_out=new.rows_out,
+            now=new.now,
             clock=declaration.clock,
-            quarantined=late + sum(c.rejected for c in new),
-            late=late,
-            batches=len(new),
+            quarantined=new.late + new.rejected,
+            late=new.late,
+            batches=new.batches,
         )

@@ -8,23 +8,24 @@ costs for one query, but for the directories that it publishes in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from windrow.columns.delta import empty_batch
-from windrow.engine.commits import Commit
+from windrow.engine.identity import Identity, identity_of
 from windrow.engine.members import ByMember
-from windrow.engine.results import read_changes
-from windrow.engine.sinks import prepare
+from windrow.engine.ownership import prepare
+from windrow.engine.published import published
+from windrow.engine.sinks import COMPACT_AT
 from windrow.plan.catalog import Catalog, Destination
 from windrow.plan.routed import MEMBER
 from windrow.plan.strategy import Strategy
 from windrow.spark.groups import Group
+from windrow.spark.lost import refuse_lost_member
 from windrow.spark.query import FILES, SparkQuery
 from windrow.spark.shared_sink import SharedSinkSpec
 from windrow.spark.sinks import SinkSpec
@@ -48,35 +49,55 @@ class SharedSparkQuery(SparkQuery):
             for number, query in group.members.items()
             if query.into is not None and query.into.format in FILES
         }
-        self._split: tuple[list[int], ByMember] | None = None
+        self._split: tuple[tuple[int, int], ByMember] | None = None
 
     @property
     def _sink(self) -> SinkSpec:
         own = {n: (str(Path(d.path).absolute()), d.format) for n, d in self.own.items()}
         kept = frozenset(self.group.members) - frozenset(own)
-        return SharedSinkSpec(str(self.results), self.format, self.home.run, own, kept)
+        return SharedSinkSpec(
+            str(self.results), self.format, self.home.run, COMPACT_AT, own=own, kept=kept
+        )
 
-    def prepare(self) -> None:
-        """Remove what an earlier run with another checkpoint published, for each query."""
-        super().prepare()
-        for destination in self.own.values():
-            prepare(Path(destination.path).absolute(), self.home.run)
+    def prepare(self, *, overwrite: bool = False) -> None:
+        """As for one query, for each; all of them are looked at before anything is removed."""
+        for number in self.own:
+            refuse_lost_member(self.home, self.place(number))
+        super().prepare(overwrite=overwrite)
+        for number in self.own:
+            prepare(self.place(number), self.member(number), overwrite=overwrite)
 
-    def kept(self, chosen: Sequence[Commit]) -> ByMember:
+    def place(self, number: int) -> Path:
+        """Where the results of a query with files of its own are."""
+        return Path(self.own[number].path).absolute()
+
+    def member(self, number: int) -> Identity:
+        """What the results of a query with files of its own are."""
+        query, into = self.group.members[number], self.own[number]
+        return identity_of(query, self.home.run, into.format)
+
+    def kept(self, after: int = -1, upto: int | None = None) -> ByMember:
         """The changes of queries without files of their own, read once for all of them."""
-        batches = [commit.batch for commit in chosen]
-        if self._split is None or self._split[0] != batches:
-            table = read_changes(self.results, self.format, self.schema, chosen)
-            (rows,) = table.combine_chunks().to_batches() or [empty_batch(self.schema)]
+        state = published(self.results)
+        asked = (after, state.last if upto is None else upto)
+        if self._split is None or self._split[0] != asked:
+            tables = [self.schema.empty_table(), *self.reading.tables(*asked, state=state)]
+            (rows,) = pa.concat_tables(tables).combine_chunks().to_batches() or [
+                empty_batch(self.schema)
+            ]
             member = rows.column(MEMBER).to_numpy()
-            self._split = (batches, ByMember(member, rows.drop_columns([MEMBER])))
+            self._split = (asked, ByMember(member, rows.drop_columns([MEMBER])))
         return self._split[1]
 
-    def counts(self, chosen: Sequence[Commit]) -> npt.NDArray[np.int64]:
-        """How many changes each query that is kept here has had."""
+    def kept_answers(self) -> ByMember:
+        """The rows of their answers; of streams, the last changes of each."""
+        rows = self.answer().rows.combine_chunks()
+        (batch,) = rows.to_batches() or [empty_batch(rows.schema)]
+        return ByMember(batch.column(MEMBER).to_numpy(), batch.drop_columns([MEMBER]))
+
+    def counts(self, after: int) -> npt.NDArray[np.int64]:
+        """How many changes each query that is kept here has had since micro-batch ``after``."""
         total = np.zeros(len(self.group.seats), np.int64)
-        for commit in chosen:
-            for name in commit.files:
-                found = pq.read_table(self.results / name, columns=[MEMBER])
-                total += np.bincount(found.column(0).to_numpy(), minlength=len(total))
+        for table in self.reading.tables(after):
+            total += np.bincount(table[MEMBER].to_numpy(), minlength=len(total))
         return total

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.patterns import UpdatePattern
-from windrow.engine.commits import commits
-from windrow.engine.results import answer_of, changes_schema, read_changes
+from windrow.engine.answers import last_answer
+from windrow.engine.compaction import compact_before_answering
+from windrow.engine.result_reader import Reading
+from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.shared_selection import SharedSelection
-from windrow.spark.handles import QueryHandle, netted
+from windrow.spark.handles import QueryHandle
 from windrow.spark.shared import SharedSparkQuery
 
 
@@ -37,12 +37,21 @@ class GroupHandle(QueryHandle):
     def changes_of(self, number: int) -> pa.Table:
         """All changes of one member so far."""
         self._catch_up()
-        query, into = self._query, self._query.own.get(number)
-        declared = query.group.members[number]
-        if into is not None:
-            schema = changes_schema(declared.plan.schema, declared.clock)
-            return read_changes(Path(into.path).absolute(), into.format, schema)
-        return pa.Table.from_batches([query.kept(commits(query.results)).part(number)])
+        query = self._query
+        if number not in query.own:
+            return pa.Table.from_batches([query.kept().part(number)])
+        known = query.member(number)
+        reading = Reading(query.place(number), known.format, known.schema)
+        return pa.concat_tables([known.schema.empty_table(), *reading.tables()])
+
+    def answer_of(self, number: int) -> pa.Table:
+        """The relation of one member at the last closed instant."""
+        self._catch_up()
+        query = self._query
+        if number not in query.own:
+            return pa.Table.from_batches([query.kept_answers().part(number)])
+        compact_before_answering(query.place(number))
+        return last_answer(query.place(number), query.member(number)).rows
 
     def leave(self, number: int) -> None:
         """One member is not looked at any more."""
@@ -82,14 +91,13 @@ class MemberHandle:
 
     def changes(self) -> pa.Table:
         """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
-        return netted(self._group.changes_of(self._number))
+        return self._group.changes_of(self._number)
 
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, everything that came out."""
-        changes = self.changes()
         if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
-            return changes.drop_columns(["instant", "change"])
-        return answer_of(changes)
+            return self.changes().drop_columns(["instant", "change"])
+        return ranked(self._group.answer_of(self._number), self.declaration.plan)
 
     def stop(self) -> None:
         """Stop; the others of the group go on."""

@@ -20,8 +20,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
 from windrow.engine.members import ByMember
+from windrow.engine.sinks import Place
 from windrow.plan.routed import MEMBER
-from windrow.spark.sinks import Place, ResultWriter, SinkSpec, Written, received, summary
+from windrow.spark.sinks import ResultWriter, SinkSpec, Written, received, summary
 
 HANDS = 8
 """Commits are synced side by side: each waits for the disk, not for the processor."""
@@ -32,8 +33,8 @@ class SharedSinkSpec(SinkSpec):
     """``own`` are the directories and formats of queries that have them, by number; the changes
     of those in ``kept`` stay with the group, and others' are for nobody."""
 
-    own: Mapping[int, tuple[str, str]]
-    kept: frozenset[int]
+    own: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    kept: frozenset[int] = frozenset()
 
     def writer(self) -> ResultWriter:
         return SharedWriter(self)
@@ -100,4 +101,4 @@ class SharedWriter(ResultWriter):
 
     def _place(self, number: int) -> Place:
         directory, format_ = self.spec.own[number]
-        return Place(Path(directory), format_, self.spec.run)
+        return Place(Path(directory), format_, self.spec.run, self.spec.compact_at)

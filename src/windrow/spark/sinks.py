@@ -9,17 +9,15 @@ that no commit mentions; the repetition replaces them.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from windrow.engine.commits import Commit, commit_path
-from windrow.engine.files import publish
-from windrow.engine.sinks import SUFFIX, write_table
+from windrow.engine.commits import Commit
+from windrow.engine.sinks import COMPACT_AT, Place
 from windrow.spark.blobs import unpack
 
 
@@ -30,6 +28,7 @@ class SinkSpec:
     directory: str
     format: str
     run: str
+    compact_at: int = COMPACT_AT
 
     def writer(self) -> ResultWriter:
         return ResultWriter(self)
@@ -43,42 +42,6 @@ class Written(WriterCommitMessage):
     now: int | None
     rows_out: int
     counts: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Place:
-    """A directory of results, and the run that publishes there."""
-
-    directory: Path
-    format: str
-    run: str
-
-    def hide(self, table: pa.Table) -> str:
-        """Changes in order of their instants, as a file that is not a result yet; its name."""
-        path = self.directory / f".{uuid.uuid4().hex}"
-        write_table(table.sort_by("instant"), path, self.format)
-        return path.name
-
-    def publish(self, hidden: Sequence[str], commit: Commit) -> None:
-        """Make hidden files the results of a micro-batch, unless it has been committed before."""
-        if self._committed(commit.batch):
-            self.discard(hidden)
-            return
-        stem, suffix = f"batch-{commit.batch:08d}-", SUFFIX[self.format]
-        names = tuple(f"{stem}{i:05d}.{suffix}" for i in range(len(hidden)))
-        for name in {p.name for p in self.directory.glob(f"{stem}*")} - set(names):
-            (self.directory / name).unlink()
-        for old, new in zip(sorted(hidden), names, strict=True):
-            (self.directory / old).replace(self.directory / new)
-        publish(commit.path(self.directory), replace(commit, files=names).to_json())
-
-    def _committed(self, batch: int) -> bool:
-        path = commit_path(self.directory, batch)
-        return path.exists() and Commit.read(path).run == self.run
-
-    def discard(self, hidden: Sequence[str]) -> None:
-        for name in hidden:
-            (self.directory / name).unlink(missing_ok=True)
 
 
 def received(
@@ -114,7 +77,7 @@ class ResultWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, spec: SinkSpec) -> None:
         self.spec = spec
-        self.place = Place(Path(spec.directory), spec.format, spec.run)
+        self.place = Place(Path(spec.directory), spec.format, spec.run, spec.compact_at)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Runs in a task: all results that it gets become one hidden file."""

@@ -33,6 +33,7 @@ from windrow.core.errors import StateError
 from windrow.core.time import Wall, wall_clock
 from windrow.engine.commits import Commit
 from windrow.engine.files import publish
+from windrow.engine.sinks import COMPACT_AT, compact_if_due
 from windrow.engine.stores import last_day_over, store_of, strategy_for
 from windrow.plan.catalog import ArchiveDeclaration, Catalog
 from windrow.plan.strategy import Strategy
@@ -74,8 +75,8 @@ class ArchiveQuery(SparkQuery):
         """Rows of days that are not over."""
         return self._filling.rows_waiting()
 
-    def prepare(self) -> None:
-        super().prepare()
+    def prepare(self, *, overwrite: bool = False) -> None:
+        super().prepare(overwrite=overwrite)
         self._filling.prepare()
 
     def settle(self) -> None:
@@ -154,6 +155,7 @@ class Filling:
         path = commit.path(self._directory)
         if not path.exists():
             publish(path, commit.to_json())
+            compact_if_due(self._directory, number, COMPACT_AT)
 
     def _put(self, over: int, days: dict[int, list[Delta]]) -> None:
         for attempt in range(ATTEMPTS):

@@ -1,0 +1,37 @@
+"""``windrow compact``: few large files of results for many small ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windrow.cli.answers import counted
+from windrow.cli.options import Verbose
+from windrow.cli.words import errors_in_words, out
+from windrow.engine.compaction import compact as merge
+from windrow.engine.locks import locked
+from windrow.engine.result_directory import Results
+
+
+def compact(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory of INTO.")],
+    verbose: Verbose = False,
+) -> None:
+    """Merge the many small files of results in PATH into few.
+
+    No reader sees a difference, and none has to stop. A run compacts its results by itself now and
+    then; this is for those of a run that has ended.
+
+    \b
+    Examples:
+      windrow compact out/busy
+    """
+    with errors_in_words(verbose=verbose):
+        Results(path)
+        with locked([(path, str(path))]):
+            done = merge(path)
+        if done is not None:
+            before = counted(done.before, "file")
+            out().print(f"{path}: {before} before, {done.after:,} now")

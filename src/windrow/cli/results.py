@@ -1,0 +1,120 @@
+"""``windrow results``: what a query has written, as it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.csv
+import typer
+
+from windrow.cli.answers import SHOWN, answer_table, counted
+from windrow.cli.archive.giving import lines, writing
+from windrow.cli.options import Verbose
+from windrow.cli.words import errors_in_words, instant, out
+from windrow.columns.written import textual
+from windrow.core.errors import InputError
+from windrow.core.time import Clock
+from windrow.engine.result_directory import Results
+
+
+class Shape(StrEnum):
+    """How rows are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+def results(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory of INTO.")],
+    answer: Annotated[
+        bool, typer.Option("--answer", help="The answer instead of the changes.")
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(help="Changes at this instant and later.", show_default=False),
+    ] = None,
+    after: Annotated[
+        int | None,
+        typer.Option(metavar="BATCH", help="Changes after this micro-batch.", show_default=False),
+    ] = None,
+    format_: Annotated[Shape, typer.Option("--format", help="How rows are printed.")] = Shape.TABLE,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write them to this file: .parquet, .csv, .json or .arrow.", show_default=False
+        ),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show the results that a query has written into PATH: its changes, or its answer.
+
+    Only what is committed is shown, also while a run writes there. The last line says which
+    micro-batch it goes up to: with it, --after goes on where this ended.
+
+    \b
+    Examples:
+      windrow results out/busy
+      windrow results out/busy --answer --format json
+      windrow results out/busy --since '2026-03-01 12:00' --into changes.parquet
+      windrow results out/busy --after 17 --format csv
+    """
+    with errors_in_words(verbose=verbose):
+        found = Results(path)
+        if answer and (since is not None or after is not None):
+            raise InputError(
+                where="--answer",
+                expected="the answer, or changes with --since or --after",
+                found="both",
+            )
+        last, now = found.batch, instant(found.now, found.clock)
+        if answer:
+            tables: Iterable[pa.Table] = [found.answer()]
+        else:
+            start = (
+                int(since) if since and found.clock is Clock.INTEGER and _whole(since) else since
+            )
+            batches = found.batches(start, after)
+            tables = (pa.Table.from_batches([batch]) for batch in batches)
+        schema = tables[0].schema if isinstance(tables, list) else found.schema
+        rows = _give(tables, schema, format_, into)
+        if format_ is Shape.TABLE:
+            place = f" in {into}" if into is not None else ""
+            what = "row" if answer else "change"
+            out().print(f"{found.query} at {now}: {counted(rows, what)}{place}, micro-batch {last}")
+
+
+def _whole(text: str) -> bool:
+    return text.removeprefix("-").isdigit()
+
+
+def _give(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape, into: Path | None) -> int:
+    """The rows where they are wanted; how many there were."""
+    rows = 0
+    if into is not None:
+        with writing(into, schema) as write:
+            for table in tables:
+                write(table)
+                rows += table.num_rows
+        return rows
+    shown = schema.empty_table()
+    for number, table in enumerate(tables):
+        rows += table.num_rows
+        if format_ is Shape.TABLE:
+            shown = pa.concat_tables([shown, table.slice(0, SHOWN - shown.num_rows)])
+        elif format_ is Shape.JSON:
+            out().file.writelines(f"{line}\n" for line in lines(table))
+        else:
+            heading = pyarrow.csv.WriteOptions(include_header=not number)
+            sink = pa.BufferOutputStream()
+            pyarrow.csv.write_csv(textual(table), sink, heading)
+            out().file.write(sink.getvalue().to_pybytes().decode())
+    if format_ is Shape.TABLE and rows:
+        out().print(answer_table(shown, ordered=True))
+        if rows > SHOWN:
+            out().print(f"... and {rows - SHOWN:,} more; see them all with --format or --into")
+    return rows

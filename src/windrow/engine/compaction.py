@@ -1,0 +1,184 @@
+"""Compaction: the files of many micro-batches become few, and no reader sees a difference.
+
+    merged files, synced ──► _compacted.json, replaced ──► commits and files that it stands for go
+
+Whatever dies between leaves the results of before or of after, and names that nobody speaks of,
+which the next compaction removes. Files grow by merging neighbours of like size, so a change is
+written again a number of times that is logarithmic in the number of files; none exceeds ``ROWS``.
+
+The answer is written down beside it when more has changed since the last time than it has rows:
+whoever wants it reads about twice its size, however many changes there have been.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.engine import files
+from windrow.engine.answers import last_answer, write_snapshot
+from windrow.engine.compacted import Compacted, Marks, Segment, Snapshot
+from windrow.engine.identity import Identity
+from windrow.engine.ownership import clear
+from windrow.engine.published import Published, published
+from windrow.engine.result_files import SUFFIX, writing
+from windrow.engine.result_reader import Reading
+
+ROWS = 1_000_000
+"""Changes that a merged file has at most: it is read as a whole."""
+MANY = 200_000
+"""Changes since the last snapshot that are not gone through twice."""
+BUSY = ".windrow.compacting"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many files with changes there were before a compaction, and are after it."""
+
+    before: int
+    after: int
+
+
+def compact(directory: Path, *, forget: int | None = None) -> Outcome | None:
+    """Merge all that can be merged; None if somebody else is at it.
+
+    ``forget`` is a micro-batch up to which the changes are not needed any more. The caller, or the
+    run that it works for, holds the directory's lock.
+    """
+    identity = Identity.read(directory)
+    with _alone(directory) as alone:
+        if not alone or identity is None:
+            return None
+        state = published(directory)
+        before = sum(len(s.files) for s in state.segments)
+        record = _record(directory, identity, state, forget)
+        if record is not None:
+            files.sync_names(directory)
+            record.publish(directory)
+            state = replace(state, compacted=record, commits=())
+        clear(directory, state)
+        return Outcome(before, sum(len(s.files) for s in state.segments))
+
+
+def _record(
+    directory: Path, identity: Identity, state: Published, forget: int | None
+) -> Compacted | None:
+    """The record of all that is committed, its files written; None if nothing would change."""
+    forgotten = max(state.forgotten, min(-1 if forget is None else forget, state.last))
+    if not state.commits and forgotten == state.forgotten:
+        return None
+    snapshot = _snapshot(directory, identity, state, forgotten > state.forgotten)
+    reading = Reading(directory, identity.format, identity.schema)
+    kept = [s for s in state.segments if s.last > forgotten]
+    merged = tuple(_merged(reading, group) for group in _groups(kept))
+    return Compacted(identity.run, state.last, merged, state.totals, snapshot, forgotten)
+
+
+def _snapshot(
+    directory: Path, identity: Identity, state: Published, needed: bool
+) -> Snapshot | None:
+    known = None if state.compacted is None else state.compacted.snapshot
+    if identity.stream and not {"instant", "change"} <= set(identity.schema.names):
+        return None
+    changed = sum(s.rows for s in state.segments if known is None or s.last > known.batch)
+    if not needed and (not changed or changed < (0 if known is None else known.rows)):
+        return known
+    return write_snapshot(directory, identity, last_answer(directory, identity, state))
+
+
+def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
+    """Neighbours that become one: those of single micro-batches, then groups of like size."""
+    singles: list[list[Segment]] = []
+    for segment in segments:
+        last = singles[-1] if singles else []
+        if last and segment.single and last[-1].single and _rows(last) + segment.rows <= ROWS:
+            last.append(segment)
+        else:
+            singles.append([segment])
+    groups: list[list[Segment]] = []
+    for group in singles:
+        groups.append(group)
+        while len(groups) > 1 and _alike(_rows(groups[-2]), _rows(groups[-1])):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return groups
+
+
+def _rows(group: Sequence[Segment]) -> int:
+    return sum(segment.rows for segment in group)
+
+
+def _alike(left: int, right: int) -> bool:
+    return left + right <= ROWS and left <= 2 * right
+
+
+def _merged(reading: Reading, group: list[Segment]) -> Segment:
+    """The segments as one, its file under its name; a single one stays as it is."""
+    if len(group) == 1:
+        return group[0]
+    directory, format_ = reading.directory, reading.format
+    now = next((s.now for s in reversed(group) if s.now is not None), None)
+    new = Segment(group[0].first, group[-1].last, (), 0, now)
+    marks: Marks = []
+    name = f"batch-{new.stem}.{SUFFIX[format_]}"
+    hidden = directory / f".{name}.{uuid.uuid4().hex}"
+
+    def fill(path: Path) -> None:
+        with writing(path, reading.schema, format_) as write:
+            for segment in group:
+                table = reading.whole(segment)
+                marks.extend(_marks(segment, directory, table))
+                if table.num_rows:
+                    write(table)
+
+    if not any(segment.rows for segment in group):
+        return new
+    files.write(hidden, fill)
+    new = replace(new, files=(name,), rows=sum(rows for _, rows in marks))
+    files.publish(directory / new.marks_name, _text(marks))
+    files.rename(hidden, directory / name)
+    return new
+
+
+def _marks(segment: Segment, directory: Path, table: pa.Table) -> Marks:
+    if segment.single:
+        return [(segment.first, table.num_rows)] if table.num_rows else []
+    return segment.marks(directory)
+
+
+def _text(marks: Marks) -> str:
+    return f"[{','.join(f'[{batch},{rows}]' for batch, rows in marks)}]"
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[bool]:
+    """Whether nobody else compacts: on Spark the driver's process and those of sinks may."""
+    handle = os.open(directory / BUSY, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
+
+
+def compact_before_answering(directory: Path) -> None:
+    """Compact if many changes were made since the answer was last written down.
+
+    They have to be gone through now; with that, whoever asks next has to look at few.
+    """
+    state = published(directory)
+    known = None if state.compacted is None else state.compacted.snapshot
+    new = sum(s.rows for s in state.segments if known is None or s.last > known.batch)
+    if new > max(MANY, 0 if known is None else known.rows):
+        with suppress(OSError):
+            compact(directory)

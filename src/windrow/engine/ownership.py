@@ -1,0 +1,93 @@
+"""Whose the results in a directory are, and how they come to be another run's.
+
+A directory of results belongs to one run: a checkpoint with all that go on from it, or a single run
+without one. Everything here is done by whoever holds the directory's lock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from windrow.core.errors import StateError
+from windrow.engine import files
+from windrow.engine.compacted import COMPACTED
+from windrow.engine.identity import Identity
+from windrow.engine.published import Published, published
+
+_RECORD = re.compile(r"_(compacted|batches-\d{8,}-\d{8,}|answer-\d{8,})\.(json|parquet)", re.ASCII)
+_NUMBERED = re.compile(
+    r"_commit-(\d{8,})\.json|batch-(\d{8,})-\d{5,}\.(parquet|csv|jsonl)", re.ASCII
+)
+"""Names that records, and commits and files of a micro-batch, have when they are published."""
+_LEFT = re.compile(
+    r"\.[0-9a-f]{32}|\.(batch-|_commit-|_compacted\.|_batches-|_answer-|_results\.).*", re.ASCII
+)
+"""Names that all of them have while they are written."""
+
+
+def refuse_results_of_others(
+    directory: Path, runs: Collection[str], *, overwrite: bool = False
+) -> None:
+    """Refuse a directory with results of a run that is none of ``runs``."""
+    owner = None if overwrite else _owner(directory)
+    if owner is not None and owner not in runs:
+        known = Identity.read(directory)
+        whose = f"those of query {known.query}, " if known is not None else "those "
+        raise StateError(
+            where=f"INTO '{directory}'",
+            expected="no results, or those of this run",
+            found=f"{whose}of another run",
+            remedy="name another directory, go on from the checkpoint of that run, or replace its "
+            "results with --overwrite (in Python: connect(..., overwrite=True))",
+        )
+
+
+def prepare(directory: Path, identity: Identity, *, overwrite: bool = False) -> None:
+    """Make a directory, which is locked, ready for a run: nothing of another or of a dead one."""
+    refuse_results_of_others(directory, (identity.run,), overwrite=overwrite)
+    known = Identity.read(directory)
+    mine = known is not None and known.run == identity.run
+    if known is not None and mine and known != identity and published(directory).last >= 0:
+        _refuse_changed(directory, known, identity)
+    if known != identity:
+        identity.publish(directory)  # from here on no result of another run is one
+    for path in directory.iterdir():
+        if _LEFT.fullmatch(path.name):
+            files.delete(path)
+    clear(directory, published(directory), everything=True)
+
+
+def clear(directory: Path, state: Published, *, everything: bool = False) -> None:
+    """Remove what no commit or record speaks of any more.
+
+    Of micro-batches that are not compacted only if ``everything`` should go: a sink may be about to
+    commit them.
+    """
+    through = -1 if state.compacted is None else state.compacted.through
+    kept = state.names() | ({COMPACTED} if state.compacted is not None else set())
+    kept |= {commit.path(directory).name for commit in state.commits}
+    for path in list(directory.iterdir()):
+        number = _NUMBERED.fullmatch(path.name)
+        over = everything or number is None or int(number[1] or number[2]) <= through
+        if (number or _RECORD.fullmatch(path.name)) and path.name not in kept and over:
+            files.delete(path)
+
+
+def _owner(directory: Path) -> str | None:
+    """The run whose results are there; None if there are none."""
+    state = published(directory)
+    if state.run is not None or state.last < 0:
+        return state.run if state.last >= 0 else None
+    return state.commits[-1].run if state.commits else ""
+
+
+def _refuse_changed(directory: Path, known: Identity, wanted: Identity) -> None:
+    changed = "format" if known.format != wanted.format else "columns"
+    raise StateError(
+        where=f"INTO '{directory}'",
+        expected=f"results in the {changed} that the script says",
+        found=f"{known.format}" if changed == "format" else ", ".join(known.schema.names),
+        remedy="put the script back, or begin in another directory with a new checkpoint",
+    )

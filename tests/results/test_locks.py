@@ -1,0 +1,119 @@
+"""One writer per directory: the second is told who has it, and no lock outlives its process."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from windrow.core.errors import InputError, StateError
+from windrow.engine.locks import LOCK, Lock, locked
+
+HOLDING = """
+import sys, pathlib
+from windrow.engine.locks import Lock
+lock = Lock(pathlib.Path(sys.argv[1]), "INTO 'out'")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the directory."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_the_second_is_told_who_the_first_is(holder, tmp_path) -> None:
+    with pytest.raises(StateError) as caught:
+        Lock(tmp_path, "INTO 'out'")
+    said = str(caught.value)
+    assert said.startswith("INTO 'out': expected no other run that writes there; found process ")
+    assert f"process {holder.pid} on " in said
+    assert f"`-c {tmp_path}`, at work since 2" in said
+    assert "stop that run or wait for its end, or give this one another directory" in said
+
+
+def test_a_process_that_is_killed_lets_go(holder, tmp_path) -> None:
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    Lock(tmp_path, "INTO 'out'").release()
+
+
+def test_a_lock_is_for_one_in_the_same_process_too(tmp_path) -> None:
+    first = Lock(tmp_path, "INTO 'out'")
+    with pytest.raises(StateError, match="another run or connection of this process"):
+        Lock(tmp_path, "INTO 'out'")
+    first.release()
+    second = Lock(tmp_path, "INTO 'out'")
+    del second
+    Lock(tmp_path, "INTO 'out'").release()
+
+
+def wait(event) -> None:
+    event.wait(60)
+
+
+def test_children_do_not_prolong_it(tmp_path) -> None:
+    lock = Lock(tmp_path, "INTO 'out'")
+    executed = subprocess.Popen(["/bin/sleep", "60"], close_fds=False)
+    context = multiprocessing.get_context("fork")
+    event = context.Event()
+    forked = context.Process(target=wait, args=(event,))
+    forked.start()
+    try:
+        with pytest.raises(StateError):
+            Lock(tmp_path, "INTO 'out'")
+        lock.release()
+        Lock(tmp_path, "INTO 'out'").release()
+    finally:
+        event.set()
+        forked.join()
+        executed.kill()
+        executed.wait()
+
+
+def test_all_directories_are_held_or_none(tmp_path) -> None:
+    taken = Lock(tmp_path / "b", "INTO 'b'")
+    wanted = [(tmp_path / name, f"INTO '{name}'") for name in "ab"]
+    with pytest.raises(StateError, match="INTO 'b'"), locked(wanted):
+        pass
+    taken.release()
+    with locked(wanted), pytest.raises(StateError):
+        Lock(tmp_path / "a", "INTO 'a'")
+    Lock(tmp_path / "a", "INTO 'a'").release()
+
+
+def test_a_file_system_without_locks_is_refused_in_words(tmp_path, monkeypatch) -> None:
+    def refused(*_):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with pytest.raises(StateError, match=r"a file system that locks files.*not supported"):
+        Lock(tmp_path, "--checkpoint state")
+
+
+def test_what_is_no_directory_is_refused_in_words(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"INTO 'file': .* can be written to.*found a file"):
+        Lock(tmp_path / "file", "INTO 'file'")
+
+
+def test_a_lock_leaves_a_small_hidden_file(tmp_path) -> None:
+    Lock(tmp_path, "INTO 'out'").release()
+    assert [p.name for p in tmp_path.iterdir()] == [LOCK]
+    assert Path(tmp_path / LOCK).stat().st_size < 1000
