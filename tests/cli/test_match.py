@@ -120,7 +120,9 @@ def test_the_type_of_a_column_of_csv_can_be_said():
     Path("alerts.csv").write_text("id,price\nfirst,<= 12345678901234567.895\n")
     alike = match("alerts.csv", "rows.csv", "--type", "price=double", "--into", "out")
     assert "matches: 2 in out" in alike.stdout
-    exact = match("alerts.csv", "rows.csv", "--type", "price=decimal(20,2)", "--into", "out")
+    decimal = ("alerts.csv", "rows.csv", "--type", "price=decimal(20,2)", "--into", "out")
+    assert "replace its results with --overwrite" in match(*decimal).stderr
+    exact = match(*decimal, "--overwrite")
     assert "matches: 1 in out" in exact.stdout
     assert "1 row could not be read" in exact.stdout
     kept = pq.read_table(next(Path("out").glob("*.parquet")))

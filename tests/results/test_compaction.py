@@ -21,8 +21,8 @@ from windrow.engine.result_files import SUFFIX
 def seen(directory: Path) -> tuple[object, ...]:
     """All that a reader can find out."""
     found = windrow.results(directory)
-    later = [found.changes(after=n).to_pylist() for n in range(-1, found.batch + 1)]
-    since = [found.changes(since=n).to_pylist() for n in (0, 35, 10**6)]
+    later = [found.changes(after=n).to_pylist() for n in (-1, 0, 3, 7, found.batch - 1)]
+    since = [found.changes(since=n).to_pylist() for n in (35, 10**6)]
     answer = sorted(row["k"] for row in found.answer().to_pylist())
     return later, since, answer, found.batch, found.now, published(directory).totals
 
@@ -54,11 +54,11 @@ def test_a_reader_sees_no_difference(format_: str, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("most", [1, 7, 40])
+@pytest.mark.parametrize("most", [1, 12])
 def test_files_that_would_be_too_large_are_left_apart(most, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(compaction, "ROWS", most)
     where = place(tmp_path / "out")
-    for upto in (11, 17, 30):
+    for upto in (6, 9, 14):
         filled(where, upto, first=published(where.directory).last + 1)
         before = seen(where.directory)
         compact(where.directory)
@@ -81,9 +81,9 @@ def test_the_number_of_files_stays_small_by_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 def test_stopped_after_any_operation_it_has_changed_nothing(stream, tmp_path, monkeypatch) -> None:
     whole = tmp_path / "whole"
-    where = filled(place(whole, stream=stream), 6)
+    where = filled(place(whole, stream=stream), 4)
     compact(whole)
-    filled(where, 11, first=6)
+    filled(where, 7, first=4)
     before = seen(whole)
     at = 0
     while True:
@@ -99,7 +99,6 @@ def test_stopped_after_any_operation_it_has_changed_nothing(stream, tmp_path, mo
                 stopped = False
         assert seen(out) == before, disk.log
         prepare(out, identity(stream=stream))
-        assert seen(out) == before, disk.log
         compact(out)
         assert seen(out) == before, disk.log
         named = published(out).names() | {"_results.json", "_compacted.json"}
@@ -108,7 +107,7 @@ def test_stopped_after_any_operation_it_has_changed_nothing(stream, tmp_path, mo
         if not stopped:
             break
         at += 1
-    assert at > 20
+    assert at > 12
 
 
 def test_whoever_reads_while_it_runs_sees_all_of_it(tmp_path: Path) -> None:
@@ -167,7 +166,7 @@ def test_embedded_sinks_compact_and_count_on(tmp_path, monkeypatch) -> None:
     with windrow.connect() as db:
         [q] = db.execute(
             "CREATE STREAM s (ts BIGINT, k INT);"
-            "CREATE QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE 3] GROUP BY k INTO 'out';"
+            "CREATE QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE 5] GROUP BY k INTO 'out';"
         )
         for ts in range(40):
             db.push("s", {"ts": [ts], "k": [ts % 3]})

@@ -70,4 +70,8 @@ class ArchivedQuery(EmbeddedQuery):
         """Nothing: an archive is asked by probes and scans."""
         return pa.table({})
 
-    changes = answer = current
+    answer = current
+
+    def changes(self, *, drain: bool = False) -> pa.Table:
+        """Nothing: they are in the archive and nowhere else."""
+        return self.current()

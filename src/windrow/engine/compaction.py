@@ -33,6 +33,8 @@ from windrow.engine.result_reader import Reading
 
 ROWS = 1_000_000
 """Changes that a merged file has at most: it is read as a whole."""
+WORTH_FORGETTING = 16
+"""Micro-batches whose changes are let go of together, since the answer is written down then."""
 MANY = 200_000
 """Changes since the last snapshot that are not gone through twice."""
 BUSY = ".windrow.compacting"
@@ -169,6 +171,13 @@ def _alone(directory: Path) -> Iterator[bool]:
             yield True
     finally:
         os.close(handle)
+
+
+def forget_drained(directory: Path, drained: int) -> None:
+    """Let go of changes that nobody will read again, when that is worth the writing."""
+    if drained - published(directory).forgotten >= WORTH_FORGETTING:
+        with suppress(OSError):
+            compact(directory, forget=drained)
 
 
 def compact_before_answering(directory: Path) -> None:

@@ -248,6 +248,8 @@ class Connection:
                 outlet.flush()
             except WindrowError as error:
                 failures.append(error)
+        for handle in self.queries.values():
+            handle.consumers.tell()
         if failures:
             raise failures[0]
 

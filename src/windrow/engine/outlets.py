@@ -24,13 +24,14 @@ class Outlet:
         self._query, self._sink = query, sink
         if sink is not None:
             sink.prepare()
+        query.consumers.write_to(sink)
 
     def flush(self) -> None:
         """Publish what has changed since the last time, as one file."""
         query, sink = self._query, self._sink
         if sink is not None:
             sink.describe(query.declaration)
-        for changes in query.news():
+        for changes in query.consumers.news():
             if sink is None:
                 print_changes(query.name, pa.Table.from_batches([changes]))
             else:

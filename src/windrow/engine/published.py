@@ -80,6 +80,15 @@ def _published(directory: Path, run: str | None) -> Published:
     return Published(directory, run, compacted, mine)
 
 
+def last_committed(directory: Path, after: int) -> int:
+    """The last micro-batch, if ``after`` was once; micro-batches follow each other one by one."""
+    compacted = Compacted.read(directory)
+    last = after if compacted is None else max(after, compacted.through)
+    while commit_path(directory, last + 1).exists():
+        last += 1
+    return last
+
+
 def new_commits(directory: Path, after: int) -> Iterator[Commit]:
     """The commits of the micro-batches that follow ``after`` one by one; nothing is listed."""
     while True:

@@ -11,6 +11,7 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError, StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
+from windrow.engine.change_log import ChangeLog, Hear, QueryChanges
 from windrow.engine.identity import changes_schema
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.results import changes_batch, ranked
@@ -32,8 +33,8 @@ class EmbeddedQuery:
         self._schemas = {n.name.lower(): arrow_schema(n.columns) for n in scans}
         self._leaves = {n.name: n.name.lower() for n in scans}
         self._waiting: dict[str, list[Delta]] = {name: [] for name in self._schemas}
-        self._log: list[pa.RecordBatch] = []
-        self._told = 0
+        self._log: ChangeLog[pa.RecordBatch] = ChangeLog()
+        self.consumers = QueryChanges(self._log, lambda changes: changes)
         self.rows_in = self.rows_out = 0
         self.failure: DataError | None = None
 
@@ -96,19 +97,31 @@ class EmbeddedQuery:
         if changes is not None:
             self._log.append(changes)
 
-    def changes(self) -> pa.Table:
-        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
-        schema = changes_schema(self.declaration.plan.schema, self.declaration.clock)
-        return pa.Table.from_batches(self._log, schema)
+    def changes(self, *, drain: bool = False) -> pa.Table:
+        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns.
 
-    def news(self) -> Iterator[pa.RecordBatch]:
-        """The changes that ``news`` has not given before."""
-        while self._told < len(self._log):
-            self._told += 1
-            yield self._log[self._told - 1]
+        Those that were drained before are left out, and ``drain`` makes it so for these. Changes of
+        a query INTO files are read from there; others are kept in memory until they are drained.
+        """
+        schema = changes_schema(self.declaration.plan.schema, self.declaration.clock)
+        return self.consumers.table(schema, drain=drain)
+
+    def stream(self) -> Iterator[pa.RecordBatch]:
+        """The changes that were not drained, batch by batch, until there is none by now.
+
+        A batch is drained when the next is asked for.
+        """
+        return self.consumers.stream()
+
+    def on_change(self, listener: Hear) -> None:
+        """Call ``listener`` with all changes that were not drained, and then with all that come.
+
+        It gets a batch at a time, whenever rows or time have come to the connection, and drains it.
+        """
+        self.consumers.hear(listener)
 
     def answer(self) -> pa.Table:
-        """The relation at the last closed instant; of a stream, everything that came out."""
+        """The relation at the last closed instant; of a stream, all that came out undrained."""
         refuse_if_stopped(self.name, self.failure)
         if self.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
             return self.current()

@@ -40,6 +40,16 @@ class Reading:
 
         ``state`` is what is committed, if that is known.
         """
+        return (table for _, table in self.parts(after, upto, since, state))
+
+    def parts(
+        self,
+        after: int | None = None,
+        upto: int | None = None,
+        since: int | None = None,
+        state: Published | None = None,
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """The same, each with the last micro-batch that it is of."""
         state = published(self.directory) if state is None else state
         done = max(-1 if after is None else after, state.forgotten)
         last = state.last if upto is None else upto
@@ -51,7 +61,8 @@ class Reading:
                     if since is None or segment.now is None or segment.now >= since:
                         table = self._part(segment, done, last)
                         if table.num_rows:
-                            yield table if since is None else _from(table, since)
+                            until = min(segment.last, last)
+                            yield until, table if since is None else _from(table, since)
                     done = min(segment.last, last)
             except FileNotFoundError as error:
                 before, state = state, published(self.directory)

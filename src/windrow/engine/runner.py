@@ -154,7 +154,7 @@ class _Run:
         """All changes so far into files: nobody should wait for them while nothing comes."""
         for name, sink in self.sinks.items():
             query = self.queries[name]
-            sink.flush(query.rows_in, query.now)
+            sink.flush(self._counts(query)[0], query.now)
 
     def _read(self) -> bool:
         """One batch of the stream that holds time back the most."""
@@ -187,27 +187,29 @@ class _Run:
             print_changes(query.name, pa.Table.from_batches([changes]))
         sink = self.sinks.get(query.name)
         if sink is not None:
-            sink.write(changes, query.rows_in, query.now)
+            sink.write(changes, self._counts(query)[0], query.now)
 
-    def _counts(self, query: Running) -> tuple[int, int]:
+    def _counts(self, query: Running) -> tuple[int, int, int]:
+        """Rows of its streams and updates of its relations: accepted, rejected, late."""
         monitors = [self.feeds[name].monitor for name in query.streams]
-        return sum(m.rejected for m in monitors), sum(m.late for m in monitors)
+        accepted = sum(m.accepted for m in monitors)
+        return accepted, sum(m.rejected for m in monitors), sum(m.late for m in monitors)
 
     def _progress(self, query: EmbeddedQuery | SharedQueries) -> Progress:
-        rejected, late = self._counts(query)
+        accepted, rejected, late = self._counts(query)
         return Progress(
-            query.name, query.rows_in, query.rows_out, query.now, query.clock,
+            query.name, accepted, query.rows_out, query.now, query.clock,
             rejected + late, late, self.batches,
         )  # fmt: skip
 
     def _report(self, query: EmbeddedQuery | SharedQuery) -> QueryReport:
-        rejected, late = self._counts(query)
+        accepted, rejected, late = self._counts(query)
         into, waiting = query.declaration.into, None
         destination = Path(into.path) if query.name in self.sinks and into else None
         if isinstance(query, ArchivedQuery):
             destination, waiting = query.path, query.waiting
         return QueryReport(
-            query.name, query.rows_in, query.rows_out, rejected + late, late, query.now,
+            query.name, accepted, query.rows_out, rejected + late, late, query.now,
             query.declaration.clock, destination, self._answer(query), waiting,
             bool(ranks(query.declaration.plan)),
         )  # fmt: skip

@@ -17,6 +17,7 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
+from windrow.engine.change_log import ChangeLog, Hear, QueryChanges
 from windrow.engine.identity import changes_schema
 from windrow.engine.members import ByMember
 from windrow.engine.pipeline import Pipeline
@@ -34,16 +35,16 @@ class SharedQueries:
     def __init__(self, group: SharedSelection, strategy: Strategy = Strategy.UPA) -> None:
         self.group = group
         self.streams = (group.stream.lower(),)
-        self.queries = [SharedQuery(self, number) for number in range(len(group.queries))]
         self.rows_in = 0
         self.counts = np.zeros(len(group.queries), np.int64)
-        self.log: list[ByMember] = []
+        self.log: ChangeLog[ByMember] = ChangeLog()
         self.failure: DataError | None = None
         scan = next(node for node in walk(group.plan) if isinstance(node, StreamScan))
         self._schema = arrow_schema(scan.columns)
         self._pipeline = Pipeline(group.plan, changes=True, strategy=strategy)
         self._waiting: list[Delta] = []
         self._live: tuple[int, ByMember] | None = None
+        self.queries = [SharedQuery(self, number) for number in range(len(group.queries))]
 
     @property
     def name(self) -> str:
@@ -119,7 +120,7 @@ class SharedQuery:
 
     def __init__(self, shared: SharedQueries, number: int) -> None:
         self.shared, self.number = shared, number
-        self._told = 0
+        self.consumers = QueryChanges(shared.log, lambda found: found.part(number))
 
     @property
     def declaration(self) -> QueryDeclaration:
@@ -145,22 +146,21 @@ class SharedQuery:
     def rows_out(self) -> int:
         return int(self.shared.counts[self.number])
 
-    def changes(self) -> pa.Table:
-        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
+    def changes(self, *, drain: bool = False) -> pa.Table:
+        """As of a query alone; changes of the group are kept until no query of it needs them."""
         schema = changes_schema(self.declaration.plan.schema, self.declaration.clock)
-        parts = [found.part(self.number) for found in self.shared.log]
-        return pa.Table.from_batches([p for p in parts if p.num_rows], schema)
+        return self.consumers.table(schema, drain=drain)
 
-    def news(self) -> Iterator[pa.RecordBatch]:
-        """The changes that ``news`` has not given before."""
-        while self._told < len(self.shared.log):
-            self._told += 1
-            part = self.shared.log[self._told - 1].part(self.number)
-            if part.num_rows:
-                yield part
+    def stream(self) -> Iterator[pa.RecordBatch]:
+        """As of a query alone."""
+        return self.consumers.stream()
+
+    def on_change(self, listener: Hear) -> None:
+        """As of a query alone."""
+        self.consumers.hear(listener)
 
     def answer(self) -> pa.Table:
-        """The relation at the last closed instant; of a stream, everything that came out."""
+        """The relation at the last closed instant; of a stream, all that came out undrained."""
         refuse_if_stopped(self.name, self.shared.failure)
         if self.declaration.plan.pattern is not UpdatePattern.MONOTONIC:
             return self.current()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,6 +123,18 @@ class FileSink:
     def pending(self) -> Sequence[pa.RecordBatch]:
         """Changes that are in no file yet."""
         return self._pending
+
+    @property
+    def last(self) -> int:
+        """The last micro-batch that is published; -1 if there is none."""
+        return self._batch - 1
+
+    def parts(self, after: int) -> Iterator[tuple[int, pa.Table]]:
+        """What is published after a micro-batch, each part with the last one that it is of."""
+        from windrow.engine.result_reader import Reading  # noqa: PLC0415 - kernels load here
+
+        known = self._identity
+        yield from Reading(self.directory, known.format, known.schema).parts(after)
 
     def write(self, changes: pa.RecordBatch, rows_in: int, now: int | None) -> None:
         """Take changes in; they are published when there are enough for a file."""

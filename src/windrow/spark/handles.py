@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.patterns import UpdatePattern
+from windrow.engine.change_log import Hear
+from windrow.engine.compaction import forget_drained
+from windrow.engine.published import last_committed
 from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
+from windrow.spark.consuming import Consuming
 from windrow.spark.machine import death_of_machine
 from windrow.spark.query import Feed, SparkQuery
 from windrow.spark.restarts import Restarts
@@ -28,6 +33,17 @@ class QueryHandle:
         self._feed_inboxes = connection.deliveries(query)
         self._streaming: StreamingQuery | None = None
         self._restarts = Restarts(query.declaration.name)
+        self._committed = -1
+        self._consuming = Consuming(query.reading.parts, self._last, self._forget)
+
+    def _last(self) -> int:
+        self._committed = last_committed(self._query.results, self._committed)
+        return self._committed
+
+    def _forget(self, drained: int) -> None:
+        """Changes that are nowhere else are for those who ask for them, once."""
+        if self._query.destination is None:
+            forget_drained(self._query.results, drained)
 
     @property
     def name(self) -> str:
@@ -50,14 +66,33 @@ class QueryHandle:
             self._streaming = self._query.start(feed)
         return self._streaming
 
-    def changes(self) -> pa.Table:
-        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
+    def changes(self, *, drain: bool = False) -> pa.Table:
+        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns.
+
+        Those that were drained before are left out, and ``drain`` makes it so for these.
+        """
         self._catch_up()
-        query = self._query
-        return pa.concat_tables([query.schema.empty_table(), *query.reading.tables()])
+        return self._consuming.table(self._query.schema, drain=drain)
+
+    def stream(self) -> Iterator[pa.RecordBatch]:
+        """The changes that were not drained, batch by batch, until there is none by now.
+
+        A batch is drained when the next is asked for.
+        """
+        self._catch_up()
+        return self._consuming.stream()
+
+    def on_change(self, listener: Hear) -> None:
+        """Call ``listener`` with all changes that were not drained, and then with all that come.
+
+        It is called by a thread of its own, with a batch at a time, which drains it. An error that
+        it raises ends that, and is raised again by whoever looks at the query next.
+        """
+        self.start()
+        self._consuming.hear(listener)
 
     def answer(self) -> pa.Table:
-        """The relation at the last closed instant; of a stream, everything that came out."""
+        """The relation at the last closed instant; of a stream, all that came out undrained."""
         if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
             return self.changes().drop_columns(["instant", "change"])
         self._catch_up()
@@ -76,9 +111,11 @@ class QueryHandle:
             self._streaming.stop()
             self._streaming = None
         self._query.settle()
+        self._consuming.stop()
 
     def _catch_up(self) -> None:
         """Wait until everything delivered is worked off; what dies meanwhile is started again."""
+        self._consuming.raise_failure()
         while True:
             try:
                 self.start().processAllAvailable()
@@ -119,8 +156,10 @@ class ArchiveHandle(QueryHandle):
         assert self._query.waiting is not None, "an archive knows what waits"
         return self._query.waiting
 
-    def changes(self) -> pa.Table:
+    def changes(self, *, drain: bool = False) -> pa.Table:
         """Nothing: they are in the archive and nowhere else."""
         return pa.table({})
 
-    answer = changes
+    def answer(self) -> pa.Table:
+        """Nothing: an archive is asked by probes and scans."""
+        return pa.table({})

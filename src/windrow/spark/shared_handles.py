@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.patterns import UpdatePattern
 from windrow.engine.answers import last_answer
-from windrow.engine.compaction import compact_before_answering
+from windrow.engine.change_log import Hear
+from windrow.engine.compaction import compact_before_answering, forget_drained
+from windrow.engine.identity import changes_schema
 from windrow.engine.result_reader import Reading
 from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.shared_selection import SharedSelection
+from windrow.spark.consuming import Consuming
 from windrow.spark.handles import QueryHandle
 from windrow.spark.shared import SharedSparkQuery
 
@@ -24,6 +30,7 @@ class GroupHandle(QueryHandle):
     def members(self) -> list[MemberHandle]:
         """A handle for each query, once."""
         self._going = set(self._query.group.members)
+        self._drained: dict[int, int] = {}
         return [MemberHandle(self, number) for number in self._query.group.members]
 
     @property
@@ -34,15 +41,29 @@ class GroupHandle(QueryHandle):
     def writes(self) -> bool:
         return any(query.into is not None for query in self._query.group.members.values())
 
-    def changes_of(self, number: int) -> pa.Table:
-        """All changes of one member so far."""
-        self._catch_up()
+    def consuming_of(self, number: int) -> Consuming:
+        """How the changes of one member are looked at."""
         query = self._query
-        if number not in query.own:
-            return pa.Table.from_batches([query.kept().part(number)])
-        known = query.member(number)
-        reading = Reading(query.place(number), known.format, known.schema)
-        return pa.concat_tables([known.schema.empty_table(), *reading.tables()])
+        if number in query.own:
+            known = query.member(number)
+            reading = Reading(query.place(number), known.format, known.schema)
+            return Consuming(reading.parts, self._last, lambda _: None)
+        return Consuming(partial(self._kept, number), self._last, partial(self._drain, number))
+
+    def _kept(self, number: int, after: int) -> Iterator[tuple[int, pa.Table]]:
+        """The changes of a member without files, after a micro-batch."""
+        last = self._last()
+        yield last, pa.Table.from_batches([self._query.kept(after, last).part(number)])
+
+    def _drain(self, number: int, drained: int) -> None:
+        """Let go of what no member without files needs any more."""
+        self._drained[number] = drained
+        kept = set(self._query.group.members) - set(self._query.own)
+        forget_drained(self._query.results, min(self._drained.get(n, -1) for n in kept))
+
+    def catch_up(self) -> None:
+        """Wait until all that was delivered is worked off."""
+        self._catch_up()
 
     def answer_of(self, number: int) -> pa.Table:
         """The relation of one member at the last closed instant."""
@@ -66,6 +87,7 @@ class MemberHandle:
 
     def __init__(self, group: GroupHandle, number: int) -> None:
         self._group, self._number = group, number
+        self._consuming = group.consuming_of(number)
 
     @property
     def name(self) -> str:
@@ -89,12 +111,28 @@ class MemberHandle:
         """Spark's own handle of the running query, which is that of the whole group."""
         return self._group.start()
 
-    def changes(self) -> pa.Table:
-        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns."""
-        return self._group.changes_of(self._number)
+    def changes(self, *, drain: bool = False) -> pa.Table:
+        """As of a query alone."""
+        self._catch_up()
+        plan, clock = self.declaration.plan, self.declaration.clock
+        return self._consuming.table(changes_schema(plan.schema, clock), drain=drain)
+
+    def stream(self) -> Iterator[pa.RecordBatch]:
+        """As of a query alone."""
+        self._catch_up()
+        return self._consuming.stream()
+
+    def on_change(self, listener: Hear) -> None:
+        """As of a query alone."""
+        self.start()
+        self._consuming.hear(listener)
+
+    def _catch_up(self) -> None:
+        self._consuming.raise_failure()
+        self._group.catch_up()
 
     def answer(self) -> pa.Table:
-        """The relation at the last closed instant; of a stream, everything that came out."""
+        """The relation at the last closed instant; of a stream, all that came out undrained."""
         if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
             return self.changes().drop_columns(["instant", "change"])
         return ranked(self._group.answer_of(self._number), self.declaration.plan)
@@ -102,6 +140,7 @@ class MemberHandle:
     def stop(self) -> None:
         """Stop; the others of the group go on."""
         self._group.leave(self._number)
+        self._consuming.stop()
 
     def __repr__(self) -> str:
         return f"<query {self.name} on Spark, of {self._group.name}>"

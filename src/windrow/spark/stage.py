@@ -117,6 +117,7 @@ class StageProcessor(StatefulProcessor):
             if edge not in task.judging:
                 continue
             answer.counts["late"] = answer.counts.get("late", 0) + len(late)
+            answer.counts["rows_in"] = answer.counts.get("rows_in", 0) - len(late)
             if task.quarantine is not None:
                 stream = next(str(e.source) for e in task.stage.inputs if e.name == edge)
                 rejected = [

@@ -1,0 +1,108 @@
+"""The changes of a query on Spark for whoever looks at them: all, those that are new, or as a call.
+
+They are in files, so this is a place up to which they were drained. Listeners are called from a
+thread of their own, since queries run whether or not anybody calls the connection.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from windrow.engine.change_log import Hear
+
+SECONDS_BETWEEN_LOOKS = 0.2
+
+Parts = Callable[[int], Iterator[tuple[int, pa.Table]]]
+"""The changes after a micro-batch, in parts, each with the last micro-batch that it is of."""
+
+
+class Consuming:
+    """``last`` is the last micro-batch that is committed; ``forget`` is told what was drained."""
+
+    def __init__(
+        self, parts: Parts, last: Callable[[], int], forget: Callable[[int], None]
+    ) -> None:
+        self._parts, self._last, self._forget = parts, last, forget
+        self._drained = -1
+        self._reading = threading.RLock()
+        self._listening: _Listening | None = None
+
+    def table(self, schema: pa.Schema, *, drain: bool) -> pa.Table:
+        """All changes that were not drained; ``drain`` makes them so."""
+        if drain:
+            return pa.Table.from_batches(self.stream(), schema)
+        with self._reading:
+            tables = [table for _, table in self._parts(self._drained)]
+        return pa.concat_tables([schema.empty_table(), *tables])
+
+    def stream(self) -> Iterator[pa.RecordBatch]:
+        """The changes that were not drained, which they are when the next are asked for."""
+        with self._reading:
+            for number, table in self._parts(self._drained):
+                yield from table.to_batches()
+                self._drained = number
+            self._forget(self._drained)
+
+    def hear(self, listener: Hear) -> None:
+        """Call ``listener`` with all changes that were not drained, and then with all that come."""
+        if self._listening is None:
+            self._listening = _Listening(self)
+            self._listening.start()
+        self._listening.add(listener)
+
+    @property
+    def new(self) -> bool:
+        """Whether something is there that was not drained."""
+        return self._last() > self._drained
+
+    def raise_failure(self) -> None:
+        """What a listener has failed with, if one has, once."""
+        if self._listening is not None:
+            self._listening.raise_failure()
+
+    def stop(self) -> None:
+        """Let listeners hear what is there, and nothing after that."""
+        if self._listening is not None:
+            self._listening.stop()
+            self._listening.raise_failure()
+
+
+class _Listening(threading.Thread):
+    """Looks for new changes and calls listeners, until it is stopped or one of them fails."""
+
+    def __init__(self, consuming: Consuming) -> None:
+        super().__init__(name="windrow-listeners", daemon=True)
+        self._consuming = consuming
+        self._listeners: list[Hear] = []
+        self._stopped = threading.Event()
+        self._failure: Exception | None = None
+
+    def add(self, listener: Hear) -> None:
+        self._listeners.append(listener)
+
+    def run(self) -> None:
+        try:
+            while not self._stopped.wait(SECONDS_BETWEEN_LOOKS):
+                self._tell()
+            self._tell()
+        except Exception as error:
+            self._failure = error
+
+    def _tell(self) -> None:
+        if self._consuming.new:
+            for changes in self._consuming.stream():
+                for listener in self._listeners:
+                    listener(changes)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if threading.current_thread() is not self:
+            self.join()
+
+    def raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
