@@ -64,7 +64,8 @@ def test_a_lock_is_for_one_in_the_same_process_too(tmp_path) -> None:
     Lock(tmp_path, "INTO 'out'").release()
 
 
-def wait(event) -> None:
+def wait(started, event) -> None:
+    started.set()
     event.wait(60)
 
 
@@ -72,9 +73,10 @@ def test_children_do_not_prolong_it(tmp_path) -> None:
     lock = Lock(tmp_path, "INTO 'out'")
     executed = subprocess.Popen(["/bin/sleep", "60"], close_fds=False)
     context = multiprocessing.get_context("fork")
-    event = context.Event()
-    forked = context.Process(target=wait, args=(event,))
+    started, event = context.Event(), context.Event()
+    forked = context.Process(target=wait, args=(started, event))
     forked.start()
+    assert started.wait(60)
     try:
         with pytest.raises(StateError):
             Lock(tmp_path, "INTO 'out'")

@@ -84,7 +84,7 @@ class Reading:
     def whole(self, segment: Segment) -> pa.Table:
         """All changes of a segment, in order, those that cancel inside an instant left out."""
         parts = [read_file(self.directory / n, self.format, self.schema) for n in segment.files]
-        table = pa.concat_tables([self.schema.empty_table(), *parts])
+        table = pa.concat_tables(parts or [self.schema.empty_table()])
         return netted(in_order(table)) if segment.single else table
 
 
