@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -221,6 +222,17 @@ def test_the_demo_leaves_alone_what_it_did_not_make(tmp_path):
     assert found.exit_code == 2
     assert "expected a trace to replace, or nothing" in found.stderr
     assert other.exists()
+
+
+def test_the_demo_replaces_its_own_results_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        found = windrow("demo", "--runner", "embedded", "--rows", 1_000)
+        assert found.exit_code == 0, found.output
+    shutil.rmtree("demo/data")
+    found = windrow("demo", "--runner", "embedded", "--rows", 1_000)
+    assert found.exit_code == 2
+    assert "found those of query transfers, of another run" in found.stderr
 
 
 def test_the_demo_runs_embedded_and_answers_like_the_definition(tmp_path):

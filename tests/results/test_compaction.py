@@ -14,7 +14,7 @@ from tests.results.written import filled, identity, micro_batch, place, publish
 from windrow.engine import compaction, sinks
 from windrow.engine.compaction import compact
 from windrow.engine.ownership import prepare
-from windrow.engine.published import published
+from windrow.engine.published import last_committed, new_commits, published
 from windrow.engine.result_files import SUFFIX
 
 
@@ -149,6 +149,39 @@ def test_the_answer_is_found_without_reading_old_changes(tmp_path, monkeypatch) 
             (where.directory / name).write_bytes(b"not to be read")
     assert windrow.results(where.directory).answer().to_pylist() == before
     assert {"k": "v41"} in before
+
+
+def test_new_commits_are_found_by_their_number_without_listing(tmp_path, monkeypatch) -> None:
+    where = filled(place(tmp_path / "out"), 5)
+
+    def listed(*_):
+        raise AssertionError("listed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "glob", listed)
+        patch.setattr(Path, "iterdir", listed)
+        assert [c.batch for c in new_commits(where.directory, 1)] == [2, 3, 4]
+        assert list(new_commits(where.directory, 4)) == []
+        assert last_committed(where.directory, 1) == 4
+    compact(where.directory)
+    filled(where, 7, first=5)
+    assert last_committed(where.directory, 1) == 6
+
+
+def test_what_was_drained_is_forgotten_and_the_answer_is_not(tmp_path) -> None:
+    where = filled(place(tmp_path / "out"), 12)
+    before, rows = seen(where.directory), windrow.results(where.directory).changes(after=6)
+    compact(where.directory, forget=6)
+    found = windrow.results(where.directory)
+    assert found.changes() == found.changes(after=2) == rows
+    assert seen(where.directory)[2:] == before[2:]
+    compact(where.directory, forget=11)
+    assert found.changes().num_rows == 0
+    assert seen(where.directory)[2:] == before[2:]
+    filled(where, 14, first=12)
+    assert [tuple(r.values()) for r in found.changes().to_pylist()] == expected(14)[
+        len(expected(12)) :
+    ]
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:

@@ -60,6 +60,13 @@ def test_results_that_were_compacted_while_they_came_are_those_of_the_embedded_r
     assert sorted(map(str, answer)) == sorted(map(str, report.queries[0].answer.to_pylist()))
 
 
+def test_spark_reads_results(finished, spark):
+    found = windrow.results(finished[0] / "found" / "some")
+    rows = found.changes().num_rows
+    assert spark.createDataFrame(found.changes()).count() == rows > 0
+    assert spark.read.parquet(*map(str, found.files())).count() == rows
+
+
 def test_a_second_run_on_a_checkpoint_is_told_who_has_it_and_touches_nothing(finished):
     path, found, *_ = finished
     lock = Lock(path / "checkpoint", "here")

@@ -69,10 +69,12 @@ def finish(outcome: Outcome, settings: Settings) -> None:
     print_report(outcome.report, out(), settings.quarantine)
     warn_of_unused(outcome.report, err(), settings.quarantine)
     if outcome.stopped:
+        files = any(q.destination and q.waiting is None for q in outcome.report.queries)
+        replacing = " (and replaces these results with --overwrite)" if files else ""
         again = (
             "run the same command to go on"
             if settings.checkpoint
-            else "the next run begins anew, since there is no --checkpoint"
+            else f"the next run begins anew{replacing}, since there is no --checkpoint"
         )
         err().print(f"stopped; {again}")
         if settings.once:
