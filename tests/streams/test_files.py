@@ -83,6 +83,8 @@ def error_as_nobody(path: Path) -> str:
     if (child := os.fork()) == 0:
         try:
             if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
                 os.setuid(65534)
             found = str([str(p) for p in find_files(FileSource(str(path), "csv"))])
         except BaseException as error:
@@ -96,7 +98,7 @@ def error_as_nobody(path: Path) -> str:
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o600, 0o100])
-@pytest.mark.parametrize("path", ["", "shut", "*/*.csv", "shut/*.csv", "**/a.csv", "shut/a.csv"])
+@pytest.mark.parametrize("path", ["", "shut", "*/*.csv", "shut/*.csv", "**/a.csv"])
 def test_a_directory_that_may_not_be_listed_or_entered_is_an_error(path, mode, others_tree):
     if os.getuid() == 0:
         mode >>= 6  # of another account's

@@ -25,6 +25,7 @@ class Display:
         self._console, self._activity = console, activity
         self._latest: dict[str, Progress] = {}
         self._spoken: dict[str, tuple[float, Progress]] = {}
+        self._refused: set[str] = set()
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._live: Live | None = None
@@ -59,6 +60,8 @@ class Display:
 
     def show(self, progress: Progress) -> None:
         with self._lock:
+            for words in progress.refused:
+                self._warn_once(words)
             self._latest[progress.query] = progress
             if self._live is None:
                 self._speak(progress)
@@ -72,6 +75,12 @@ class Display:
     def remark(self, words: str) -> None:
         """Say something once, above the progress."""
         self._console.print(words)
+
+    def _warn_once(self, words: str) -> None:
+        """Several queries may read one file."""
+        if words not in self._refused:
+            self._refused.add(words)
+            self._console.print(f"not read: {words}", style="yellow")
 
     def _speak(self, progress: Progress) -> None:
         now = time.monotonic()

@@ -63,7 +63,7 @@ class Connection:
         self.archives: dict[str, ArchivedQuery] = {}
         self._running: list[EmbeddedQuery | SharedQueries] = []
         self._outlets: list[Outlet] = []
-        self._inputs = Inputs(None if quarantine is None else Path(quarantine))
+        self._inputs = Inputs(None if quarantine is None else Path(quarantine), wall)
 
     def execute(self, cql: str) -> list[EmbeddedQuery | SharedQuery]:
         """Carry out a script; the queries that it defines, in order.

@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
 
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError
-from windrow.streams.files import find_files
+from windrow.core.time import Wall, no_wall_clock
+from windrow.streams.arrivals import Arrival, Arrivals, mark_of
 from windrow.streams.monitor import Accepted, InputMonitor, time_of
 from windrow.streams.parsed import Parsed, Rejected
-from windrow.streams.quarantine import Page, Quarantine
-from windrow.streams.readers import read_file
+from windrow.streams.parts import Part
+from windrow.streams.quarantine import Quarantine
+from windrow.streams.readers import check_whole, read_file
 from windrow.streams.relations import RelationMonitor, contents_in
+
+Aside: TypeAlias = Callable[[str, Sequence[Rejected]], None]
+"""Told of rows of a file that are put aside."""
+
+
+def _ignore(_file: str, _rows: Sequence[Rejected]) -> None:
+    """For those who need not be told."""
+
+
+@dataclass
+class _Taken:
+    """A part that was read, and where the monitor stood before each of its batches."""
+
+    path: Path
+    part: Part
+    stood: list[tuple[int | None, int]] = field(default_factory=list)
+    end: int = 0
+    mark: str = ""
 
 
 class Feed:
-    """The files of one stream or relation, read in order; ``step`` takes in one batch."""
+    """The files of one stream or relation, read in order; ``step`` takes in one batch.
 
-    def __init__(self, monitor: InputMonitor, quarantine: Quarantine | None) -> None:
+    ``patient``: files that seem unfinished are given time. ``refusals`` says of which files
+    something could not be read; only if nothing can be read of any is that an error.
+    """
+
+    def __init__(
+        self,
+        monitor: InputMonitor,
+        quarantine: Quarantine | None,
+        *,
+        wall: Wall = no_wall_clock,
+        patient: bool = False,
+        on_aside: Aside = _ignore,
+    ) -> None:
         declaration = monitor.declaration
         if declaration.source is None:
             raise InputError(
@@ -27,51 +64,70 @@ class Feed:
                 found="a stream or relation without a source",
                 remedy="name its files where it is created, or push rows from Python",
             )
-        self.monitor, self.declaration, self.source = monitor, declaration, declaration.source
-        self._quarantine = quarantine
-        self._seen: set[Path] = set()
-        self._files: list[Path] = []
-        self._taken: list[tuple[Path, list[tuple[int | None, int]]]] = []
-        self._batches: Iterator[tuple[Parsed, Page | None]] = iter(())
+        self.monitor, self.declaration = monitor, declaration
+        self.refusals: list[str] = []
+        self._quarantine, self._on_aside = quarantine, on_aside
+        self._arrivals = Arrivals(declaration.source, declaration, wall, patient=patient)
+        self._queue: list[Arrival] = []
+        self._taken: list[_Taken] = []
+        self._failure: InputError | None = None
+        self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
         self.look()
         relation = monitor.relation if isinstance(monitor, RelationMonitor) else None
+        files = [arrival.path for arrival in self._queue]
         self._contents = (
-            contents_in(self._files, relation, declaration.clock) if relation is not None else None
+            contents_in(files, relation, declaration.clock) if relation is not None else None
         )
+        if self._contents is not None:
+            self._arrivals.patient = False  # they are read once and for all
 
     def look(self) -> None:
-        """Take note of files that have come."""
-        if self.monitor.over:
-            return
-        fresh = [path for path in find_files(self.source) if path not in self._seen]
-        self._files += fresh
-        self._seen.update(fresh)
+        """Take note of files that have come or grown."""
+        if not self.monitor.over and not self._queue:
+            self._queue = self._arrivals.look()
 
     def step(self) -> Accepted | None:
         """Accept one batch; None if there is nothing to read."""
         while True:
-            for parsed, page in self._batches:
-                self._taken[-1][1].append((self.monitor.top, self.monitor.advanced))
-                accepted = self.monitor.accept(parsed)
-                late = accepted.rejections(parsed, self.declaration) if page is not None else []
-                aside = [*parsed.rejected, *late, *self._refused()]
-                if page is not None:
-                    page.add(aside)
-                return accepted
-            if not self._files:
-                if self._contents is not None:
-                    self.monitor.finish()  # a relation without updates holds nothing back
+            for parsed, put_aside in self._batches:
+                return self._accepted(parsed, put_aside)
+            if not self._queue:
+                self._end_pass()
                 return None
-            path = self._files.pop(0)
-            self._taken.append((path, []))
-            self._batches = self._read(path)
+            arrival = self._queue.pop(0)
+            if arrival.refused:
+                self._refuse(arrival)
+            else:
+                self._taken.append(_Taken(arrival.path, arrival.part))
+                self._batches = self._read(arrival)
 
-    def _refused(self) -> list[Rejected]:
+    def _accepted(self, parsed: Parsed | None, put_aside: Aside) -> Accepted:
+        if parsed is None:
+            nothing = np.empty(0, np.int64)
+            return Accepted(Delta.empty(self.monitor.schema), nothing, nothing)
+        taken = self._taken[-1]
+        taken.stood.append((self.monitor.top, self.monitor.advanced))
+        accepted = self.monitor.accept(parsed)
+        late = accepted.rejections(parsed, self.declaration)
+        put_aside(str(taken.path), [*parsed.rejected, *late, *self._broken_rules()])
+        return accepted
+
+    def _broken_rules(self) -> list[Rejected]:
         """Updates that broke the rules of a relation."""
         if not isinstance(self.monitor, RelationMonitor):
             return []
         refused, self.monitor.refused = self.monitor.refused, []
         return refused
+
+    def _end_pass(self) -> None:
+        """All that was found has been read."""
+        for arrival in self._arrivals.unfinished():
+            self._refuse(arrival)
+        failure, self._failure = self._failure, None
+        if failure is not None and not any(taken.mark for taken in self._taken):
+            raise failure
+        if self._contents is not None:
+            self.monitor.finish()  # a relation without updates holds nothing back
 
     def release(self) -> Delta:
         """What the queries may see now."""
@@ -82,25 +138,67 @@ class Feed:
 
         It stands before each where our own stood, so that the same rows are late.
         """
-        for path, stood in self._taken:
-            batches = read_file(path, self.declaration)
-            for (top, advanced), parsed in zip(stood, batches, strict=False):
+        for taken in self._taken:
+            if taken.mark and mark_of(taken.path, taken.end) != taken.mark:
+                raise InputError(
+                    where=str(taken.path),
+                    expected="the file as it was read, for a query that was added since",
+                    found="another one, or none",
+                    remedy="add queries before their files change, or in a new connection",
+                )
+            batches = read_file(taken.path, self.declaration, part=taken.part)
+            for (top, advanced), parsed in zip(taken.stood, batches, strict=False):
                 judge.top = top
                 judge.advance(advanced)
                 yield judge.accept(parsed)
 
-    def _read(self, path: Path) -> Iterator[tuple[Parsed, Page | None]]:
-        if self._quarantine is None:
-            for parsed in self._parsed(path):
-                yield parsed, None
-            return
-        with self._quarantine.page(self.declaration.name, path) as page:
-            for parsed in self._parsed(path):
-                yield parsed, page
+    def _read(self, arrival: Arrival) -> Iterator[tuple[Parsed | None, Aside]]:
+        """The batches of a part; what cannot be read of it is put aside when that is found."""
+        after, some = None, False
+        taken = self._taken[-1]
+        with self._putting_aside(arrival) as put_aside:
+            try:
+                for _ in check_whole(arrival.path, self.declaration):
+                    yield None, put_aside
+                for parsed in self._parsed(arrival):
+                    after, some = parsed.after, True
+                    yield parsed, put_aside
+            except InputError as error:
+                refusal = self._arrivals.failed(arrival, str(error), some=some)
+                if refusal is not None:
+                    self._failure = self._failure or error
+                    self._say(refusal, put_aside)
+                return
+        taken.mark = self._arrivals.took(arrival, after)
+        taken.end = arrival.size if after is None else after.start
 
-    def _parsed(self, path: Path) -> Iterator[Parsed]:
+    def _parsed(self, arrival: Arrival) -> Iterator[Parsed]:
         if self._contents is None or not isinstance(self.monitor, RelationMonitor):
-            yield from read_file(path, self.declaration)
+            yield from read_file(arrival.path, self.declaration, part=arrival.part)
             return
-        for parsed in read_file(path, self._contents):
+        for parsed in read_file(arrival.path, self._contents, part=arrival.part):
             yield self.monitor.initial(parsed)
+
+    def _refuse(self, arrival: Arrival) -> None:
+        with self._putting_aside(arrival) as put_aside:
+            self._say(arrival, put_aside)
+
+    def _say(self, refusal: Arrival, put_aside: Aside) -> None:
+        self.refusals.append(refusal.words)
+        self.monitor.rejected += 1
+        put_aside(str(refusal.path), [Rejected(refusal.row, refusal.refused, refusal.text)])
+
+    @contextmanager
+    def _putting_aside(self, arrival: Arrival) -> Iterator[Aside]:
+        """Where what cannot be used of a part goes."""
+        if self._quarantine is None:
+            yield self._on_aside
+            return
+        name, path, start = self.declaration.name, arrival.path, arrival.part.start
+        with self._quarantine.page(name, path, start) as page:
+
+            def put_aside(file: str, rows: Sequence[Rejected]) -> None:
+                page.add(rows)
+                self._on_aside(file, rows)
+
+            yield put_aside

@@ -12,7 +12,7 @@ import numpy as np
 
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, WindrowError
-from windrow.core.time import Clock
+from windrow.core.time import Clock, Wall, no_wall_clock
 from windrow.engine.feeds import Feed
 from windrow.engine.instants import Instant, instant
 from windrow.engine.observed import Observed
@@ -44,10 +44,11 @@ class Inputs:
     by then it is known beside which streams, and so on which clock, it is.
     """
 
-    def __init__(self, quarantine: Path | None = None) -> None:
+    def __init__(self, quarantine: Path | None = None, wall: Wall = no_wall_clock) -> None:
         self.monitors: dict[str, InputMonitor] = {}
         self.feeds: dict[str, Feed] = {}
         self.quarantine = None if quarantine is None else Quarantine(quarantine)
+        self._wall = wall
         self._catalog = Catalog()
         self._observed = Observed()
 
@@ -122,7 +123,7 @@ class Inputs:
         would be late when the files are read once more.
         """
         monitor = self.monitors[name.lower()] = deepcopy(self.monitor(name))
-        self.feeds[name.lower()] = Feed(monitor, self.quarantine)
+        self.feeds[name.lower()] = Feed(monitor, self.quarantine, wall=self._wall)
 
     def look(self) -> None:
         """Take note of files that have come."""

@@ -23,6 +23,8 @@ class Progress:
     quarantined: int
     late: int
     batches: int
+    refused: tuple[str, ...] = ()
+    """Of which files, or last rows of files, nothing was read, and why."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def run(
         )
     catalog = on_clocks_of_files(catalog)
     with _sinks(catalog, overwrite) as sinks:
-        work = _Run(catalog, quarantine, on_progress, strategy, wall, sinks)
+        work = _Run(catalog, quarantine, on_progress, strategy, wall, sinks, patient=not once)
         return work.go(once, stop or threading.Event())
 
 
@@ -93,6 +93,8 @@ class _Run:
         strategy: Strategy,
         wall: Wall,
         sinks: dict[str, FileSink],
+        *,
+        patient: bool,
     ) -> None:
         groups = [SharedQueries(g, strategy) for g in shared_selections(catalog.queries)]
         together = {query.name: query for group in groups for query in group.queries}
@@ -121,7 +123,9 @@ class _Run:
             for r in catalog.relations
             if r.name.lower() in used
         ]
-        self.feeds = {m.declaration.name.lower(): Feed(m, pages) for m in monitors}
+        self.feeds = {
+            m.declaration.name.lower(): Feed(m, pages, wall=wall, patient=patient) for m in monitors
+        }
         self.sinks = sinks
         self.tails: dict[str, pa.RecordBatch] = {}
         self.on_progress, self.batches = on_progress, 0
@@ -146,6 +150,7 @@ class _Run:
                 self._advance()
                 return
             self._publish()
+            self._tell()
             stop.wait(POLL_SECONDS)
             for feed in self.feeds.values():
                 feed.look()
@@ -175,6 +180,10 @@ class _Run:
                     self._put(member, changes)
             elif (changes := query.advance(now)) is not None:
                 self._put(query, changes)
+        self._tell()
+
+    def _tell(self) -> None:
+        for query in self.running:
             self.on_progress(self._progress(query))
 
     def _put(self, query: EmbeddedQuery | SharedQuery, changes: pa.RecordBatch) -> None:
@@ -200,6 +209,7 @@ class _Run:
         return Progress(
             query.name, accepted, query.rows_out, query.now, query.clock,
             rejected + late, late, self.batches,
+            tuple(words for name in query.streams for words in self.feeds[name].refusals),
         )  # fmt: skip
 
     def _report(self, query: EmbeddedQuery | SharedQuery) -> QueryReport:

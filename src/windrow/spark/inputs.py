@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windrow.core.time import FOREVER
+from windrow.core.time import FOREVER, wall_clock
 from windrow.engine.inputs import Inputs
 from windrow.spark.inbox import Inbox, deliveries
 from windrow.spark.relations import read_updates
@@ -16,7 +16,7 @@ class InboxInputs(Inputs):
     """Inputs whose rows go on into inboxes below ``directory``, one for each stream or relation."""
 
     def __init__(self, directory: Path, quarantine: Path | None = None) -> None:
-        super().__init__(quarantine)
+        super().__init__(quarantine, wall_clock)
         self.directory = directory
         self.inboxes: dict[str, Inbox] = {}
 

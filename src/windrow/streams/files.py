@@ -24,7 +24,10 @@ Name: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Found:
-    """A file, how long it is, and when it was last written to, in nanoseconds."""
+    """A file, how long it is, and when anything about it was last changed, in nanoseconds.
+
+    That is not the time that the file shows, which whoever copies a file can set.
+    """
 
     path: Path
     size: int
@@ -46,7 +49,7 @@ def list_files(source: FileSource) -> list[Found]:
     with _Access(root):
         if root.is_file():
             stat = root.stat()
-            return [Found(root, stat.st_size, stat.st_mtime_ns)]
+            return [Found(root, stat.st_size, stat.st_ctime_ns)]
         if root.is_dir():
             return _in_order(root, _below(root, ()))
         if any(c in source.path for c in WILD):
@@ -74,7 +77,7 @@ def _in_order(base: Path, entries: Iterator[tuple[Name, os.DirEntry[str]]]) -> l
                 stat = entry.stat()
             except FileNotFoundError:
                 continue
-        files[name] = Found(path, stat.st_size, stat.st_mtime_ns)
+        files[name] = Found(path, stat.st_size, stat.st_ctime_ns)
     return [files[name] for name in sorted(files)]
 
 

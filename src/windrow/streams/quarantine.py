@@ -1,8 +1,8 @@
 """Where refused rows go: JSON lines with the reason and the original text.
 
-There is one file per stream and input file, written beside its final place and then renamed
-over it. Reading an input file again therefore replaces its quarantine by the same one, and a
-reader never sees half of it.
+There is one file per stream and part of an input file, written beside its final place and then
+renamed over it. Reading an input file again therefore replaces its quarantine by the same one, and
+a reader never sees half of it.
 """
 
 from __future__ import annotations
@@ -101,20 +101,21 @@ class Quarantine:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def path_of(self, stream: str, file: Path) -> Path:
-        """Where the refused rows of an input file are kept; the same for the same file."""
+    def path_of(self, stream: str, file: Path, start: int = 0) -> Path:
+        """Where the refused rows of an input file, or of its part from ``start`` on, are kept."""
         digest = hashlib.sha256(str(file).encode()).hexdigest()[:8]
-        return self.directory / _safe(stream) / f"{_safe(file.name)}-{digest}.jsonl"
+        part = f"-{start}" if start else ""
+        return self.directory / _safe(stream) / f"{_safe(file.name)}-{digest}{part}.jsonl"
 
     @contextmanager
-    def page(self, stream: str, file: Path) -> Iterator[Page]:
+    def page(self, stream: str, file: Path, start: int = 0) -> Iterator[Page]:
         """Collect the refused rows of one input file; they appear when the block ends well."""
-        with self._writing(stream, str(file), self.path_of(stream, file)) as page:
+        with self._writing(stream, str(file), self.path_of(stream, file, start)) as page:
             yield page
 
-    def write(self, stream: str, file: Path, rejected: Iterable[Rejected]) -> int:
+    def write(self, stream: str, file: Path, rejected: Iterable[Rejected], start: int = 0) -> int:
         """All refused rows of one input file at once; returns how many."""
-        with self.page(stream, file) as page:
+        with self.page(stream, file, start) as page:
             return page.add(rejected)
 
     def push(self, stream: str, rejected: Iterable[Rejected]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from windrow.streams.jsonlines import first_object, read_json
 from windrow.streams.parquet import read_parquet
 from windrow.streams.parsed import Parsed
 from windrow.streams.parts import WHOLE, Part
-from windrow.streams.unpacking import is_compressed
+from windrow.streams.unpacking import is_compressed, unpack
 
 ROWS = 1 << 17
 FORMATS = ("csv", "json", "parquet")
@@ -37,13 +38,26 @@ def read_file(
     A file that cannot be read as a whole is an InputError; so is one that breaks off in the
     middle, after the batches before that.
     """
-    try:
+    with _in_words(path, declaration):
         for parsed in _batches(path, declaration, rows_per_batch, part):
             rest = parsed
             while len(rest) > rows_per_batch:
                 first, rest = rest.split(rows_per_batch)
                 yield first
             yield rest
+
+
+def check_whole(path: Path, declaration: StreamDeclaration) -> Iterator[None]:
+    """InputError if a compressed file ends early or is damaged; gives way now and then."""
+    if format_of(path, declaration) != "parquet" and is_compressed(path):
+        with _in_words(path, declaration):
+            yield from unpack(path)
+
+
+@contextmanager
+def _in_words(path: Path, declaration: StreamDeclaration) -> Iterator[None]:
+    try:
+        yield
     except (OSError, pa.ArrowException, EOFError, zlib.error) as error:
         raise InputError(
             where=str(path),
