@@ -83,8 +83,15 @@ def test_a_run_that_has_left_no_results_is_in_nobodys_way() -> None:
 
 def test_what_dead_runs_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
     where = filled(place(tmp_path / "out"), 3)
-    ours = [".batch-0123", "." + 32 * "a", "._commit-00000003.json.abc", "batch-00000003-00000.csv"]
-    others = ["notes.txt", ".hidden", "batch-mine.csv", "_answer.txt", ".windrow.lock"]
+    ours = [".batch-0123", "._commit-00000003.json.abc", "batch-00000003-00000.csv"]
+    others = [
+        "notes.txt",
+        ".hidden",
+        "." + 32 * "a",
+        "batch-mine.csv",
+        "_answer.txt",
+        ".windrow.lock",
+    ]
     for name in [*ours, *others]:
         (where.directory / name).write_text("")
     before = windrow.results(where.directory).changes().to_pylist()

@@ -21,10 +21,8 @@ _NUMBERED = re.compile(
     r"_commit-(\d{8,})\.json|batch-(\d{8,})-\d{5,}\.(parquet|csv|jsonl)", re.ASCII
 )
 """Names that records, and commits and files of a micro-batch, have when they are published."""
-_LEFT = re.compile(
-    r"\.[0-9a-f]{32}|\.(batch-|_commit-|_compacted\.|_batches-|_answer-|_results\.).*", re.ASCII
-)
-"""Names that all of them have while they are written."""
+_LEFT = re.compile(r"\.(batch-|_commit-|_compacted\.|_batches-|_answer-|_results\.).*", re.ASCII)
+"""Names that all of them have while they are written; rows that wait for an archive have others."""
 
 
 def refuse_results_of_others(
