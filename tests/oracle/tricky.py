@@ -55,6 +55,27 @@ TRICKY: dict[str, Script] = {
     ),
     "the last rows of a union of views": Script("SELECT k FROM both_ [RANGE 3 SLIDE 2]",
                                                 views=(FILTERED, BOTH)),
+    "a condition or a negation": Script(
+        "SELECT k, a FROM s [RANGE 6] WHERE a > 2 OR NOT EXISTS "
+        "(SELECT * FROM t [RANGE 4] WHERE t.k = s.k)"
+    ),
+    "negations under or, twice": Script(
+        "SELECT k, a FROM s [RANGE 7] WHERE a < -2 OR k NOT IN (SELECT k FROM t [RANGE 3]) "
+        "OR NOT EXISTS (SELECT * FROM t [ROWS 2] WHERE t.b < s.a)"
+    ),
+    "negations under or, and, not": Script(
+        "SELECT s.k, a, b FROM s [RANGE 6], t [RANGE 5] WHERE s.k = t.k AND NOT (a > b AND "
+        "EXISTS (SELECT * FROM s [RANGE 2] AS u WHERE u.a > s.a)) AND (b > 0 AND NOT EXISTS "
+        "(SELECT * FROM t [ROWS 1] AS v WHERE v.k = s.k) OR a IS NULL OR a > 1)"
+    ),
+    "or within negation": Script(
+        "SELECT k, a FROM s [RANGE 6] WHERE NOT EXISTS (SELECT * FROM t [RANGE 5] WHERE t.k = s.k "
+        "AND (b > 1 OR NOT EXISTS (SELECT * FROM s [RANGE 3] AS u WHERE u.k = t.k)))"
+    ),
+    "a union with nulls": Script(
+        "SELECT k, a FROM s [RANGE 4] UNION ALL SELECT k, NULL FROM t [RANGE 3] "
+        "UNION ALL SELECT NULL, b FROM t [RANGE 2]"
+    ),
     "negation within negation": Script(
         "SELECT k, a FROM s [RANGE 6] WHERE NOT EXISTS (SELECT * FROM t [RANGE 5] WHERE t.k = s.k "
         "AND NOT EXISTS (SELECT * FROM s [RANGE 3] AS u WHERE u.k = t.k AND u.a > t.b) "

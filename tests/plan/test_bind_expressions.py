@@ -113,3 +113,29 @@ def test_chains_of_thousands_of_conditions_are_bound_into_shallow_trees() -> Non
 
 def depth(expression: Expression) -> int:
     return 1 + max(map(depth, expression.args), default=0) if isinstance(expression, Call) else 1
+
+
+def test_the_least_bigint_has_a_literal() -> None:
+    for text in ("-9223372036854775808", "- 9223372036854775808", "-(9223372036854775808)"):
+        assert (value(text), kind(text)) == ("-9223372036854775808", Type.BIGINT)
+    assert kind("-2147483647") is Type.INT
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("SELECT a FROM s UNION SELECT NULL FROM t", [Type.INT]),
+        ("SELECT NULL FROM t UNION SELECT NULL FROM t UNION SELECT x FROM s", [Type.DOUBLE]),
+        ("SELECT NULL, src FROM f UNION SELECT ts, NULL FROM f", [Type.TIMESTAMP, Type.STRING]),
+        ("SELECT day FROM f EXCEPT SELECT n FROM (SELECT NULL AS n FROM f) AS q", [Type.DATE]),
+        ("SELECT NULL FROM s UNION SELECT NULL FROM t", [Type.STRING]),
+    ],
+)  # fmt: skip
+def test_a_column_of_nulls_takes_the_type_of_the_other_side(text: str, kinds: list[Type]) -> None:
+    assert [f.type for f in bound(text).schema] == kinds
+
+
+def test_escape_is_shown_as_it_was_written() -> None:
+    text = "name LIKE 'a!%' ESCAPE '!'"
+    assert value(text) == text
+    assert value(f"NOT {text}") == value(text.replace("LIKE", "NOT LIKE")) == f"NOT ({text})"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pyarrow as pa
 import pytest
 
 import windrow
+from windrow import WindrowWarning
 from windrow.core.errors import DataError, InputError
 
 pytestmark = pytest.mark.spark
@@ -197,3 +199,20 @@ def test_relations_of_a_refused_script_are_delivered_by_the_next(spark, tmp_path
         db.push("s", {"ts": [1, 2], "k": [1, 2]})
         db.advance(to=2)
         assert who.answer().to_pylist() == [{"n": "bob"}]
+
+
+def test_a_sum_beyond_bigint_is_null_in_its_group_and_warned_of(spark):
+    most, found = 2**63 - 1, []
+    script = STREAMS + "CREATE QUERY q AS SELECT k, SUM(v) AS t FROM a [RANGE 3] GROUP BY k;"
+    for options in ({}, {"spark": spark}):
+        with windrow.connect(**options) as db, warnings.catch_warnings(record=True) as told:
+            (query,) = db.execute(script)
+            db.push("a", rows((1, 1, most), (2, 1, 7), (2, 2, 5), (4, 1, -3)))
+            db.advance(to=9)
+            found.append(sorted(map(str, query.changes().to_pylist())))
+            query.answer()
+        assert [str(w.message)[:24] for w in told if w.category is WindrowWarning] == [
+            "query q: a SUM of intege"
+        ]
+    assert found[0] == found[1]
+    assert any("'t': None" in row for row in found[0])

@@ -10,9 +10,10 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
+from rich.text import Text
 
 from windrow.cli.words import instant
-from windrow.engine.progress import Progress
+from windrow.engine.progress import Progress, overflow_warning
 
 SECONDS_BETWEEN_LINES = 2.0
 """On a plain output each query speaks at most this often."""
@@ -24,6 +25,7 @@ class Display:
     def __init__(self, console: Console, activity: str) -> None:
         self._console, self._activity = console, activity
         self._latest: dict[str, Progress] = {}
+        self._warned: set[str] = set()
         self._spoken: dict[str, tuple[float, Progress]] = {}
         self._refused: set[str] = set()
         self._lock = threading.Lock()
@@ -65,6 +67,14 @@ class Display:
             self._latest[progress.query] = progress
             if self._live is None:
                 self._speak(progress)
+            self._warn(progress)
+
+    def _warn(self, progress: Progress) -> None:
+        """Say once for each query that sums of it are missing."""
+        if progress.overflows and progress.query not in self._warned:
+            self._warned.add(progress.query)
+            warning = overflow_warning(progress.query)
+            self._console.print(Text.assemble(("warning", "bold yellow"), f": {warning}"))
 
     def note(self, words: str) -> None:
         """Say something beside the progress, and go on."""

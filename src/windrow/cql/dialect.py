@@ -324,6 +324,14 @@ class CqlParser(sqlglot_parser.Parser):
             mark(this, first, self._prev)
         return this
 
+    def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:
+        """ESCAPE and a text; the binder judges which."""
+        if not self._match(TokenType.ESCAPE):
+            return this
+        if not self.at_string():
+            self.fail("one character in quotes after ESCAPE", remedy="write ESCAPE '!', say")
+        return exp.Escape(this=this, expression=self._parse_string())
+
     def _parse_limit(
         self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
     ) -> exp.Expr | None:

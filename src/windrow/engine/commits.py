@@ -30,6 +30,7 @@ class Commit:
     rows_out: int
     late: int
     rejected: int
+    overflows: int = 0
 
     def path(self, directory: Path) -> Path:
         return commit_path(directory, self.batch)
@@ -57,6 +58,7 @@ class Totals:
     late: int = 0
     rejected: int = 0
     now: int | None = None
+    overflows: int = 0
 
     def plus(self, commits: Iterable[Commit]) -> Totals:
         """With more micro-batches, in their order."""
@@ -69,6 +71,7 @@ class Totals:
                 total.late + c.late,
                 total.rejected + c.rejected,
                 total.now if c.now is None else c.now,
+                total.overflows + c.overflows,
             )
         return total
 
@@ -81,6 +84,7 @@ class Totals:
             self.late - earlier.late,
             self.rejected - earlier.rejected,
             self.now,
+            self.overflows - earlier.overflows,
         )
 
 

@@ -15,6 +15,7 @@ from windrow.engine.clocks import put_on_clock
 from windrow.engine.inputs import Inputs
 from windrow.engine.instants import Instant
 from windrow.engine.outlets import Outlet, open_outlets
+from windrow.engine.progress import overflow_warning
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
 from windrow.engine.subscribed import SubscribedQuery
@@ -64,6 +65,7 @@ class Connection:
         self._running: list[EmbeddedQuery | SharedQueries] = []
         self._outlets: list[Outlet] = []
         self._inputs = Inputs(None if quarantine is None else Path(quarantine), wall)
+        self._overflowed: set[str] = set()
 
     def execute(self, cql: str) -> list[EmbeddedQuery | SharedQuery]:
         """Carry out a script; the queries that it defines, in order.
@@ -250,8 +252,16 @@ class Connection:
                 failures.append(error)
         for handle in self.queries.values():
             handle.consumers.tell()
+        self._warn_of_overflows()
         if failures:
             raise failures[0]
+
+    def _warn_of_overflows(self) -> None:
+        """Once for each query, where the connection was called."""
+        for query in self._running:
+            if query.overflows and query.name not in self._overflowed:
+                self._overflowed.add(query.name)
+                warnings.warn(overflow_warning(query.name), stacklevel=4)
 
     def __enter__(self) -> Connection:
         return self

@@ -13,6 +13,7 @@ from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.engine.build import changes_of, operator_for
+from windrow.operators.aggregates.overflows import take_overflows
 from windrow.operators.base import Operator, Saved, below
 from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
 from windrow.plan.strategy import Strategy, applied
@@ -84,6 +85,10 @@ class Pipeline:
         """How many tuples all operators hold together."""
         return sum(operator.size() for operator in self.operators)
 
+    def take_overflows(self) -> int:
+        """How many sums were NULL since the last call because they did not fit into BIGINT."""
+        return take_overflows(self.operators)
+
     def save(self) -> Saved:
         """What changed since the last save; see ``windrow.operators.base``."""
         saved = Saved()
@@ -97,3 +102,4 @@ class Pipeline:
         self.now = int(meta["now"])
         for number, operator in enumerate(self.operators):
             operator.load(below(str(number), segments), meta[str(number)])
+        self.take_overflows()  # of sums that were answered before the save

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.core.time import Clock
+from windrow.core.warnings import WindrowWarning
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Progress:
     batches: int
     refused: tuple[str, ...] = ()
     """Of which files, or last rows of files, nothing was read, and why."""
+    overflows: int = 0
+    """Sums that were NULL because they did not fit into BIGINT."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +56,12 @@ class Report:
     """What a run did."""
 
     queries: tuple[QueryReport, ...]
+
+
+def overflow_warning(query: str) -> WindrowWarning:
+    """What is said when it happens to a query for the first time."""
+    return WindrowWarning(
+        "a SUM of integers left the range of BIGINT, and is NULL in its group until it fits again",
+        where=f"query {query}",
+        remedy="write SUM(CAST(... AS DOUBLE)) to have it rounded",
+    )

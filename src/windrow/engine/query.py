@@ -35,7 +35,7 @@ class EmbeddedQuery:
         self._waiting: dict[str, list[Delta]] = {name: [] for name in self._schemas}
         self._log: ChangeLog[pa.RecordBatch] = ChangeLog()
         self.consumers = QueryChanges(self._log, lambda changes: changes)
-        self.rows_in = self.rows_out = 0
+        self.rows_in = self.rows_out = self.overflows = 0
         self.failure: DataError | None = None
 
     @property
@@ -81,6 +81,7 @@ class EmbeddedQuery:
         except DataError as error:
             self.failure = error.inside(self.name)
             raise self.failure from None
+        self.overflows += self.pipeline.take_overflows()
         for name, parts in self._waiting.items():
             self._waiting[name] = [rest for part in parts if len(rest := part.split(now)[1])]
         return delta

@@ -210,6 +210,7 @@ class _Run:
             query.name, accepted, query.rows_out, query.now, query.clock,
             rejected + late, late, self.batches,
             tuple(words for name in query.streams for words in self.feeds[name].refusals),
+            query.overflows,
         )  # fmt: skip
 
     def _report(self, query: EmbeddedQuery | SharedQuery) -> QueryReport:

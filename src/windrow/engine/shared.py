@@ -35,7 +35,7 @@ class SharedQueries:
     def __init__(self, group: SharedSelection, strategy: Strategy = Strategy.UPA) -> None:
         self.group = group
         self.streams = (group.stream.lower(),)
-        self.rows_in = 0
+        self.rows_in = self.overflows = 0
         self.counts = np.zeros(len(group.queries), np.int64)
         self.log: ChangeLog[ByMember] = ChangeLog()
         self.failure: DataError | None = None
@@ -93,6 +93,7 @@ class SharedQueries:
         except DataError as error:
             self.failure = error.inside(self.name)
             raise self.failure from None
+        self.overflows += self._pipeline.take_overflows()
         if not len(delta):
             return None
         first = self.group.queries[0]

@@ -137,7 +137,8 @@ def render(expression: Expression, schema: Schema | None = None) -> str:
                     for a, t, w in zip(expression.args, args, wrapped, strict=True)
                 )
                 return f" {name.upper()} ".join(flat)
-            return f" {OPERATORS[name]} ".join(wrapped)
+            escape = f" ESCAPE {args[2]}" if name in ("like", "ilike") and len(args) > 2 else ""
+            return f" {OPERATORS[name]} ".join(wrapped[:2]) + escape
         case "not":
             return f"NOT ({args[0]})"
         case "negate":

@@ -104,7 +104,7 @@ def _truncated(types: Types) -> Type | None:
 
 
 def _like(types: Types) -> Type | None:
-    return B if tuple(types) == (S, S) else None
+    return B if all(t is S for t in types) else None
 
 
 _COMPARISON = Function("two values of comparable types", 2, 2, _compare)
@@ -125,7 +125,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "is_null": Function("a value", 1, 1, lambda _: B),
     **dict.fromkeys(("and", "or"), _CONDITIONS),
     "not": Function("a condition", 1, 1, _all(B, B)),
-    **dict.fromkeys(("like", "ilike"), Function("a string and a pattern", 2, 2, _like)),
+    **dict.fromkeys(("like", "ilike"), Function("a string and a pattern", 2, 3, _like)),
     "in": Function("a value and a list of such values", 2, None, _compare),
     "case": Function("conditions, and values of one type", 3, None, _case),
     **dict.fromkeys(("coalesce", "greatest", "least"), _ALIKE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from windrow.core.patterns import UpdatePattern
 from windrow.engine.change_log import Hear
 from windrow.engine.compaction import forget_drained
-from windrow.engine.published import last_committed
+from windrow.engine.progress import overflow_warning
+from windrow.engine.published import last_committed, published
 from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
 from windrow.spark.consuming import Consuming
@@ -34,6 +36,7 @@ class QueryHandle:
         self._streaming: StreamingQuery | None = None
         self._restarts = Restarts(query.declaration.name)
         self._committed = -1
+        self._overflowed = False
         self._consuming = Consuming(query.reading.parts, self._last, self._forget)
 
     def _last(self) -> int:
@@ -72,6 +75,7 @@ class QueryHandle:
         Those that were drained before are left out, and ``drain`` makes it so for these.
         """
         self._catch_up()
+        self._warn_of_overflows()
         return self._consuming.table(self._query.schema, drain=drain)
 
     def stream(self) -> Iterator[pa.RecordBatch]:
@@ -91,11 +95,18 @@ class QueryHandle:
         self.start()
         self._consuming.hear(listener)
 
+    def _warn_of_overflows(self) -> None:
+        """Once, whenever the first one came."""
+        if not self._overflowed and published(self._query.results).totals.overflows:
+            self._overflowed = True
+            warnings.warn(overflow_warning(self.name), stacklevel=3)
+
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, all that came out undrained."""
         if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
             return self.changes().drop_columns(["instant", "change"])
         self._catch_up()
+        self._warn_of_overflows()
         return ranked(self._query.answer().rows, self.declaration.plan)
 
     @property

@@ -85,7 +85,9 @@ class BucketHost:
             post = edge.post
             inputs[edge.name] = released if post is None else matched_in_parts(post, released)
         delta = self._pipeline.process(inputs, self.now)
-        return Answer(delta, _sum(h.get("counts", {}) for h, _ in arrived), late)
+        overflows = {"overflows": self._pipeline.take_overflows()}
+        counts = _sum([*(h.get("counts", {}) for h, _ in arrived), overflows])
+        return Answer(delta, counts, late)
 
     def _release(self, edge: str, fresh: Delta) -> Delta:
         """The tuples up to ``now`` of those that waited, then of the fresh ones; the rest waits."""

@@ -144,4 +144,5 @@ class Running:
             quarantined=new.late + new.rejected,
             late=new.late,
             batches=new.batches,
+            overflows=new.overflows,
         )

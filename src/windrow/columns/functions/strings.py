@@ -40,18 +40,6 @@ def with_constant(
     return kernel
 
 
-def matching(ignore_case: bool) -> Kernel:
-    """LIKE and ILIKE: ``%`` is any text, ``_`` any character, a backslash takes them literally."""
-
-    def one(text: str, pattern: str) -> bool:
-        matches: bool = pc.match_like(pa.scalar(text), pattern, ignore_case=ignore_case).as_py()
-        return matches
-
-    return with_constant(
-        lambda texts, pattern: pc.match_like(texts, pattern, ignore_case=ignore_case), one
-    )
-
-
 def bounds(start: int, length: int | None) -> tuple[int, int | None]:
     """SUBSTRING's 1-based start as Python's; a negative start counts from the end.
 
@@ -142,8 +130,6 @@ def by_character(text: pa.Array, part: str) -> pa.Array:
 
 
 KERNELS: dict[str, Kernel] = {
-    "like": matching(ignore_case=False),
-    "ilike": matching(ignore_case=True),
     "upper": plain(pc.utf8_upper),
     "lower": plain(pc.utf8_lower),
     "length": plain(pc.utf8_length),

@@ -19,12 +19,13 @@ from windrow.columns.kernels import (
     void,
 )
 from windrow.columns.limbs import as_double, divide, magnitude_of
-from windrow.core.errors import DataError
 from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Events, Values, regrouped
 from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
+Totals = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | np.bool_]
+"""Sums, and which of them are answers."""
 LOW = (1 << 32) - 1
 
 
@@ -57,11 +58,16 @@ def _mean_of_words(high, low, count, mean):  # type: ignore[no-untyped-def]
 
 
 class Sum:
-    """SUM or, with ``mean``, AVG; NULL where no value is left."""
+    """SUM or, with ``mean``, AVG; NULL where no value is left.
+
+    A sum of integers beyond BIGINT is NULL for as long as it is: its group alone is without a sum,
+    and has it again when it fits. ``overflows`` counts such answers, for somebody to be told.
+    """
 
     def __init__(self, kind: pa.DataType, mean: bool) -> None:
         self.floating, self.mean = pa.types.is_floating(kind), mean
         self.present = Count()
+        self.overflows = 0
         self.sums: npt.NDArray[Any] = np.zeros((64, WIDTH if self.floating else 2), np.int64)
 
     def grow(self, size: int) -> None:
@@ -77,14 +83,15 @@ class Sum:
         by = tuple(np.maximum(n, 1) if self.mean else np.ones_like(n) for n in counts)
         add = self._floats if self.floating else self._ints
         before, after = (
-            pa.array(total, mask=count == 0)
-            for total, count in zip(add(events, argument, by), counts, strict=True)
+            pa.array(total, mask=(count == 0) | ~fits)
+            for (total, fits), count in zip(add(events, argument, by), counts, strict=True)
         )
+        self.overflows += int(np.count_nonzero(counts[1])) - (len(after) - after.null_count)
         return before, after
 
     def _ints(
         self, events: Events, argument: pa.Array, by: tuple[Int64s, ...]
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    ) -> tuple[Totals, Totals]:
         """Sums as two words of 32 bits: only an answer can leave the range, never a part."""
         change = numbers(argument).astype(np.int64)
         sign = events.sign.astype(np.int64)
@@ -97,25 +104,17 @@ class Sum:
         earlier = self._whole(before[:, 0].copy(), before[:, 1].copy(), by[0])
         return earlier, self._whole(high, low, by[1])
 
-    def _whole(self, high: Int64s, low: Int64s, by: Int64s) -> npt.NDArray[Any]:
+    def _whole(self, high: Int64s, low: Int64s, by: Int64s) -> Totals:
         if self.mean:
             means = np.empty(len(high), np.float64)
             _mean_of_words(high, low, by, means)
-            return means
-        beyond = (high >= 1 << 31) | (high < -(1 << 31))
-        if beyond.any():
-            found = int(high[beyond][0]) << 32 | int(low[beyond][0])
-            raise DataError(
-                "SUM over integers left the range of BIGINT",
-                expected=f"sums from {-(2**63)} to {2**63 - 1}",
-                found=str(found),
-                remedy="cast the argument to DOUBLE",
-            )
-        return (high << 32) | low
+            return means, np.True_
+        fits = (high < 1 << 31) & (high >= -(1 << 31))
+        return (high << 32) | low, fits
 
     def _floats(
         self, events: Events, argument: pa.Array, by: tuple[Int64s, ...]
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    ) -> tuple[Totals, Totals]:
         bits = numbers(argument).astype(np.float64).view(np.int64)
         sign = events.sign
         valid = validity(argument)
@@ -126,7 +125,7 @@ class Sum:
         _sum_floats(
             events.code, bits, sign, events.last, events.groups, *by, self.sums, before, after
         )
-        return before, after
+        return (before, np.True_), (after, np.True_)
 
     def replaced(self) -> Int64s:
         return np.empty(0, np.int64)

@@ -14,7 +14,7 @@ from windrow.cql.positions import span_of
 from windrow.cql.statements import TYPES
 from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.chains import chain
-from windrow.plan.binder.literals import coerced, fitted, interval, number
+from windrow.plan.binder.literals import coerced, fitted, interval, number, too_large
 from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import OPERATORS, Call, Expression, Literal, connected
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS, common
@@ -59,6 +59,8 @@ class ExpressionBinder:
             return Call("not", (self.bind(plain),), Type.BOOLEAN)
         if isinstance(node, exp.And | exp.Or):
             return self._connected(node)
+        if isinstance(node, exp.Escape):
+            return self._escaped(node, span)
         if (function := BINARY.get(type(node))) is not None:
             operands = [node.this, node.expression]
             return self.call(function, [self.bind(o) for o in operands], operands, span)
@@ -224,9 +226,9 @@ class ExpressionBinder:
             case exp.Not():
                 return self.call("not", [self.bind(node.this)], [node.this], span)
             case exp.Neg():
-                inner = self.bind(node.this)
-                if isinstance(inner, Literal) and isinstance(inner.value, int | float):
-                    return Literal(-inner.value, inner.type)
+                inner = self._negated_number(node, span)
+                if isinstance(inner, Literal):
+                    return inner
                 return self.call("negate", [inner], [node.this], span)
             case exp.Is():
                 return self._is(node, span)
@@ -262,6 +264,44 @@ class ExpressionBinder:
                 nodes = [node.this, node.args["substr"]]
                 return self.call("strpos", [self.bind(n) for n in nodes], nodes, span)
         return self._refuse(node.key.upper(), span)
+
+    def _negated_number(self, node: exp.Neg, span: Span) -> Expression:
+        """The constant that a sign and a number are together, or else what the sign stands before.
+
+        The least BIGINT has no positive counterpart, so its digits are read with the sign.
+        """
+        plain = node.this
+        while isinstance(plain, exp.Paren):
+            plain = plain.this
+        if isinstance(plain, exp.Literal) and not plain.is_string:
+            return number(plain.name, span, negative=True)
+        inner = self.bind(plain)
+        if not isinstance(inner, Literal) or not isinstance(inner.value, int | float):
+            return inner
+        if inner.value == -(2**63) and inner.type.integral:
+            raise too_large(str(2**63), span)
+        return Literal(-inner.value, inner.type)
+
+    def _escaped(self, node: exp.Escape, span: Span) -> Expression:
+        """LIKE or ILIKE, perhaps with NOT, and the character that takes the next one literally."""
+        like, mark = node.this, node.expression
+        nodes = [like.this, like.expression, mark]
+        bound = [self.bind(n) for n in nodes]
+        constant = bound[2].value if isinstance(bound[2], Literal) else None
+        if not isinstance(constant, str) or len(constant) != 1:
+            raise BindError(
+                span=self.span(mark), expected="one character in quotes after ESCAPE",
+                found="something else", remedy="write ESCAPE '!', say",
+            )  # fmt: skip
+        pattern = bound[1].value if isinstance(bound[1], Literal) else None
+        if isinstance(pattern, str) and pattern.replace(constant * 2, "").endswith(constant):
+            raise BindError(
+                span=self.span(like.expression), expected=f"a character after each {constant}",
+                found="the end of the pattern",
+                remedy=f"write {constant}{constant} for the character itself",
+            )  # fmt: skip
+        matched = self.call("ilike" if isinstance(like, exp.ILike) else "like", bound, nodes, span)
+        return Call("not", (matched,), Type.BOOLEAN) if like.args.get("negate") else matched
 
     def _is(self, node: exp.Is, span: Span) -> Expression:
         value = self.bind(node.this)

@@ -15,17 +15,22 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
-def number(text: str, span: Span) -> Literal:
+def number(text: str, span: Span, *, negative: bool = False) -> Literal:
     """An INT if it fits into 32 bits, a BIGINT if into 64, a DOUBLE if it has a fraction."""
     if not text.isdigit():
-        return Literal(float(text), Type.DOUBLE)
-    value = int(text)
-    if value >= 2**63:
-        raise BindError(
-            span=span, expected="a number of at most 64 bits", found=text,
-            remedy="write it with a decimal point to make it a DOUBLE",
-        )  # fmt: skip
-    return Literal(value, Type.INT if value < 2**31 else Type.BIGINT)
+        return Literal(-float(text) if negative else float(text), Type.DOUBLE)
+    value = -int(text) if negative else int(text)
+    if not -(2**63) <= value < 2**63:
+        raise too_large(str(value), span)
+    return Literal(value, Type.INT if abs(value) < 2**31 else Type.BIGINT)
+
+
+def too_large(found: str, span: Span) -> BindError:
+    """A whole number that no type has."""
+    return BindError(
+        span=span, expected="a number of at most 64 bits", found=found,
+        remedy="write it with a decimal point to make it a DOUBLE",
+    )  # fmt: skip
 
 
 def timestamp(text: str, span: Span | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import expressions as exp
@@ -13,11 +14,14 @@ from windrow.cql.tree import Query, Select, StreamOf
 from windrow.plan.binder.chains import chain
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.expressions import ExpressionBinder
+from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.scope import Scope
 from windrow.plan.binder.tables import bind_tables, join_tables, refuse_internal
 from windrow.plan.expressions import Expression, conjunction, shifted
 from windrow.plan.joining import joined, side_of
 from windrow.plan.nodes import Negation, NegationForm, Node, Selection
+
+QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,19 @@ def negated_query(part: exp.Expr, source: str) -> NegatedQuery | None:
     return None
 
 
-def bind_negation(plan: Node, scope: Scope, negated: NegatedQuery, context: Context) -> Node:
-    """``plan`` less the tuples that the sub-query matches."""
+Keep = Callable[[Node, Scope, exp.Expr, Context], Node]
+"""Gives the tuples of a plan for which a condition with sub-queries in it is true."""
+
+
+def has_query(node: exp.Expr) -> bool:
+    """Whether a sub-query stands anywhere in the condition."""
+    return node.find(*QUERIES) is not None
+
+
+def bind_negation(
+    plan: Node, scope: Scope, negated: NegatedQuery, context: Context, keep: Keep
+) -> Node:
+    """``plan`` less the tuples that the sub-query matches; ``keep`` binds what stands in it."""
     query = _contents(lower(negated.query, context.source))
     if negated.value is not None:
         binder = ExpressionBinder(scope, context.source, "NOT IN")
@@ -63,6 +78,8 @@ def bind_negation(plan: Node, scope: Scope, negated: NegatedQuery, context: Cont
                 span=negated.span, expected="one column in the sub-query of NOT IN",
                 found=f"{len(right.schema)}",
             )  # fmt: skip
+        if is_null_column(right, 0):
+            right = cast_to(right, (value.type,))
         other = shifted(Scope(right.schema).column(0), len(plan.schema))
         nodes = [negated.value, negated.query]
         test = binder.call("eq", [value, other], nodes, negated.span)
@@ -70,7 +87,7 @@ def bind_negation(plan: Node, scope: Scope, negated: NegatedQuery, context: Cont
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
         right = context.bind_query(query, context)
         return _negation(plan, right, [], NegationForm.NOT_EXISTS, negated.span)
-    return _correlated(plan, scope, query, context, negated.span)
+    return _correlated(plan, scope, query, context, negated.span, keep)
 
 
 def _contents(query: Query) -> Query:
@@ -84,7 +101,9 @@ def _contents(query: Query) -> Query:
     return query
 
 
-def _correlated(plan: Node, scope: Scope, query: Select, context: Context, span: Span) -> Node:
+def _correlated(
+    plan: Node, scope: Scope, query: Select, context: Context, span: Span, keep: Keep
+) -> Node:
     """The sub-query may name columns of the outer query in its conditions."""
     tables = bind_tables(query.tables, context)
     refuse_internal(tables, "NOT EXISTS", span)
@@ -97,9 +116,7 @@ def _correlated(plan: Node, scope: Scope, query: Select, context: Context, span:
     nodes = [t.on for t in query.tables if t.on is not None]
     nodes += [query.where] if query.where is not None else []
     parts = [part for node in nodes for part in split(node)]
-    within = [negated_query(part, context.source) for part in parts]
-    plain = [part for part, negated in zip(parts, within, strict=True) if negated is None]
-    conditions = [binder.condition(part) for part in plain]
+    conditions = [binder.condition(part) for part in parts if not has_query(part)]
     crossing: list[Expression] = []
     own: list[Expression] = []
     for condition in conditions:
@@ -109,10 +126,8 @@ def _correlated(plan: Node, scope: Scope, query: Select, context: Context, span:
     predicate = conjunction(rest)
     if predicate is not None:
         right = Selection(right, predicate, span=span)
-    for negated in filter(
-        None, within
-    ):  # it may name columns of this sub-query, not of the outer one
-        right = bind_negation(right, Scope(inner), negated, context)
+    for part in filter(has_query, parts):  # of this sub-query's columns, not the outer one's
+        right = keep(right, Scope(inner), part, context)
     return _negation(plan, right, crossing, NegationForm.NOT_EXISTS, span)
 
 

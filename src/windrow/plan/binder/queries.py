@@ -7,16 +7,17 @@ from functools import reduce
 from math import gcd
 
 from windrow.core.errors import BindError, Span
-from windrow.core.schema import Schema, Type
+from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.cql.tree import EveryOf, Query, Select, SetOperation, StreamOf
 from windrow.plan.binder.context import Context, clock_of
+from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.produced import produced
 from windrow.plan.binder.restoring import restored
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.select import bind_select
 from windrow.plan.binder.windows import in_ticks, window_spec
-from windrow.plan.expressions import Call, Column, Expression, Named
+from windrow.plan.expressions import Column
 from windrow.plan.functions import common
 from windrow.plan.nodes import (
     Every,
@@ -30,7 +31,6 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
-from windrow.plan.projecting import projected
 from windrow.plan.windows import RangeWindow
 
 PERIODIC = ("RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE")
@@ -61,8 +61,8 @@ def _set_operation(query: SetOperation, context: Context) -> Node:
             expected=f"{len(left.schema)}, as on the left",
             found=f"{len(right.schema)}",
         )
-    kinds = _common_types(left.schema, right.schema, query)
-    left, right = _cast_to(left, kinds), _cast_to(right, kinds)
+    kinds = _common_types(left, right, query)
+    left, right = cast_to(left, kinds), cast_to(right, kinds)
     if query.operator == "UNION":
         branches = (*_branches(left), *_branches(right))
         return Union(branches, span=query.span)
@@ -76,10 +76,12 @@ def _branches(plan: Node) -> tuple[Node, ...]:
     return plan.branches if isinstance(plan, Union) else (plan,)
 
 
-def _common_types(left: Schema, right: Schema, query: SetOperation) -> tuple[Type, ...]:
+def _common_types(left: Node, right: Node, query: SetOperation) -> tuple[Type, ...]:
     kinds = []
-    for position, (one, other) in enumerate(zip(left, right, strict=True)):
-        kind = common((one.type, other.type))
+    for position, (one, other) in enumerate(zip(left.schema, right.schema, strict=True)):
+        sides = ((left, one.type), (right, other.type))
+        typed = [kind for plan, kind in sides if not is_null_column(plan, position)]
+        kind = common(typed or (one.type, other.type))
         if kind is None:
             raise BindError(
                 f"column {position + 1} of {query.operator} has two types",
@@ -90,18 +92,6 @@ def _common_types(left: Schema, right: Schema, query: SetOperation) -> tuple[Typ
             )
         kinds.append(kind)
     return tuple(kinds)
-
-
-def _cast_to(plan: Node, kinds: tuple[Type, ...]) -> Node:
-    if all(f.type is kind for f, kind in zip(plan.schema, kinds, strict=True)):
-        return plan
-    columns = []
-    for index, (field, kind) in enumerate(zip(plan.schema, kinds, strict=True)):
-        value: Expression = Column(index, field.name, field.type)
-        if field.type is not kind:
-            value = Call("cast", (value,), kind)
-        columns.append(Named(field.name, value, field.qualifier))
-    return projected(plan, tuple(columns), plan.span)
 
 
 def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:

@@ -13,9 +13,10 @@ from windrow.core.schema import Schema
 from windrow.cql.tree import Select
 from windrow.plan.binder.clauses import bind_clauses
 from windrow.plan.binder.context import Context
+from windrow.plan.binder.disjunction import kept
 from windrow.plan.binder.expressions import ExpressionBinder
 from windrow.plan.binder.mixing import join_mixed
-from windrow.plan.binder.negation import bind_negation, negated_query, split
+from windrow.plan.binder.negation import has_query, split
 from windrow.plan.binder.ordering import distinct_first, first
 from windrow.plan.binder.scope import Scope
 from windrow.plan.binder.tables import (
@@ -71,12 +72,11 @@ def _filtered(
 ) -> Node:
     """The joined tables for which WHERE and every ON are true."""
     binder = ExpressionBinder(scope, context.source, "WHERE")
-    negated, conditions = [], []
+    asking, conditions = [], []
     for node in (*(t.on for t in select.tables), select.where):
         for part in split(node) if node is not None else ():
-            inner = negated_query(part, context.source)
-            if inner is not None:
-                negated.append(inner)
+            if has_query(part):
+                asking.append(part)
             else:
                 conditions.append(binder.condition(part))
     join = join_mixed if mixed(tables) else join_tables
@@ -85,7 +85,7 @@ def _filtered(
     if predicate is not None:
         span = binder.span(select.where) if select.where is not None else select.span
         plan = Selection(plan, predicate, span=span)
-    for inner in negated:
-        refuse_internal(tables, "negation", inner.span)
-        plan = bind_negation(plan, scope, inner, context)
+    for part in asking:
+        refuse_internal(tables, "negation", binder.span(part))
+        plan = kept(plan, scope, part, context)
     return plan

@@ -19,6 +19,7 @@ from windrow.cql.tree import (
 )
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.destinations import destination
+from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import did_you_mean
@@ -105,6 +106,10 @@ def _view_plan(statement: CreateView, plan: Node) -> Node:
             span=columns[0].span, expected=f"{len(plan.schema)}", found=f"{len(columns)}",
         )  # fmt: skip
     schema_of(columns, statement.name.text)  # refuses a name given twice
+    plan = cast_to(plan, [
+        c.type if c.type is not None and is_null_column(plan, i) else f.type
+        for i, (c, f) in enumerate(zip(columns, plan.schema, strict=True))
+    ])  # fmt: skip
     renamed = []
     for index, (column, field) in enumerate(zip(columns, plan.schema, strict=True)):
         if column.type is not None and not _alike(column.type, field.type):
