@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from windrow.core.errors import InputError
+from windrow.core.paths import local_path
 from windrow.core.time import wall_clock
 from windrow.core.warnings import WindrowWarning
 
@@ -37,6 +38,9 @@ def connect(
     is the one to use, ``nt`` and ``direct`` are its rivals. ``overwrite`` lets queries write where
     the results of another run are, which are removed; otherwise that is an error.
     """
+    for given, what in ((quarantine, "quarantine"), (checkpoint, "checkpoint")):
+        if given is not None:
+            local_path(given, f"connect, {what}")
     if spark is not None:
         if not hasattr(spark, "newSession"):
             raise InputError(

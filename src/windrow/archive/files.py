@@ -25,6 +25,7 @@ import pyarrow as pa
 from windrow.archive.errors import DamagedError, StorageError
 from windrow.archive.pages import Pages, mapped
 from windrow.archive.refusals import told
+from windrow.core.paths import local_path
 
 _PIECE = 1 << 22
 _MADE = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
@@ -73,7 +74,7 @@ class Disk:
     """A directory of files; names are relative to it, with ``/``. Each method is one operation."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = local_path(root, "an archive")
 
     def path(self, name: str) -> Path:
         return self.root / name

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from windrow.cli.words import errors_in_words
+from windrow.core.paths import local_path
 
 
 class LateGroup(TyperGroup):
@@ -39,5 +43,22 @@ class _Late(TyperCommand):
     def command(self) -> Any:
         assert self.name is not None
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(self.name)(getattr(import_module(self._module), self.name))
+        alone.command(self.name, cls=LocalPaths)(getattr(import_module(self._module), self.name))
         return typer.main.get_command(alone)
+
+
+class LocalPaths(TyperCommand):
+    """A command whose paths are those of this machine; ``s3://bucket`` is none of them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        for parameter in self.params:
+            given = ctx.params.get(parameter.name or "")
+            for path in given if isinstance(given, list | tuple) else (given,):
+                if isinstance(path, Path):
+                    with errors_in_words():
+                        local_path(path, parameter.opts[0] if _is_option(parameter) else "")
+        return super().invoke(ctx)
+
+
+def _is_option(parameter: Any) -> bool:
+    return bool(parameter.opts) and str(parameter.opts[0]).startswith("-")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from windrow.core.errors import InputError
+from windrow.core.paths import local_path
 from windrow.core.time import Clock
 from windrow.engine.answers import last_answer
 from windrow.engine.identity import CHANGE, INSTANT, RESULTS, Identity
@@ -31,7 +32,7 @@ class Results:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = local_path(path, "results")
         self._identity()
 
     def _identity(self) -> Identity:

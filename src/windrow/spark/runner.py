@@ -17,6 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from windrow.core.errors import InputError, WindrowError
+from windrow.core.paths import local_path
 from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.locks import locked
 from windrow.engine.ownership import refuse_results_of_others
@@ -62,6 +63,8 @@ def run(
     """
     for query in (*catalog.queries, *(archive.query for archive in catalog.archives)):
         _need_sources(query, catalog)
+    if checkpoint is not None:
+        local_path(checkpoint, "--checkpoint")
     catalog = on_clocks_of_files(catalog)
     directory = checkpoint or Path(tempfile.mkdtemp(prefix="windrow-checkpoint-"))
     try:

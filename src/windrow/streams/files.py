@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from windrow.core.errors import InputError
+from windrow.core.paths import local_path
 from windrow.plan.catalog import FileSource
 
 WILD = "*?["
@@ -45,7 +46,7 @@ def find_files(source: FileSource) -> list[Path]:
 
 def list_files(source: FileSource) -> list[Found]:
     """As ``find_files``, with what the file system knows of each."""
-    root = Path(source.path)
+    root = local_path(source.path, "the path of files")
     with _Access(root):
         if root.is_file():
             stat = root.stat()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from windrow.core.errors import InputError
+from windrow.core.paths import local_path
 from windrow.streams.parsed import Rejected
 
 MOST = 100_000
@@ -99,7 +100,7 @@ class Quarantine:
     """The quarantine below one directory: a directory per stream, a file per input file."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
+        self.directory = local_path(directory, "the quarantine")
 
     def path_of(self, stream: str, file: Path, start: int = 0) -> Path:
         """Where the refused rows of an input file, or of its part from ``start`` on, are kept."""

@@ -19,6 +19,7 @@ from windrow.cql.tree import (
 )
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.destinations import destination
+from windrow.plan.binder.names import check_statement
 from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
@@ -54,6 +55,7 @@ def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | E
     """
     context = Context(catalog, source, bind_query)
     try:
+        check_statement(statement)
         return _bind(statement, context)
     except ScriptError as error:
         raise error.with_source(source) from None

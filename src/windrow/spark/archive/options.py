@@ -14,6 +14,7 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.contents import KIND as LIFETIMES
 from windrow.archive.manifest import Manifest
 from windrow.archive.wave import Wave
+from windrow.core.paths import local_path
 
 OPTIONS = ("path", "keys", "least", "greatest", "since", "until", "now", "columns", "version")
 Moment = int | str | date
@@ -59,7 +60,9 @@ def root_of(options: Mapping[str, str]) -> str:
             expected=f"options among {', '.join(OPTIONS)}",
             found=", ".join(unknown),
         )
-    return str(options["path"]).removeprefix("file:")
+    path = str(options["path"]).removeprefix("file:")  # which Spark puts before paths of its own
+    local_path(path, "format windrow")
+    return path
 
 
 def version_of(options: Mapping[str, str]) -> int | None:

@@ -1,0 +1,59 @@
+"""Paths are those of this machine's file system; names that become part of one stay in place.
+
+A path with a scheme (``s3://bucket/x``) means another system. Taken for a path it would be a
+directory called ``s3:``, so it is refused wherever a path can be given.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from windrow.core.errors import InputError
+
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""One slash is enough: ``pathlib`` makes one of two. A single letter is a drive."""
+SUPPORTED = "a path of this machine's file system, local or mounted"
+REMEDY = (
+    "mount or copy what is there and give that path; a stream from elsewhere is pushed from "
+    "Python, or given as a streaming DataFrame of Spark"
+)
+LONGEST = 200
+"""Bytes of a name; file systems allow 255 of a part of a path, and some are for endings."""
+
+
+def has_scheme(path: str | os.PathLike[str]) -> bool:
+    """Whether the path means another system.
+
+    >>> has_scheme("s3://bucket/day"), has_scheme("data/day"), has_scheme("C:/data")
+    (True, False, False)
+    """
+    return SCHEME.match(os.fspath(path)) is not None
+
+
+def local_path(path: str | os.PathLike[str], where: str) -> Path:
+    """The path; InputError if it means another system. ``where`` says who gave it."""
+    if has_scheme(path):
+        raise InputError(
+            where=where, expected=SUPPORTED, found=f"'{os.fspath(path)}'", remedy=REMEDY
+        )
+    return Path(path)
+
+
+def flaw_of_name(name: str) -> str:
+    """What keeps a declared name from being one part of a path; empty if nothing does.
+
+    >>> flaw_of_name("../x"), flaw_of_name("Zähler 2")
+    ('/', '')
+    """
+    for character in name:
+        if character in "/\\" or ord(character) < 32 or ord(character) == 127:
+            return character if character.isprintable() else f"the character {ord(character)}"
+    if not name.strip():
+        return "nothing but blanks"
+    if name.startswith("."):
+        return "a dot at its beginning"
+    if len(name.encode("utf-8", "surrogatepass")) > LONGEST:
+        return f"more than {LONGEST} bytes"
+    return ""
