@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.core.errors import StateError
-from windrow.spark.filelog import Entry, FileLog
+from windrow.spark.filelog import Entry, FileLog, LogMovedError
 
 ENTRIES = [Entry("/in/0", 10, 5), Entry("/in/1", 10, 3), Entry(advance=9), Entry(end=True)]
 
@@ -48,3 +48,19 @@ def test_a_damaged_line_is_an_error_that_names_it(tmp_path):
     path.write_text("".join(lines))
     with pytest.raises(StateError, match=r"s\.log, line 2"):
         FileLog(path)
+
+
+def test_a_process_of_a_dead_run_cannot_write_to_a_log_that_has_moved_on(tmp_path):
+    left_behind, goes_on = FileLog(tmp_path / "s.log"), FileLog(tmp_path / "s.log")
+    goes_on.append(ENTRIES[:1])
+    with pytest.raises(LogMovedError, match="another process has written"):
+        left_behind.append(ENTRIES[:1])
+    goes_on.append(ENTRIES[1:2])
+    assert FileLog(tmp_path / "s.log").entries == ENTRIES[:2]
+
+
+def test_the_log_knows_where_each_micro_batch_ended(tmp_path):
+    log = FileLog(tmp_path / "s.log")
+    log.append([Entry("/in/0", batch=0), Entry("/in/1", batch=0)])
+    log.append([Entry("/in/2", batch=3)])
+    assert [log.until(batch) for batch in range(-1, 5)] == [0, 2, 2, 2, 3, 3]

@@ -31,7 +31,7 @@ class FakeQuery:
     def prepare(self, *, overwrite: bool = False) -> None:
         pass
 
-    settle = prepare
+    settle = damage = prepare
 
     def start(self, _feed: Feed) -> SimpleNamespace:
         self.started += 1

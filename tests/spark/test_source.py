@@ -29,8 +29,8 @@ def spec(tmp_path: Path, *, source: str = "in", format_: str = "parquet", **opti
         "CREATE QUERY q AS SELECT k FROM s [RANGE 5];"
     )
     routes = Routes.of("s", stages(compiled.queries[0].plan), BUCKETS)
-    log = str(tmp_path / "checkpoint" / "s.log")
-    return SourceSpec(compiled.catalog.streams[0], routes, log, tasks=2, **options)
+    log, offsets = (str(tmp_path / "checkpoint" / name) for name in ("s.log", "offsets"))
+    return SourceSpec(compiled.catalog.streams[0], routes, log, offsets, tasks=2, **options)
 
 
 def write(tmp_path: Path, name: str, ts: list[int]) -> None:

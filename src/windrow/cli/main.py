@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from windrow.cli.archive.app import app as archive_app
+from windrow.cli.checkpoint.app import app as checkpoint_app
 from windrow.cli.late import LateGroup
 from windrow.cli.words import INTERRUPTED, UNHEARD, err, out
 
@@ -52,6 +53,7 @@ app = typer.Typer(
 )
 
 app.add_typer(archive_app)
+app.add_typer(checkpoint_app)
 
 
 def _print_version(wanted: bool) -> None:

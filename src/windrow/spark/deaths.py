@@ -16,6 +16,7 @@ from windrow.spark.failures import whole_text
 WORKER = "a Python worker"
 SOURCE = "the Python process of a source"
 EXECUTOR = "an executor"
+LEFT_BEHIND = "a process that an earlier run had left behind, which wrote to the file log and"
 LATE = "a Python worker that did not start within the ten seconds that Spark waits for it"
 
 LATE_SIGNS = re.compile(
@@ -52,6 +53,8 @@ class Death:
 def death_in(failure: BaseException) -> Death | None:
     """What died, if that is why a query failed; None if it failed by itself."""
     text = whole_text(failure)
+    if "LogMovedError" in text:
+        return Death(LEFT_BEHIND)
     if LATE_SIGNS.search(text):
         return Death(LATE, late=True)
     if EXECUTOR_SIGNS.search(text):

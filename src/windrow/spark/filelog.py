@@ -1,16 +1,21 @@
 """The file log: in which order a stream's files came, written down before any of them is read.
 
 Spark's offsets count the entries of this log, so a micro-batch that is repeated after a crash
-reads the same files in the same order, with the same running maximum before each. The log is
-JSON lines, appended and synced; a line that a crash left unfinished was never part of an offset
-and is cut off when the log is opened again.
+reads the same files in the same order, with the same running maximum before each. Each entry
+says for which micro-batch it was admitted, so micro-batches that are repeated because a checkpoint
+was set back are what they were before, although Spark has forgotten their offsets.
+
+The log is JSON lines, appended and synced; a line that a crash left unfinished was never part of
+an offset and is cut off when the log is opened again. Who appends has read all that is there: a
+process that a dead run left behind cannot write to a log that the next run goes on with.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,12 +24,17 @@ from windrow.core.time import BEGINNING
 from windrow.spark.times import UNKNOWN, StreamTime
 
 
+class LogMovedError(StateError):
+    """Somebody else has written to a file log, so what was read of it is not all of it."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """A file with its greatest readable timestamp, an instant declared closed, or the end.
 
     ``inbox`` is the number under which a connection delivered it, if one did. Of a relation,
-    ``path`` has what was accepted of the file ``origin``, and the counts say what was not.
+    ``path`` has what was accepted of the file ``origin``, and the counts say what was not. It was
+    admitted for the micro-batch ``batch``.
     """
 
     path: str | None = None
@@ -36,6 +46,7 @@ class Entry:
     origin: str | None = None
     late: int = 0
     rejected: int = 0
+    batch: int | None = None
 
     def after(self, time: StreamTime) -> StreamTime:
         """The stream's time when this entry has been read too."""
@@ -61,17 +72,15 @@ class FileLog:
             with path.open("r+b") as file:
                 file.truncate(len(whole))
                 os.fsync(file.fileno())
-        for number, line in enumerate(whole.splitlines(), 1):
-            try:
-                self._remember(Entry(**json.loads(line)))
-            except (ValueError, TypeError) as error:
-                raise StateError(
-                    "the file log is damaged",
-                    where=f"{path}, line {number}",
-                    expected="an entry as Windrow writes it",
-                    found=repr(line[:80]),
-                    remedy="restore the checkpoint, or start again with a new one",
-                ) from error
+        self._size = len(whole)
+        for entry in _entries(whole, path):
+            self._remember(entry)
+
+    @staticmethod
+    def entries_in(path: Path) -> list[Entry]:
+        """The entries of a log that is looked at only, without a line that is cut short."""
+        text = path.read_bytes()
+        return list(_entries(text[: text.rfind(b"\n") + 1], path))
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write the entries down for good."""
@@ -79,11 +88,31 @@ class FileLog:
             return
         lines = "".join(json.dumps(asdict(e), separators=(",", ":")) + "\n" for e in entries)
         with self.path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
+            self._check_unchanged(os.fstat(file.fileno()).st_size)
             file.write(lines.encode())
             file.flush()
             os.fsync(file.fileno())
+            self._size = file.tell()
         for entry in entries:
             self._remember(entry)
+
+    def _check_unchanged(self, size: int) -> None:
+        if size != self._size:
+            raise LogMovedError(
+                "another process has written to the file log",
+                where=str(self.path),
+                expected=f"{self._size} bytes, as when it was last read or written here",
+                found=f"{size}",
+                remedy="run the same command again, once; one run at a time may have a checkpoint",
+            )
+
+    def until(self, batch: int) -> int:
+        """How many entries there are up to those of a micro-batch."""
+        count = len(self.entries)
+        while count and (self.entries[count - 1].batch or 0) > batch:
+            count -= 1
+        return count
 
     @property
     def paths(self) -> set[str]:
@@ -97,3 +126,18 @@ class FileLog:
     def _remember(self, entry: Entry) -> None:
         self.entries.append(entry)
         self.times.append(entry.after(self.times[-1]))
+
+
+def _entries(whole: bytes, path: Path) -> Iterator[Entry]:
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            yield Entry(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise StateError(
+                "the file log is damaged",
+                where=f"{path}, line {number}",
+                expected="an entry as Windrow writes it",
+                found=repr(line[:80]),
+                remedy="restore the checkpoint, or start again with a new one; `windrow "
+                "checkpoint check` says what else is damaged",
+            ) from error

@@ -137,7 +137,7 @@ class QueryHandle:
                 if not isinstance(failure, PySparkException):
                     raise
                 if not self._restarts.may_restart(failure):
-                    raise self._restarts.error(failure) from failure
+                    raise self._restarts.error(failure, self._query.damage) from failure
                 self._restarts.note(failure)
                 self._streaming = None
             else:

@@ -57,6 +57,10 @@ class Home:
         return self.directory / "spark"
 
     @property
+    def offsets(self) -> Path:
+        return self.spark / "offsets"
+
+    @property
     def results(self) -> Path:
         return self.directory / "results"
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, StateError
 from windrow.core.time import BEGINNING
 from windrow.engine.answers import Answer, last_answer
 from windrow.engine.compaction import compact_before_answering
@@ -29,6 +29,7 @@ from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.stages import Stage, stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.activity import active
+from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
 from windrow.spark.cutting import layout_for
 from windrow.spark.frames import FramePacker
 from windrow.spark.home import Home, fingerprint_of, open_home
@@ -132,7 +133,10 @@ class SparkQuery:
         return Reading(self.results, self.format, self.schema)
 
     def prepare(self, *, overwrite: bool = False) -> None:
-        """Refuse to go on from results that are gone, and remove what dead runs left."""
+        """Refuse a damaged checkpoint, or results that are gone; remove what dead runs left."""
+        damage = damage_error(self.home.directory, quick_survey(self.home.directory))
+        if damage is not None:
+            raise damage
         refuse_lost_results(self.home, self.results)
         self.results.mkdir(parents=True, exist_ok=True)
         prepare(self.results, self.identity, overwrite=overwrite)
@@ -141,6 +145,10 @@ class SparkQuery:
         """What the changes of all runs add up to; of a stream, the last of them."""
         compact_before_answering(self.results)
         return last_answer(self.results, self.identity)
+
+    def damage(self) -> StateError | None:
+        """What is wrong with the checkpoint, if that may be why the query failed."""
+        return damage_error(self.home.directory, survey(self.home.directory).problems)
 
     def start(self, feed: Feed) -> StreamingQuery:
         """Start it, or go on; ``prepare`` comes first."""
@@ -178,6 +186,7 @@ class SparkQuery:
                 stream,
                 routes,
                 str(self.home.log(stream.name)),
+                str(self.home.offsets),
                 tasks=self._session.sparkContext.defaultParallelism,
                 once=feed.once,
                 files=feed.files,

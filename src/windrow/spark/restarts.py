@@ -57,10 +57,19 @@ class Restarts:
         verb = "was late" if death.late else "died"
         return f"{self._query}: {death.what} {verb}; the query goes on from its checkpoint"
 
-    def error(self, failure: BaseException) -> WindrowError:
-        """What to report of a query that is not started again."""
+    def error(
+        self, failure: BaseException, damage: Callable[[], WindrowError | None] = lambda: None
+    ) -> WindrowError:
+        """What to report of a query that is not started again.
+
+        If nothing died and the reason is Spark's, ``damage`` is asked whether the checkpoint is
+        whole.
+        """
         death = _excusable(failure)
-        return translated(self._query, failure) if death is None else self._gave_up(death)
+        if death is not None:
+            return self._gave_up(death)
+        error = translated(self._query, failure)
+        return (damage() or error) if isinstance(error, SparkError) else error
 
     def _gave_up(self, death: Death) -> WindrowError:
         tries = sum(self.counts.values())
@@ -86,5 +95,7 @@ class Restarts:
 
 def _excusable(failure: BaseException) -> Death | None:
     """What died, unless the query has an error of its own."""
+    if "LogMovedError" in str(failure):
+        return death_in(failure)
     own = isinstance(failure, WindrowError) or not isinstance(translated("", failure), SparkError)
     return None if own else death_in(failure)

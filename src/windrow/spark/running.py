@@ -51,10 +51,10 @@ class Running:
             try:
                 self._streaming = self._query.start(feed)
             except Exception as failure:
-                if death_in(failure) is None:
+                if death_in(failure) is None:  # a defect, or the query is refused
                     raise
                 if not self._restarts.may_restart(failure):
-                    raise self._restarts.error(failure) from failure
+                    raise self._restarts.error(failure, self._query.damage) from failure
                 self._on_restart(self._restarts.note(failure))
             else:
                 return
@@ -99,7 +99,7 @@ class Running:
         """Pass on what was committed since the last look, or the reason why the query failed."""
         failure = self._failure
         if failure is not None and not self._restarts.may_restart(failure):
-            raise self._restarts.error(failure)
+            raise self._restarts.error(failure, self._query.damage)
         self._take_commits()
 
     def _take_commits(self) -> None:

@@ -60,11 +60,13 @@ class SourceSpec:
     of them a trigger takes; None leaves it to their size and to ``tasks``. A query that comes to a
     running connection reads the inbox from the number ``inbox_from``, at the time ``start``; of a
     ``relation`` it reads all of it, and earlier updates as if they had come at ``since``.
+    ``offsets`` is the directory where Spark has one file for each micro-batch that was begun.
     """
 
     declaration: StreamDeclaration
     routes: Routes
     log: str
+    offsets: str
     tasks: int
     once: bool = False
     files: int | None = None
@@ -107,9 +109,10 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 found=f"{len(log.entries)}",
                 remedy="restore the checkpoint as a whole, or start again with a new one",
             )
+        batch = next_batch(Path(self.spec.offsets))
         if len(log.entries) == start["entries"]:
-            log.append(self._admitted(log))
-        return {"entries": len(log.entries)}
+            log.append([replace(entry, batch=batch) for entry in self._admitted(log)])
+        return {"entries": max(log.until(batch), start["entries"])}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """How much is taken is decided in ``latestOffset``, by the size of the files."""
@@ -219,6 +222,12 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._register is not None:
             return self._register.admitted(entry, number)
         return replace(entry, top=greatest_timestamp(Path(entry.path), self.spec.declaration))
+
+
+def next_batch(offsets: Path) -> int:
+    """The number of the micro-batch that Spark is about to begin."""
+    begun = [int(p.name) for p in offsets.glob("[0-9]*") if p.name.isdigit()]
+    return max(begun, default=-1) + 1
 
 
 class WindrowSource(DataSource):

@@ -1,0 +1,1 @@
+"""``windrow checkpoint``: looking at what a run has kept, and mending it."""

@@ -1,0 +1,38 @@
+"""The commands of ``windrow checkpoint``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import typer
+
+from windrow.cli.late import LateGroup
+
+
+class Commands(LateGroup):
+    """The commands in the order in which one needs them."""
+
+    late: ClassVar = {
+        "check": (
+            "windrow.cli.checkpoint.checking",
+            "Read all files of the checkpoint PATH, and name those that are damaged.",
+        ),
+        "repair": (
+            "windrow.cli.checkpoint.checking",
+            "Set the checkpoint PATH back to the last micro-batch that is whole.",
+        ),
+    }
+
+
+app = typer.Typer(
+    name="checkpoint",
+    cls=Commands,
+    help="What `windrow run --checkpoint` keeps: checked, and repaired.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def checkpoint() -> None:
+    """What `windrow run --checkpoint` keeps: checked, and repaired."""

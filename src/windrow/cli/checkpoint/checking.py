@@ -1,0 +1,101 @@
+"""``windrow checkpoint check`` and ``repair``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windrow.cli.options import Verbose
+from windrow.cli.words import err, errors_in_words, out
+from windrow.spark.checkpoint.repair import Repair, planned_repair
+from windrow.spark.checkpoint.survey import Survey, query_directories, survey
+
+DAMAGED = 1
+"""Exit code if something is damaged."""
+
+Where = Annotated[Path, typer.Argument(metavar="PATH", help="What was given as --checkpoint.")]
+
+
+def check(path: Where, verbose: Verbose = False) -> None:
+    """Read all files of the checkpoint PATH, and name those that are damaged.
+
+    Ends with exit code 1 if there are any. No run may be using the checkpoint.
+
+    \b
+    Example:
+      windrow checkpoint check state/
+    """
+    with errors_in_words(verbose=verbose):
+        found = [survey(directory) for directory in query_directories(path)]
+        for query in found:
+            _print_survey(query)
+        if any(query.problems for query in found):
+            raise typer.Exit(DAMAGED)
+
+
+def repair(
+    path: Where,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Set the checkpoint PATH back to the last micro-batch that is whole.
+
+    What is damaged or later is moved to a directory removed-1, removed-2, ... of each query. The
+    next run repeats the micro-batches after the whole one, from the files that they were read
+    from; results that are there stay, and none is published twice.
+
+    \b
+    Examples:
+      windrow checkpoint repair state/ --dry-run
+      windrow checkpoint repair state/
+    """
+    with errors_in_words(verbose=verbose):
+        planned = [(d, planned_repair(d)) for d in query_directories(path)]
+        for directory, found in planned:
+            if found is None:
+                out().print(f"{directory}: nothing is damaged")
+            else:
+                _print_repair(found, None if dry_run else found.carry_out(), dry_run=dry_run)
+
+
+def _print_survey(found: Survey) -> None:
+    if not found.problems:
+        done = f"whole up to batch {found.whole}" if found.whole >= 0 else "no batch is over yet"
+        out().print(f"{found.directory}: {done}")
+        return
+    for problem in found.problems:
+        err().print(str(problem), style="bold red")
+    if found.hopeless:
+        err().print(
+            f"{found.directory}: cannot be repaired; restore it as a whole from a copy, or begin "
+            "anew with another --checkpoint and other directories for results"
+        )
+    else:
+        err().print(
+            f"{found.directory}: {_extent(found.whole)}; see what `windrow checkpoint repair "
+            f"{found.directory} --dry-run` says, then run it without --dry-run"
+        )
+
+
+def _print_repair(found: Repair, place: Path | None, *, dry_run: bool) -> None:
+    would = "would be" if dry_run else "was"
+    for path in found.moves:
+        if not path.name.endswith(".crc"):
+            out().print(f"{path} {would} moved away")
+    if found.metadata is not None:
+        out().print(f"{found.metadata} {would} written anew")
+    again = ""
+    if found.repeated is not None:
+        first, last = found.repeated
+        which = f"batch {first}" if first == last else f"batches {first} to {last}"
+        again = f"; the next run repeats {which}"
+    kept = f"; everything that was moved is in {place}" if place is not None else ""
+    out().print(f"{found.directory}: {'to be ' if dry_run else ''}repaired{again}{kept}")
+
+
+def _extent(whole: int) -> str:
+    return "no batch is whole" if whole < 0 else f"whole up to batch {whole}"

@@ -1,0 +1,101 @@
+"""Setting a checkpoint back to its last whole micro-batch, by moving files away.
+
+Nothing is deleted: what is in the way goes to ``removed-<n>/`` beside it, under the path that it
+had. Spark then repeats the micro-batches after the whole one; which rows they have, and that their
+results are not published twice, is as ``windrow.spark.checkpoint.survey`` says.
+
+Order: first the notes of batches that ended, the newest first, then those of batches begun, then
+state. Cut short at any point, what is left is a checkpoint of which the same repair can be made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from windrow.core.errors import StateError
+from windrow.engine.files import publish
+from windrow.spark.checkpoint.checksums import checksums_of
+from windrow.spark.checkpoint.survey import Survey, survey
+
+REMOVED = "removed-"
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What would be done: the files that go, whether Spark's metadata are written anew, and the
+    first and last micro-batch that are repeated, if any are."""
+
+    directory: Path
+    moves: tuple[Path, ...]
+    metadata: Path | None
+    repeated: tuple[int, int] | None
+
+    def carry_out(self) -> Path | None:
+        """Do it; the directory that has what was moved away."""
+        place = self._place() if self.moves else None
+        if place is not None:
+            for path in self.moves:
+                target = place / path.relative_to(self.directory)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.rename(target)
+                _sync(path.parent)
+        if self.metadata is not None:
+            publish(self.metadata, json.dumps({"id": str(uuid.uuid4())}))
+        return place
+
+    def _place(self) -> Path:
+        taken = [p.name.removeprefix(REMOVED) for p in self.directory.glob(f"{REMOVED}*")]
+        number = max((int(n) for n in taken if n.isdigit()), default=0) + 1
+        place = self.directory / f"{REMOVED}{number}"
+        place.mkdir()
+        return place
+
+
+def planned_repair(directory: Path) -> Repair | None:
+    """What makes the checkpoint of a query whole; None if it is, StateError if nothing does."""
+    found = survey(directory)
+    if not found.problems:
+        return None
+    if found.hopeless:
+        first = found.hopeless[0]
+        more = f" (and {len(found.hopeless) - 1} more)" if len(found.hopeless) > 1 else ""
+        raise StateError(
+            "the checkpoint cannot be repaired",
+            where=str(first.path),
+            found=f"{first.what}{more}",
+            remedy="restore the checkpoint as a whole from a copy, or begin anew with another "
+            "--checkpoint and other directories for results",
+        )
+    moves = [path for path in _moved(found) if path.exists()]
+    moves += [sums for path in moves if (sums := checksums_of(path)).is_file()]
+    damaged = {problem.path for problem in found.problems}
+    metadata = found.spark / "metadata"
+    anew = metadata in damaged and found.whole >= 0
+    repeated = (found.whole + 1, found.last) if found.last > found.whole else None
+    return Repair(directory, tuple(moves), metadata if anew else None, repeated)
+
+
+def _moved(found: Survey) -> list[Path]:
+    whole, spark = found.whole, found.spark
+    if whole == -1:
+        return [spark]
+    keep = whole + 1 if whole + 1 in found.offsets.whole else whole
+    commits = [found.commits.path(n) for n in range(found.commits.last, whole, -1)]
+    offsets = [found.offsets.path(n) for n in range(found.offsets.last, keep, -1)]
+    old = [log.path(n) for log in (found.offsets, found.commits) for n in log.damaged if n <= whole]
+    state = [path for part in found.state for path in part.later_than(whole + 1)]
+    state += [path for part in found.state for path in part.damaged(whole + 1)]
+    damaged = [p.path for p in found.problems if p.path == spark / "metadata"]
+    return [*commits, *offsets, *old, *state, *damaged]
+
+
+def _sync(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

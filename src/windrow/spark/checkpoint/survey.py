@@ -1,0 +1,278 @@
+"""What of a query's checkpoint is damaged, and the last micro-batch to which it is whole.
+
+A micro-batch is whole if Spark has noted its offsets and its end, and every stage's state after it
+can be loaded. Going back to one repeats those after it. That is exact as long as they are what they
+were before: the file logs say which entries each had (``windrow.spark.filelog``), and results that
+were published are not published again (``windrow.spark.sinks``). So it needs whole logs, and the
+files that were read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from windrow.core.errors import StateError
+from windrow.engine.commits import COMMIT
+from windrow.spark.checkpoint.batches import BatchLog, read_batch_log
+from windrow.spark.checkpoint.checksums import damage_of
+from windrow.spark.checkpoint.state import PartitionState, partitions
+from windrow.spark.filelog import Entry, FileLog
+from windrow.spark.home import IDENTITY
+
+RECORD = {"version", "fingerprint", "run", "buckets"}
+WAITING = "waiting.json"
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A damaged file; one that is ``hopeless`` cannot be made up for by going back."""
+
+    path: Path
+    what: str
+    hopeless: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Of the checkpoint of one query; ``whole`` is the last micro-batch that is, or -1."""
+
+    directory: Path
+    problems: tuple[Problem, ...]
+    offsets: BatchLog
+    commits: BatchLog
+    state: tuple[PartitionState, ...]
+    whole: int
+
+    @property
+    def spark(self) -> Path:
+        return self.directory / "spark"
+
+    @property
+    def last(self) -> int:
+        """The last micro-batch that was begun."""
+        return max(self.offsets.last, self.commits.last)
+
+    @property
+    def hopeless(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.hopeless)
+
+
+def query_directories(checkpoint: Path) -> list[Path]:
+    """The queries of a checkpoint; it may also be that of one query alone."""
+    candidates = [checkpoint, *sorted(checkpoint.glob("*"))]
+    found = [d for d in candidates if (d / IDENTITY).exists() or (d / "spark" / "offsets").is_dir()]
+    if not found:
+        raise StateError(
+            where=str(checkpoint),
+            expected="a directory that was given as --checkpoint",
+            found="no checkpoint of a query" if checkpoint.is_dir() else "no such directory",
+        )
+    return found
+
+
+def survey(directory: Path) -> Survey:
+    """Read everything and check it; cost: one pass over the files."""
+    spark = directory / "spark"
+    offsets, commits = read_batch_log(spark / "offsets"), read_batch_log(spark / "commits")
+    state = tuple(partitions(spark))
+    whole = _last_whole(offsets, commits, state)
+    logs, problems = _logs(directory)
+    last = max(offsets.last, commits.last)
+    problems = [
+        *_identity(directory),
+        *problems,
+        *_log_lengths(directory, offsets, logs),
+        *_spark_files(spark, offsets, commits),
+        *_missing(spark, offsets, commits, state, whole),
+        *_damaged_state(_last_over(offsets, commits), state),
+        *_results(directory / "results"),
+    ]
+    problems += _repetitions(directory, offsets, logs, whole, last)
+    return Survey(directory, tuple(problems), offsets, commits, state, whole)
+
+
+def quick_survey(directory: Path) -> list[Problem]:
+    """What would go wrong in silence: Spark begins a batch anew whose offsets are gone.
+
+    It reads Spark's notes on micro-batches, of which there are a hundred at most, and no state.
+    """
+    spark = directory / "spark"
+    offsets, commits = read_batch_log(spark / "offsets"), read_batch_log(spark / "commits")
+    return [*_spark_files(spark, offsets, commits), *_missing_offsets(offsets, commits)]
+
+
+def damage_error(directory: Path, problems: Sequence[Problem]) -> StateError | None:
+    """The error to report if a run finds its checkpoint damaged."""
+    if not problems:
+        return None
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return StateError(
+        "the checkpoint is damaged",
+        where=str(problems[0].path),
+        found=f"{problems[0].what}{more}",
+        remedy=f"`windrow checkpoint check {directory}` names all that is damaged, and `windrow "
+        f"checkpoint repair {directory} --dry-run` says whether it can be repaired",
+    )
+
+
+def _last_whole(offsets: BatchLog, commits: BatchLog, state: tuple[PartitionState, ...]) -> int:
+    if _state_expected(offsets, state):
+        return -1
+    for batch in sorted(offsets.whole, reverse=True):
+        over = batch in commits.whole or batch < offsets.last  # what comes after it was begun
+        if over and all(part.whole(batch + 1) for part in state):
+            return batch
+    return -1
+
+
+def _state_expected(offsets: BatchLog, state: tuple[PartitionState, ...]) -> list[Path]:
+    """Directories of state that should be there and are not."""
+    known: Any = next(iter(offsets.whole.values()), [{}])[0]
+    count = int(known.get("conf", {}).get(PARTITIONS, 0)) if isinstance(known, dict) else 0
+    there = {part.directory for part in state}
+    operators = sorted({path.parent for path in there})
+    if not operators:
+        return [offsets.directory.with_name("state")]
+    return [o / str(n) for o in operators for n in range(count) if o / str(n) not in there]
+
+
+def _identity(directory: Path) -> Iterator[Problem]:
+    path = directory / IDENTITY
+    try:
+        known = json.loads(path.read_text())
+    except FileNotFoundError:
+        yield Problem(path, "it is missing", hopeless=True)
+    except ValueError as error:
+        yield Problem(path, f"it is cut short or overwritten: {error}", hopeless=True)
+    else:
+        if not isinstance(known, dict) or not known.keys() >= RECORD:
+            yield Problem(path, f"it lacks {', '.join(sorted(RECORD))}", hopeless=True)
+
+
+def _logs(directory: Path) -> tuple[dict[str, list[Entry]], list[Problem]]:
+    """The entries of each stream's log; a last line that is cut short is passed over."""
+    logs: dict[str, list[Entry]] = {}
+    problems = []
+    for path in sorted((directory / "streams").glob("*.log")):
+        try:
+            logs[path.stem] = FileLog.entries_in(path)
+        except StateError as error:
+            problems.append(Problem(path, f"{error.where}: found {error.found}", hopeless=True))
+    for entries in logs.values():
+        for entry in entries:
+            if entry.origin is not None and not Path(entry.path or "").is_file():
+                what = f"it is missing; it has the updates that were accepted of {entry.origin}"
+                problems.append(Problem(Path(entry.path or ""), what, hopeless=True))
+    return logs, problems
+
+
+def _log_lengths(
+    directory: Path, offsets: BatchLog, logs: dict[str, list[Entry]]
+) -> Iterator[Problem]:
+    """Whether the logs have all that Spark's offsets speak of; which is whose is not said there."""
+    if not offsets.whole:
+        return
+    counted = [o["entries"] for o in offsets.whole[max(offsets.whole)][1:] if "entries" in o]
+    lengths = sorted((len(entries) for entries in logs.values()), reverse=True)
+    lengths += [0] * (len(counted) - len(lengths))
+    if any(n > length for n, length in zip(sorted(counted, reverse=True), lengths, strict=False)):
+        found = ", ".join(f"{name} has {len(entries)}" for name, entries in logs.items()) or "none"
+        what = f"file logs lack entries: offsets speak of {counted}; {found}"
+        yield Problem(directory / "streams", what, hopeless=True)
+
+
+def _spark_files(spark: Path, offsets: BatchLog, commits: BatchLog) -> Iterator[Problem]:
+    if offsets.last >= 0 and (damage := damage_of(spark / "metadata")):
+        yield Problem(spark / "metadata", damage)
+    for log in (offsets, commits):
+        for batch, what in sorted(log.damaged.items()):
+            yield Problem(log.path(batch), what)
+
+
+def _missing_offsets(offsets: BatchLog, commits: BatchLog) -> Iterator[Problem]:
+    if commits.last > offsets.last:
+        yield Problem(offsets.path(commits.last), "it is missing, but the batch was committed")
+
+
+def _missing(
+    spark: Path,
+    offsets: BatchLog,
+    commits: BatchLog,
+    state: tuple[PartitionState, ...],
+    whole: int,
+) -> Iterator[Problem]:
+    yield from _missing_offsets(offsets, commits)
+    over = _last_over(offsets, commits)
+    if over < 0:
+        return
+    for path in _state_expected(offsets, state):
+        yield Problem(path, "it is missing")
+    for part in state:
+        for version in range(over + 1, max(whole, 0), -1):
+            if not part.whole(version) and version not in part.changes:
+                what = f"the state after batch {version - 1} is missing"
+                yield Problem(part.directory / f"{version}.changelog", what)
+    for pattern in ("state/*/_metadata/*/[0-9]*", "state/*/_stateSchema/*/[0-9]*"):
+        for path in sorted(spark.glob(pattern)):
+            if damage := damage_of(path):
+                yield Problem(path, damage, hopeless=True)
+
+
+def _last_over(offsets: BatchLog, commits: BatchLog) -> int:
+    """The last batch that is over: it was noted, or a later one was begun."""
+    return max((*commits.whole, offsets.last - 1))
+
+
+def _damaged_state(over: int, state: tuple[PartitionState, ...]) -> Iterator[Problem]:
+    for part in state:
+        for path, what in part.damaged(over + 1).items():
+            yield Problem(path, what)
+
+
+def _results(directory: Path) -> Iterator[Problem]:
+    """Records of what has been published, and rows that wait for an archive."""
+    for path in sorted((*directory.glob(f"{COMMIT}*.json"), *directory.glob(WAITING))):
+        try:
+            known = json.loads(path.read_text())
+            pieces = known["pieces"] if path.name == WAITING else []
+            lost = [p["name"] for p in pieces if not (directory / p["name"]).is_file()]
+        except (ValueError, KeyError, TypeError) as error:
+            yield Problem(path, f"it is cut short or overwritten: {error}", hopeless=True)
+        else:
+            for name in lost:
+                yield Problem(
+                    directory / name, "it is missing; it has rows that wait", hopeless=True
+                )
+
+
+def _repetitions(
+    directory: Path, offsets: BatchLog, logs: dict[str, list[Entry]], whole: int, last: int
+) -> Iterator[Problem]:
+    """What stands in the way of repeating the batches after the last whole one as they were."""
+    if last <= whole or (last == whole + 1 and last in offsets.whole):
+        return
+    if whole == -1 and offsets.first not in (0, None):
+        what = f"batches before {offsets.first} are forgotten, and no later one is whole"
+        yield Problem(offsets.directory, what, hopeless=True)
+    read = offsets.whole[max(offsets.whole)] if offsets.whole else [{}]
+    if len(read) - 1 > len(logs):
+        what = "a source that is a DataFrame cannot be read again as it was"
+        yield Problem(offsets.directory, what, hopeless=True)
+    for name, entries in logs.items():
+        for entry in entries:
+            if entry.batch is None:
+                what = "it was begun by a version that did not note micro-batches in it"
+                yield Problem(directory / "streams" / f"{name}.log", what, hopeless=True)
+                break
+            gone = entry.path is not None and not Path(entry.path).is_file()
+            if entry.batch > whole and gone:
+                what = f"it is missing, and must be read again for batch {entry.batch}"
+                yield Problem(Path(entry.path or ""), what, hopeless=True)
