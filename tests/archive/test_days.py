@@ -203,21 +203,16 @@ def test_keys_with_several_values_and_composite_keys_are_kept_through_merges(for
         data = pa.table({"words": [["war", "peace"], [f"day {day}"]], "doc": [day, 10]}, schema)
         archive.append(day, data, now=day)
     with archive.reader() as reader:
-        assert bag(reader.probe(("war",))) == [("war", 2), ("war", 3), ("war", 4)]
-        assert bag(reader.probe(("war", 3))) == [("war", 3)]
-        assert bag(reader.probe([("war",), ("war", 3), ("peace", 4)])) == [
-            ("peace", 4),
-            ("war", 2),
-            ("war", 3),
-            ("war", 4),
-        ]
+        wars = [(["war", "peace"], day) for day in (2, 3, 4)]
+        assert bag(reader.probe(("war",))) == wars
+        assert bag(reader.probe(("war", 3))) == wars[1:2]
+        assert bag(reader.probe([("war",), ("war", 3), ("peace", 4)])) == wars
         assert bag(reader.probe(Range(("day 3",), ("peace", 3)))) == [
-            ("day 3", 10),
-            ("day 4", 10),
-            ("peace", 2),
-            ("peace", 3),
+            (["day 3"], 10),
+            (["day 4"], 10),
+            *wars[:2],
         ]
-        assert len(reader.scan(3, 3)) == 3
+        assert len(reader.scan(3, 3)) == 2
 
 
 def test_the_plan_of_coming_days_is_what_they_then_ask_for(tmp_path):
@@ -317,12 +312,10 @@ def test_a_record_whose_search_field_has_no_value_is_found_by_scans(form, tmp_pa
     words = [[], ["a", "b"], None, ["a", None], [], ["c"]]
     for day in (1, 2, 3):
         archive.append(day, pa.table({"words": words, "doc": range(6)}, schema), now=day)
-    found = [
-        ("a", 1), ("a", 3), ("b", 1), ("c", 5), (None, 0), (None, 2), (None, 3), (None, 4)
-    ]  # fmt: skip
+    found = list(zip(words, range(6), strict=True))
     with archive.reader() as reader:
         assert bag(reader.scan(3)) == sorted(found, key=repr)
-        assert bag(reader.probe("a", 2, 2)) == found[:2]
+        assert bag(reader.probe("a", 2, 2)) == sorted([found[1], found[3]], key=repr)
     assert archive.verify() == []
 
 

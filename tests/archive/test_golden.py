@@ -33,6 +33,8 @@ def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
     path = Path(shutil.copytree(golden, tmp_path / "archive"))
     archive = Archive.open(path)
     expected = json.loads((golden / "expected.json").read_text())
+    earlier = golden.name.startswith("1-")  # a list in the key is its values, a row each
+    assert archive.layout.each_value == earlier
     assert archive.verify() == []
     assert digest(archive) == expected["hard"]
     assert digest(archive, soft=True) == expected["soft"]
@@ -42,7 +44,7 @@ def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
         {"doc": row["doc"], "_day": day}
         for day in range(3, 7)
         for row in records(day, 520 if day == 5 else 12).to_pylist()
-        for word in row["words"] or ()
+        for word in (row["words"] or () if earlier else set(row["words"] or ()))
         if word == "w3"
     ]
     assert sorted(found, key=repr) == sorted(wanted, key=repr)

@@ -140,8 +140,9 @@ def test_composite_keys_are_found_whole_by_their_first_column_and_by_range(rows,
                 )
 
 
-def test_an_entry_for_each_value_of_a_list_and_one_without_a_key_for_none(tmp_path):
-    layout = Layout(pa.schema([("words", pa.list_(pa.string())), ("doc", pa.int64())]), ("words",))
+def test_earlier_archives_have_an_entry_for_each_value_of_a_list_and_one_for_none(tmp_path):
+    schema = pa.schema([("words", pa.list_(pa.string())), ("doc", pa.int64())])
+    layout = Layout(schema, ("words",), each_value=True)
     table = pa.table(
         {"words": [["war", "peace"], [], None, ["war"]], "doc": [1, 2, 3, 4]}, layout.schema
     )

@@ -1,14 +1,18 @@
 """What an entry looks like: the record's columns, the search key, and its stamps.
 
-An *entry* is a record as the index holds it (Shivakumar, Garcia-Molina 1997, 2). A record whose
-search field is a list has an entry for each value in it, and one without a key if it has no value.
-Each entry is stamped with its day, ``_day``; if records have lifetimes of their own, also with the
-first instant at which it is no longer valid, ``_exp``. Entries with one key form a *bucket*; they
-stand in it in the order of ``_exp`` if there is one, of ``_day`` otherwise, so that the live ones
-are next to each other.
+An *entry* is a record as the index holds it (Shivakumar, Garcia-Molina 1997, 2). Each entry is
+stamped with its day, ``_day``; if records have lifetimes of their own, also with the first instant
+at which it is no longer valid, ``_exp``. Entries with one key form a *bucket*; they stand in it in
+the order of ``_exp`` if there is one, of ``_day`` otherwise, so that the live ones are next to each
+other.
 
 A key is never NULL to a probe: entries whose key is (or contains) NULL are only found by scans.
 All NaNs are one key, above every number; 0.0 and -0.0 are one key.
+
+A record whose search field is a list is one entry, found under each value of the list that is not
+NULL. Such entries stand in the order in which they came: a directory says for each key in which
+rows its records are. In archives of format version 1 (``each_value``) such a record has an entry
+for each value, which stands in the place of the list, and one without a key if there is none.
 """
 
 from __future__ import annotations
@@ -34,11 +38,14 @@ MAX_DAYS = 30_000
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of an archive's entries; ``lifetimes`` says whether they carry an expiry."""
+    """The columns of an archive's entries; ``lifetimes`` says whether they carry an expiry, and
+    ``each_value`` that a record has an entry for each value of a list in its key.
+    """
 
     schema: pa.Schema
     key: tuple[str, ...]
     lifetimes: bool = False
+    each_value: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schema", _plain(self.schema, self.key))
@@ -72,6 +79,7 @@ class Layout:
                     found=str(kind),
                     remedy="convert the column, or choose another key",
                 )
+        object.__setattr__(self, "each_value", self.each_value and lists > 0)
         if lists > 1:
             raise ArchiveError(where="key", expected="at most one list among its columns")
 
@@ -93,15 +101,23 @@ class Layout:
         return EXPIRY if self.lifetimes else DAY
 
     @cached_property
+    def list_key(self) -> str | None:
+        """The column of the key that is a list, if there is one and records are kept whole."""
+        lists = [name for name in self.key if _is_list(self.schema.field(name).type)]
+        return lists[0] if lists and not self.each_value else None
+
+    @cached_property
+    def key_types(self) -> tuple[pa.DataType, ...]:
+        """The types of keys, column by column: of a list the type of its values."""
+        return tuple(_value_type(self.schema.field(name).type) for name in self.key)
+
+    @cached_property
     def entry_schema(self) -> pa.Schema:
-        """The columns of an entry without its stamps: a list in the key has become its values."""
-        fields = [
-            pa.field(f.name, f.type.value_type)
-            if f.name in self.key and _is_list(f.type)
-            else pa.field(f.name, f.type)
-            for f in self.schema
-        ]
-        return pa.schema(fields)
+        """The columns of an entry without its stamps."""
+        values = self.key if self.each_value else ()
+        return pa.schema(
+            [(f.name, _value_type(f.type) if f.name in values else f.type) for f in self.schema]
+        )
 
     @cached_property
     def stamps(self) -> tuple[pa.Field, ...]:
@@ -128,11 +144,11 @@ class Layout:
         """Records as entries of one day, stamped; in the order given."""
         table = declared(records, self.schema)
         for name in self.key:
-            if _is_list(table.schema.field(name).type):
+            if self.each_value and _is_list(table.schema.field(name).type):
                 table, expiries = _each_value(table, name, expiries)
             if pa.types.is_floating(table.schema.field(name).type):
                 table = table.set_column(
-                    table.column_names.index(name), name, _one_of_each(table.column(name))
+                    table.column_names.index(name), name, one_of_each(table.column(name))
                 )
         stamp = pa.DictionaryArray.from_arrays(
             pa.array(np.zeros(len(table), np.int16)), pa.array([day], pa.int32())
@@ -151,14 +167,17 @@ class Layout:
             "schema": base64.b64encode(self.schema.serialize().to_pybytes()).decode(),
             "key": list(self.key),
             "lifetimes": self.lifetimes,
+            **({} if self.list_key is None else {"lists": _WHOLE}),
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Layout:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["schema"])))
-        return cls(schema, tuple(value["key"]), bool(value["lifetimes"]))
+        each = value.get("lists") != _WHOLE
+        return cls(schema, tuple(value["key"]), bool(value["lifetimes"]), each_value=each)
 
 
+_WHOLE = "whole"
 _INDEX = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32()}
 
 
@@ -199,6 +218,10 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if _is_list(kind) else kind
+
+
 def _sortable(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(
@@ -215,10 +238,10 @@ def _sortable(kind: pa.DataType) -> bool:
     )
 
 
-def _one_of_each(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def one_of_each(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
     """Floats with one zero and one NaN."""
     if pa.types.is_float16(column.type):  # with which Arrow does not calculate
-        return _one_of_each(column.cast(pa.float32())).cast(column.type)
+        return one_of_each(column.cast(pa.float32())).cast(column.type)
     nan = pa.scalar(math.nan, column.type)
     return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0, column.type)))
 

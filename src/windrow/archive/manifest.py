@@ -27,7 +27,9 @@ from windrow.archive.layout import Layout
 from windrow.archive.runs.encoding import widest
 from windrow.archive.runs.ref import Format, RunRef
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""What is written where keys are lists; everything else is as in version 1, and says so."""
+_FIRST = 1
 _CHECKSUM = re.compile(rb',\n"checksum": ([0-9]+)\n}\n\Z')
 _END = b"\n}\n"
 _FIELDS = {"version", "token", "kind", "layout", "format", "encodings", "runs", "body"}
@@ -48,7 +50,7 @@ class Manifest:
 
     def to_json(self) -> bytes:
         value = {
-            "windrow_archive": FORMAT_VERSION,
+            "windrow_archive": _FIRST if self.layout.list_key is None else FORMAT_VERSION,
             "version": self.version,
             "token": self.token,
             "kind": self.kind,
@@ -67,10 +69,10 @@ class Manifest:
         with understood(where):
             value = json.loads(text)
             found = value.pop("windrow_archive")
-            if found != FORMAT_VERSION:
+            if found not in range(_FIRST, FORMAT_VERSION + 1):
                 raise ArchiveError(
                     where=where,
-                    expected=f"an archive of format version {FORMAT_VERSION}",
+                    expected=f"an archive of format version {FORMAT_VERSION} or an earlier one",
                     found=f"format version {found}",
                     remedy="open it with a newer Windrow",
                 )

@@ -46,7 +46,12 @@ def satisfiable(
 
 
 def rows_for(condition: pc.Expression, schema: pa.Schema, run: Run) -> list[tuple[int, int]]:
-    """The rows [start, stop) of a run among which those are that satisfy the condition."""
+    """The rows [start, stop) of a run among which those are that satisfy the condition.
+
+    Where keys are lists, all: a directory has the values of lists, not the lists.
+    """
+    if run.layout.list_key is not None:
+        return [(0, run.ref.rows)]
     directory = run.directory
     left = [(0, len(directory))] if len(directory) else []
     most = max(MANY, run.ref.rows // WORTH) // PIECES
@@ -77,7 +82,7 @@ def _between(run: Run, low: int, high: int) -> pc.Expression:
     Arrow does not compare.
     """
     name = run.layout.key[0]
-    kind, column = run.layout.entry_schema.field(name).type, run.directory.columns[0]
+    kind, column = run.layout.key_types[0], run.directory.columns[0]
     if pa.types.is_float16(kind):
         return pc.scalar(True)
     least, greatest = column[low].cast(kind), column[high - 1].cast(kind)

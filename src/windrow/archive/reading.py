@@ -62,7 +62,7 @@ class PinnedReader(ABC):
         self._lease, self._opened, self._schemas = lease, opened, schemas
         self._schema = lease.manifest.layout.given(lease.manifest.encodings)
         self._types = tuple(sorted(lease.manifest.encodings.items()))
-        self._key = lease.manifest.layout.key
+        self._key, self._lists = lease.manifest.layout.key, lease.manifest.layout.list_key
         self._default = tuple(lease.manifest.layout.schema.names)
         self._copiers: dict[int, Copier] = {}  # by the identity of a schema in ``schemas``
         self._sources: dict[tuple[int | None, int | None], Sources] = {}
@@ -84,24 +84,27 @@ class PinnedReader(ABC):
 
         Without t1 and t2 it is an IndexProbe of everything. A composite key is a tuple; one that
         is shorter than the key finds all that begins so. Several keys are a list, a set or an
-        Arrow array. A ``plain`` answer is ``decoded``, and copied out of the files; for a single
+        Arrow array. A record whose key is a list is found under each of its values, whole, and once
+        under several. A ``plain`` answer is ``decoded``, and copied out of the files; for a single
         key that takes about as long again as finding it.
         """
         schema = self._columns(columns)
         if plain:
             copied = (
                 None
-                if isinstance(key, _SEVERAL | Range | tuple)
+                if self._lists or isinstance(key, _SEVERAL | Range | tuple)
                 else self._copied(key, t1, t2, schema)
             )
             return decoded(self.probe(key, t1, t2, columns=columns)) if copied is None else copied
         found: list[pa.RecordBatch] = []
-        if isinstance(key, Range):
+        if self._lists is not None:
+            found = self._records(key, t1, t2, schema)
+        elif isinstance(key, Range):
             for run, only in self._live(t1, t2):
                 rows = run.directory.find_range(key.least, key.greatest)
                 found += run.entries.rows(*rows, schema, only)
         elif isinstance(key, _SEVERAL):
-            keys = list(dict.fromkeys(key.to_pylist() if hasattr(key, "to_pylist") else key))
+            keys = _keys(key)
             for run, only in self._live(t1, t2):
                 ranges = _apart({run.directory.find(one) for one in keys})
                 found += run.entries.gather(ranges, schema, only)
@@ -165,6 +168,23 @@ class PinnedReader(ABC):
                     yield from self._rows(run, given, only)
                 else:
                     yield from run.entries.rows(start, stop, given, only)
+
+    def _records(
+        self, key: Any, t1: int | None, t2: int | None, schema: pa.Schema
+    ) -> list[pa.RecordBatch]:
+        """Records that have a list for a key, under one of its values or several: once each."""
+        found: list[pa.RecordBatch] = []
+        for run, only in self._live(t1, t2):
+            if isinstance(key, Range):
+                places = [run.directory.find_range(key.least, key.greatest)]
+            elif isinstance(key, _SEVERAL):
+                places = [run.directory.find(one) for one in _keys(key)]
+            else:
+                places = [run.directory.find(key)]
+            rows = run.directory.record_rows(places)
+            if len(rows):
+                found += run.entries.take(rows, schema, only)
+        return found
 
     def _rows(self, run: Run, schema: pa.Schema, only: Only) -> Iterator[pa.RecordBatch]:
         """All entries of a run that count."""
@@ -242,6 +262,12 @@ class PinnedReader(ABC):
             schema = pa.schema([self._schema.field(name) for name in chosen])
             self._schemas[chosen, self._types] = schema
         return schema
+
+
+def _keys(several: Any) -> list[Any]:
+    """Several keys, each once."""
+    listed = several.to_pylist() if hasattr(several, "to_pylist") else several
+    return list(dict.fromkeys(listed))
 
 
 def _prefix(run: Run, key: tuple[Any, ...], schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:

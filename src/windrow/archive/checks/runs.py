@@ -20,6 +20,7 @@ from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.lifetimes.arrivals import expiry_periods
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.runs.directory import Directory
+from windrow.archive.runs.listing import listing_of
 from windrow.archive.runs.open import ALL, Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.runs.sorting import rank
@@ -90,9 +91,13 @@ def _files(disk: Disk, ref: RunRef) -> Iterator[Problem]:
 def _contents(run: Run, layout: Layout, periods: Periods | None, tally: Tally) -> Iterator[Problem]:
     ref, directory = run.ref, run.directory
     schema, before = layout.given({}), None
-    for start, stop in pairwise(sorted({*range(0, ref.rows, ROWS), directory.end, ref.rows})):
+    end = ref.rows if directory.of_lists else directory.end
+    for start, stop in pairwise(sorted({*range(0, ref.rows, ROWS), end, ref.rows})):
         table = pa.Table.from_batches(run.entries.rows(start, stop, schema, ALL), schema)
         tally.add(table, periods)
+        if directory.of_lists:
+            yield from _lists(directory, layout, table, start, ref)
+            continue
         if start >= directory.end:
             yield from _without_key(table, layout, ref)
             continue
@@ -126,13 +131,15 @@ def _contents(run: Run, layout: Layout, periods: Periods | None, tally: Tally) -
 
 def _directory(directory: Directory, ref: RunRef) -> Iterator[Problem]:
     starts = np.append(directory.starts, directory.end)
-    if (np.diff(starts) <= 0).any() or starts[0] != 0 or directory.end > ref.rows:
+    most = len(directory.listing().rows) if directory.of_lists else ref.rows
+    if (np.diff(starts) <= 0).any() or starts[0] != 0 or directory.end > most:
         yield problem(
             ref.directory_file,
             expected=f"buckets one after the other from row 0 on, none of them empty, "
-            f"up to row {ref.rows} at most",
+            f"up to row {most} at most",
             found=f"starts {listed(directory.starts)}, end {directory.end}",
         )
+        return
     ranked = rank(directory.columns)
     if len(ranked) != len(directory) or (ranked.ranks != np.arange(len(directory))).any():
         yield problem(
@@ -149,8 +156,7 @@ def _keys(
     for column, keys in zip(layout.key, directory.columns, strict=True):
         found = table.column(column).cast(keys.type).combine_chunks()
         expected = keys.take(pa.array(bucket))
-        ranked = rank([pa.concat_arrays([*_chunks(found), expected])]).ranks
-        wrong = ranked[: len(bucket)] != ranked[len(bucket) :]
+        wrong = _differing(_chunks(found), expected)
         if wrong.any():
             place = int(wrong.argmax())
             yield problem(
@@ -158,6 +164,34 @@ def _keys(
                 expected=f"{column} {expected[place]} in its bucket, as the directory has it",
                 found=f"{found[place]}",
             )
+
+
+def _lists(
+    directory: Directory, layout: Layout, table: pa.Table, start: int, ref: RunRef
+) -> Iterator[Problem]:
+    """The directory has each record of a stretch under the values of its list, and no others."""
+    listing, expected = directory.listing(), listing_of(layout, table)
+    bucket = np.repeat(np.arange(len(directory)), np.diff(listing.starts))
+    here = (listing.rows >= start) & (listing.rows < start + len(table))
+    found = listing.rows[here] - start
+    keys = [d.take(pa.array(bucket[here])) for d in listing.distinct]
+    own = np.repeat(np.arange(len(expected.starts) - 1), np.diff(expected.starts))
+    wanted = [
+        d.take(pa.array(own)).cast(k.type) for d, k in zip(expected.distinct, keys, strict=True)
+    ]
+    if start + len(table) == ref.rows and not (listing.rows < ref.rows).all():
+        wrong = f"row {int(listing.rows.max())}, where there are {ref.rows}"
+    elif len(found) != len(expected.rows) or (found != expected.rows).any():
+        wrong = f"{len(found)} of {len(expected.rows)} of them, in other rows"
+    elif any(_differing([k], w).any() for k, w in zip(keys, wanted, strict=True)):
+        wrong = "others"
+    else:
+        return
+    yield problem(
+        ref.directory_file,
+        expected=f"the values of the lists of the rows {start} to {start + len(table)}",
+        found=wrong,
+    )
 
 
 def _without_key(table: pa.Table, layout: Layout, ref: RunRef) -> Iterator[Problem]:
@@ -171,6 +205,13 @@ def _without_key(table: pa.Table, layout: Layout, ref: RunRef) -> Iterator[Probl
             expected="a NULL in the key of every entry that is in no bucket",
             found=f"{int(keyed.sum())} entries with a key",
         )
+
+
+def _differing(found: list[pa.Array], expected: pa.Array) -> np.ndarray:
+    """Which values differ; NaN is NaN."""
+    ranked = rank([pa.concat_arrays([*found, expected])]).ranks
+    differing: np.ndarray = ranked[: len(expected)] != ranked[len(expected) :]
+    return differing
 
 
 def _chunks(array: pa.Array | pa.ChunkedArray) -> list[pa.Array]:

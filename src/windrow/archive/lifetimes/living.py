@@ -25,7 +25,7 @@ def living(run: Run, schema: pa.Schema, after: int) -> list[pa.RecordBatch]:
     """All entries that expire at ``after`` or later."""
     directory, rows = run.directory, run.ref.rows
     worth = run.ref.entries.size >= WORTH_A_SLICE * max(1, len(directory))
-    if run.ref.format != "arrow" or not worth:
+    if run.ref.format != "arrow" or not worth or run.layout.list_key is not None:
         return run.entries.rows(0, rows, schema, Only(after=after))
     found: list[pa.RecordBatch] = []
     edges = np.append(directory.starts, directory.end)

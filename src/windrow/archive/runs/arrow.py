@@ -99,7 +99,7 @@ class ArrowEntries:
             low, high = max(start - base, 0), min(stop - base, batches[place].num_rows)
             piece = batches[place].slice(low, high - low)
             if only is not ALL:
-                piece = piece.filter(pa.array(self._kept(place, low, high, only)))
+                piece = piece.filter(pa.array(self._kept(place, slice(low, high), only)))
             if piece.num_rows:
                 found.append(piece)
         return converted(found, schema) if convert else found
@@ -107,14 +107,16 @@ class ArrowEntries:
     def gather(
         self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
     ) -> list[pa.RecordBatch]:
+        return self.take(positions(ranges), schema, only)
+
+    def take(self, rows: Int64s, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         _, batches, convert = self._view(schema)
-        rows = positions(ranges)
         found = []
         cuts = np.searchsorted(rows, self.starts)
         for place, batch in enumerate(batches):
             own = rows[cuts[place] : cuts[place + 1]] - self.starts[place]
             if only is not ALL and len(own):
-                own = own[self._kept(place, 0, batch.num_rows, only)[own]]
+                own = own[self._kept(place, own, only)]
             if len(own):
                 found.append(batch.take(pa.array(own)))
         return converted(found, schema) if convert else found
@@ -143,12 +145,13 @@ class ArrowEntries:
         low, high = bisect_left(self._days, only.days[0]), bisect_right(self._days, only.days[-1])
         return (low, high) if high - low == len(only.days) else None
 
-    def _kept(self, place: int, low: int, high: int, only: Only) -> npt.NDArray[np.bool_]:
-        kept = np.ones(high - low, np.bool_)
+    def _kept(self, place: int, rows: slice | Int64s, only: Only) -> npt.NDArray[np.bool_]:
+        """Which of some rows of a batch count."""
+        batch = self.batches[place]
+        codes = batch.column(DAY).indices.to_numpy()[rows]
+        kept = np.ones(len(codes), np.bool_)
         if only.days is not None:
-            wanted = np.isin(self._days, only.days)
-            codes = self.batches[place].column(DAY).indices.to_numpy()
-            kept &= wanted[codes[low:high]]
+            kept &= np.isin(self._days, only.days)[codes]
         if only.after is not None:
-            kept &= self.batches[place].column(EXPIRY).to_numpy()[low:high] >= only.after
+            kept &= batch.column(EXPIRY).to_numpy()[rows] >= only.after
         return kept

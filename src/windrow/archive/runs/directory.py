@@ -5,6 +5,9 @@ searched where it is mapped. Columns: the key's, under their own names (strings 
 offsets, booleans as 0 and 1, 16-bit floats and short decimals as the next that Arrow sorts), and
 ``_start``. The row after the last bucket is in the schema's
 metadata; rows from there on are entries without a key.
+
+Where keys are lists there are no buckets: instead of ``_start`` each key has ``_rows``, the list of
+the rows in which its records are.
 """
 
 from __future__ import annotations
@@ -13,30 +16,50 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError, DamagedError
 from windrow.archive.files import Sink
 from windrow.archive.layout import Layout
+from windrow.archive.runs.listing import Listing
 from windrow.archive.runs.search import directory_type, searcher
 from windrow.columns.arrays import Int64s
 
-START, END = "_start", b"windrow.end"
+START, ROWS, END = "_start", "_rows", b"windrow.end"
+_NARROW = 2**31
 
 
 def write_directory(
     sink: Sink, layout: Layout, distinct: Sequence[pa.Array], starts: Int64s
 ) -> None:
     """``starts`` has an element more than there are keys: the row after the last bucket."""
-    kinds = [directory_type(layout.entry_schema.field(n).type) for n in layout.key]
+    _write(sink, layout, distinct, START, pa.array(starts[:-1]), int(starts[-1]))
+
+
+def write_listing(sink: Sink, layout: Layout, listing: Listing, records: int) -> None:
+    """The same for a run of so many records that have lists for keys."""
+    width = pa.int32() if records < _NARROW else pa.int64()
+    rows = pa.LargeListArray.from_arrays(
+        pa.array(listing.starts), pa.array(listing.rows).cast(width)
+    )
+    _write(sink, layout, listing.distinct, ROWS, rows, len(listing.rows))
+
+
+def _write(
+    sink: Sink,
+    layout: Layout,
+    distinct: Sequence[pa.Array],
+    name: str,
+    places: pa.Array,
+    end: int,
+) -> None:
+    kinds = [directory_type(kind) for kind in layout.key_types]
     columns = [d.cast(k) for d, k in zip(distinct, kinds, strict=True)]
     fields = [pa.field(n, k) for n, k in zip(layout.key, kinds, strict=True)]
-    schema = pa.schema(
-        [*fields, pa.field(START, pa.int64())], metadata={END: str(int(starts[-1])).encode()}
-    )
-    batch = pa.record_batch([*columns, pa.array(starts[:-1])], schema=schema)
+    schema = pa.schema([*fields, pa.field(name, places.type)], metadata={END: str(end).encode()})
     with pa.ipc.new_file(sink, schema) as writer:
-        writer.write_batch(batch)
+        writer.write_batch(pa.record_batch([*columns, places], schema=schema))
 
 
 class Directory:
@@ -47,9 +70,14 @@ class Directory:
             batch = pa.ipc.open_file(buffer).get_batch(0)
             self.end = int(batch.schema.metadata[END])
             self.columns = [batch.column(name) for name in layout.key]
-            self.starts: Int64s = batch.column(START).to_numpy(zero_copy_only=True)
-            kinds = [layout.entry_schema.field(name).type for name in layout.key]
-            self._searchers = [searcher(c, k) for c, k in zip(self.columns, kinds, strict=True)]
+            self._rows: npt.NDArray[Any] | None = None
+            if layout.list_key is None:
+                self.starts: Int64s = batch.column(START).to_numpy(zero_copy_only=True)
+            else:
+                self.starts = batch.column(ROWS).offsets.to_numpy(zero_copy_only=True)[:-1]
+                self._rows = batch.column(ROWS).values.to_numpy(zero_copy_only=True)
+            pairs = zip(self.columns, layout.key_types, strict=True)
+            self._searchers = [searcher(column, kind) for column, kind in pairs]
         except (pa.ArrowException, LookupError, OSError, TypeError, ValueError) as error:
             raise DamagedError(
                 where=where,
@@ -59,6 +87,11 @@ class Directory:
             ) from error
         self._count = len(self.starts)
         self._key = layout.key
+
+    @property
+    def of_lists(self) -> bool:
+        """Whether keys are the values of lists, and what is found are places in a listing."""
+        return self._rows is not None
 
     @property
     def is_bytes(self) -> bool:
@@ -104,6 +137,22 @@ class Directory:
     def counts(self) -> Int64s:
         """How many entries each key has."""
         return np.diff(self.starts, append=self.end)
+
+    def listing(self) -> Listing:
+        """All that a directory of lists has."""
+        assert self._rows is not None, "keys are lists"
+        rows = self._rows.astype(np.int64, copy=False)
+        return Listing(self.columns, np.append(self.starts, self.end), rows)
+
+    def record_rows(self, found: Sequence[Sequence[int]]) -> Int64s:
+        """The rows of the records that were found under keys that are values of lists: each once,
+        in ascending order. ``found`` has what ``find`` and its like return.
+        """
+        assert self._rows is not None, "keys are lists"
+        parts = [self._rows[start:stop] for start, stop in found if start < stop]
+        if not parts:
+            return np.zeros(0, np.int64)
+        return np.unique(np.concatenate(parts)).astype(np.int64, copy=False)
 
     def _edge(self, key: Any, *, after: bool) -> int:
         low, high = 0, self._count

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.archive.runs.encoding import encoded
+from windrow.columns.arrays import Int64s
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,14 @@ class Entries(Protocol):
     ) -> list[pa.RecordBatch]:
         """Rows of many ranges, in ascending order, copied together."""
 
+    def take(self, rows: Int64s, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        """Rows that are given one by one, in ascending order, copied together."""
+
     def plain(self, start: int, stop: int) -> pa.Table:
         """Rows as they are stored, all of their columns."""
 
 
-def positions(ranges: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
+def positions(ranges: list[tuple[int, int]]) -> Int64s:
     """The rows of ranges, one after the other."""
     starts = np.array([start for start, _ in ranges], np.int64)
     counts = np.array([stop - start for start, stop in ranges], np.int64)

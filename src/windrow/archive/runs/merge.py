@@ -3,10 +3,12 @@
 The keys of the inputs' directories are ranked together, which says where each bucket goes; then
 ranges of keys are gathered, put in order and written, one at a time. Entries that do not count
 any more are left out in passing (the packed shadow of Shivakumar, Garcia-Molina 1997, 2.1), and
-values that only they had are left out of the dictionaries.
+values that only they had are left out of the dictionaries. Records that have lists for keys are
+written one input after the other, and their listings are put together in the end.
 
 Cost: linear in the entries read; ``PIECE`` of them, or ``PIECE_BYTES``, are in memory at a time
-(a single bucket is never cut), and the directories and dictionaries.
+(a single bucket is never cut), and the directories and dictionaries; of lists also a number for
+each record, and for each key of it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import pyarrow.compute as pc
 from windrow.archive.files import Disk
 from windrow.archive.layout import DAY, DAY_TYPE, EXPIRY, Layout
 from windrow.archive.runs.dictionaries import Inputs, Values
+from windrow.archive.runs.listing import Listing, merged_listing
 from windrow.archive.runs.open import ALL, Only
 from windrow.archive.runs.parallel import taken
 from windrow.archive.runs.ref import Format, RunRef
@@ -49,7 +52,12 @@ def merge(
     merged = {} if kind == "parquet" else {n: Values.of(n, inputs) for n in encodings}
     after = {**encodings, **{n: v.width(encodings[n]) for n, v in merged.items()}}
     schema = layout.stored(after if kind == "arrow" else {})
-    pieces = _pieces(layout, schema, inputs, merged, sorted(live))
+    lists = None
+    if layout.list_key is None:
+        pieces = _pieces(layout, schema, inputs, merged, sorted(live))
+    else:
+        lists = _Lists(_Gather(layout, schema, inputs, merged, sorted(live), []))
+        pieces = lists.pieces()
     first = next(pieces, None)
     if first is None:
         return None, dict(encodings)
@@ -59,7 +67,8 @@ def merge(
         yield from pieces
 
     rows = sum(n for run, only in inputs for day, n in run.ref.days if _wanted(day, only))
-    return write_run(disk, layout, schema, rest(), name, kind, rows), after
+    listing = None if lists is None else lists.listing
+    return write_run(disk, layout, schema, rest(), name, kind, rows, listing), after
 
 
 def _wanted(day: int, only: Only) -> bool:
@@ -134,7 +143,7 @@ class _Gather:
             stop = directory.end if last == len(directory) else int(directory.starts[last])
             start = int(directory.starts[first])
             counts = np.diff(directory.starts[first:last], append=stop)
-            table, kept = self._rows(place, start, stop)
+            table, kept = self.rows(place, start, stop)
             own = np.repeat(self.ranks[place][first:last] - low, counts)
             tables.append(table)
             ranks.append(own if kept is None else own[kept])
@@ -146,7 +155,7 @@ class _Gather:
 
     def keyless(self, none: list[pa.Array]) -> Piece:
         tables = [
-            self._rows(place, run.directory.end, run.ref.rows)[0]
+            self.rows(place, run.directory.end, run.ref.rows)[0]
             for place, (run, _) in enumerate(self.inputs)
         ]
         piece = self._ordered(tables, [np.zeros(len(t), np.int64) for t in tables], 0)
@@ -162,7 +171,7 @@ class _Gather:
         order, starts = arrange(np.concatenate(ranks), distinct, stamps.to_numpy())
         return Piece(taken(table, order), [], starts)
 
-    def _rows(self, place: int, start: int, stop: int) -> tuple[pa.Table, np.ndarray | None]:
+    def rows(self, place: int, start: int, stop: int) -> tuple[pa.Table, np.ndarray | None]:
         """Rows of one input in the output's types, and which of them count (None: all)."""
         run, only = self.inputs[place]
         table = run.entries.plain(start, stop)
@@ -186,6 +195,32 @@ class _Gather:
         chunks = codes.chunks if isinstance(codes, pa.ChunkedArray) else [codes]
         indices = pa.concat_arrays(chunks) if chunks else pa.array([], DAY_TYPE.index_type)
         return pa.DictionaryArray.from_arrays(indices, days)
+
+
+class _Lists:
+    """Records that have lists for keys, as they lie; ``_moved`` has their new rows by input."""
+
+    def __init__(self, gather: _Gather) -> None:
+        self._gather = gather
+        self._moved: list[Int64s] = []
+
+    def pieces(self) -> Iterator[Piece]:
+        step, before = _piece_rows(self._gather.inputs), 0
+        for place, (run, _) in enumerate(self._gather.inputs):
+            moved = np.full(run.ref.rows, -1, np.int64)
+            self._moved.append(moved)
+            for start in range(0, run.ref.rows, step):
+                stop = min(start + step, run.ref.rows)
+                table, kept = self._gather.rows(place, start, stop)
+                new = np.arange(before, before + len(table))
+                moved[start:stop][slice(None) if kept is None else kept] = new
+                before += len(table)
+                if len(table):
+                    yield Piece(table)
+
+    def listing(self) -> Listing:
+        listings = [run.directory.listing() for run, _ in self._gather.inputs]
+        return merged_listing(list(zip(listings, self._moved, strict=True)))
 
 
 def _counts(table: pa.Table, only: Only) -> np.ndarray:

@@ -15,6 +15,7 @@ from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.pages import Pages
 from windrow.archive.runs.encoding import encoded
 from windrow.archive.runs.entries import ALL, LONG, Only, converted, positions
+from windrow.columns.arrays import Int64s
 
 _MANY = 16  # row groups from which on several threads pay
 _REMEMBERED = 64
@@ -82,7 +83,9 @@ class ParquetEntries:
     def gather(
         self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
     ) -> list[pa.RecordBatch]:
-        rows = positions(ranges)
+        return self.take(positions(ranges), schema, only)
+
+    def take(self, rows: Int64s, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if not len(rows):
             return []
         groups, first = np.unique(np.searchsorted(self.starts, rows, "right") - 1, True)

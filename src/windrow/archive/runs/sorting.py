@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.archive.runs.search import directory_type
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import ints, ints_out, kernel, void
 
@@ -47,6 +48,13 @@ def rank(columns: list[pa.Array]) -> Ranked:
         left, right = np.divmod(kept.to_numpy(zero_copy_only=False), len(values) + 1)
         distinct = [d.take(pa.array(left)) for d in distinct] + [values.take(pa.array(right))]
     return Ranked(codes, tuple(distinct))
+
+
+def sortable(keys: pa.Array) -> pa.Array:
+    """Keys in a type that Arrow ranks: it does not half floats and short decimals."""
+    kind = keys.type
+    is_number = pa.types.is_float16(kind) or pa.types.is_decimal(kind)
+    return keys.cast(directory_type(kind)) if is_number else keys
 
 
 def _rank_one(column: pa.Array) -> tuple[Int64s, pa.Array]:

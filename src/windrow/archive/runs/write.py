@@ -2,13 +2,14 @@
 
 A *piece* holds whole buckets, so it becomes one record batch of an Arrow run, and a bucket is a
 slice of one batch. A run of one day is one piece; a merge makes as many as it needs to stay within
-its memory. Both files are synced before this returns; their names are made durable by whoever
-publishes the manifest that has them.
+its memory. Where keys are lists, pieces are records in any order, and a listing says which keys are
+where. Both files are synced before this returns; their names are made durable by whoever publishes
+the manifest that has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -20,12 +21,12 @@ import pyarrow.parquet as pq
 from windrow.archive.files import Disk, Sink, Written
 from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs.columns import chosen, group_rows
-from windrow.archive.runs.directory import write_directory
+from windrow.archive.runs.directory import write_directory, write_listing
 from windrow.archive.runs.encoding import encode, encoded
+from windrow.archive.runs.listing import Listing, listing_of
 from windrow.archive.runs.parallel import taken
 from windrow.archive.runs.ref import Format, RunRef
-from windrow.archive.runs.search import directory_type
-from windrow.archive.runs.sorting import arrange, rank
+from windrow.archive.runs.sorting import arrange, rank, sortable
 from windrow.columns.arrays import Int64s
 
 _NONE = Written(0, 0)
@@ -35,12 +36,13 @@ _NONE = Written(0, 0)
 class Piece:
     """Entries in a run's order, their distinct keys, and where each key's bucket starts.
 
-    ``starts`` has an element more than there are keys: where entries without a key start.
+    ``starts`` has an element more than there are keys: where entries without a key start. Records
+    that have lists for keys are in no buckets.
     """
 
     entries: pa.Table
-    distinct: Sequence[pa.Array]
-    starts: Int64s
+    distinct: Sequence[pa.Array] = ()
+    starts: Int64s = field(default_factory=lambda: np.zeros(1, np.int64))
 
 
 @dataclass
@@ -70,6 +72,11 @@ class _Tally:
             self.expiries += [int(times.min()), int(times.max())]
         self.rows += len(piece.entries)
 
+    def buckets(self) -> tuple[list[pa.Array], Int64s]:
+        """The distinct keys of all pieces, and where their buckets start and the last one ends."""
+        distinct = [pa.concat_arrays(list(parts)) for parts in zip(*self.distinct, strict=True)]
+        return distinct, np.concatenate([*self.starts, np.array([self.end], np.int64)])
+
 
 def write_day(
     disk: Disk,
@@ -84,7 +91,13 @@ def write_day(
         after, entries = encode(layout, entries, encodings)
     else:
         after = dict(encodings)
-    ranked = rank([_sortable(_one(entries.column(name))) for name in layout.key])
+    if layout.list_key is not None:
+        listing = listing_of(layout, entries)
+        pieces, rows = [Piece(entries)], len(entries)
+        return write_run(
+            disk, layout, entries.schema, pieces, name, kind, rows, lambda: listing
+        ), after
+    ranked = rank([sortable(_one(entries.column(name))) for name in layout.key])
     order, starts = arrange(ranked.ranks, len(ranked), _stamps(entries, layout))
     piece = Piece(taken(entries, order), ranked.distinct, starts)
     run = write_run(disk, layout, piece.entries.schema, [piece], name, kind, len(entries))
@@ -99,10 +112,12 @@ def write_run(
     name: str,
     kind: Format,
     rows: int,
+    listing: Callable[[], Listing] | None = None,
 ) -> RunRef:
     """Pieces in ascending order of their keys as a run; ``schema`` is theirs.
 
     ``rows`` is about how many entries there are, which decides how they are cut into row groups.
+    ``listing`` is for records that have lists for keys; it is asked when all have been written.
     """
     tally = _Tally()
     ref = RunRef(name, kind, (), None, _NONE, _NONE)
@@ -115,11 +130,14 @@ def write_run(
 
     entries = disk.write(ref.entries_file, fill)
     disk.sync(ref.entries_file)
-    distinct = [pa.concat_arrays(list(parts)) for parts in zip(*tally.distinct, strict=True)]
-    starts = np.concatenate([*tally.starts, np.array([tally.end], np.int64)])
-    directory = disk.write(
-        ref.directory_file, lambda sink: write_directory(sink, layout, distinct, starts)
-    )
+
+    def fill_directory(sink: Sink) -> None:
+        if listing is None:
+            write_directory(sink, layout, *tally.buckets())
+        else:
+            write_listing(sink, layout, listing(), tally.rows)
+
+    directory = disk.write(ref.directory_file, fill_directory)
     disk.sync(ref.directory_file)
     expiries = (min(tally.expiries), max(tally.expiries)) if tally.expiries else None
     return RunRef(name, kind, tuple(sorted(tally.days.items())), expiries, entries, directory)
@@ -142,7 +160,11 @@ def _write_parquet(sink: Sink, layout: Layout, tables: Iterable[pa.Table], group
     plain = (encoded(table, schema) for table in tables)
     first = next(plain)
     # Of floats Parquet's least and greatest leave NaN out, which others then do not look for.
-    told = [name for name in layout.key if not pa.types.is_floating(schema.field(name).type)]
+    told = [
+        name
+        for name in layout.key
+        if name != layout.list_key and not pa.types.is_floating(schema.field(name).type)
+    ]
     with pq.ParquetWriter(sink, schema, **chosen(first).options(told)) as writer:
         for table in chain([first], plain):
             writer.write_table(table, row_group_size=group)
@@ -153,13 +175,6 @@ def _stamps(entries: pa.Table, layout: Layout) -> Any:
     if layout.lifetimes:
         return entries.column(EXPIRY).to_numpy()
     return np.zeros(0, np.int64)
-
-
-def _sortable(keys: pa.Array) -> pa.Array:
-    """Keys in a type that Arrow ranks: it does not half floats and short decimals."""
-    kind = keys.type
-    is_number = pa.types.is_float16(kind) or pa.types.is_decimal(kind)
-    return keys.cast(directory_type(kind)) if is_number else keys
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

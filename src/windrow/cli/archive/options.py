@@ -52,7 +52,7 @@ def key_of(text: str, layout: Layout) -> Any:
     if they have some themselves.
     """
     if len(layout.key) == 1:
-        return _value(text, layout, layout.key[0])
+        return _value(text, layout.key[0], layout.key_types[0])
     parts = next(csv.reader([text], skipinitialspace=True), [""])
     if len(parts) > len(layout.key):
         raise ArchiveError(
@@ -60,12 +60,11 @@ def key_of(text: str, layout: Layout) -> Any:
             expected=f"at most {len(layout.key)} values: {', '.join(layout.key)}",
             found=str(len(parts)),
         )
-    named = zip(parts, layout.key, strict=False)
-    return tuple(_value(part, layout, name) for part, name in named)
+    columns = zip(parts, layout.key, layout.key_types, strict=False)
+    return tuple(_value(part, name, kind) for part, name, kind in columns)
 
 
-def _value(text: str, layout: Layout, name: str) -> Any:
-    kind = layout.entry_schema.field(name).type
+def _value(text: str, name: str, kind: pa.DataType) -> Any:
     try:
         value = read(pa.array([text]), kind)[0]
         return value if pa.types.is_temporal(kind) else value.as_py()  # Python has not all of them

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import time, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
@@ -14,6 +15,7 @@ from windrow.archive.layout import Layout
 from windrow.archive.reading import Range
 from windrow.archive.runs.directory import Directory
 from windrow.archive.runs.search import converted
+from windrow.columns.arrays import Int64s
 
 Rows = list[tuple[int, int]]
 """Ranges [start, stop) of rows, in ascending order, apart."""
@@ -56,11 +58,19 @@ def rows_of(directory: Directory, key: Any, total: int) -> Rows:
         found = [directory.find_range(key.least, key.greatest)]
     else:
         found = sorted({directory.find(one) for one in key}, key=lambda rows: (rows[0], -rows[1]))
+    if directory.of_lists:
+        return _ranges(directory.record_rows(found))
     apart: Rows = []
     for start, stop in found:  # a key's rows are inside those of its prefix
         if stop > start and (not apart or start >= apart[-1][1]):
             apart.append((start, stop))
     return apart
+
+
+def _ranges(rows: Int64s) -> Rows:
+    """Rows that are given one by one, in ascending order, as ranges."""
+    cuts = np.flatnonzero(np.diff(rows) > 1) + 1
+    return [(int(part[0]), int(part[-1]) + 1) for part in np.split(rows, cuts) if len(part)]
 
 
 def in_both(these: Rows, those: Rows) -> Rows:
@@ -100,7 +110,7 @@ def _parsed(text: str) -> Any:
 
 def _key(value: Any, layout: Layout) -> Any:
     values = value if isinstance(value, list) else [value]
-    kinds = [layout.entry_schema.field(name).type for name in layout.key]
+    kinds = layout.key_types
     if not 1 <= len(values) <= len(kinds):
         raise ArchiveError(
             where="key",

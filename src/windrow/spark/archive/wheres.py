@@ -168,8 +168,9 @@ def _comparable(layout: Layout, schema: StructType) -> dict[str, tuple[pa.DataTy
     """The archive's type and Spark's of each column that it is indexed by and that Spark compares
     by all of its value: not if somebody gave a schema of other types.
     """
-    stamps = (stamp.name for stamp in layout.stamps)
-    fields = [layout.given({}).field(name) for name in (*layout.key, *stamps)]
+    stamps = [stamp.name for stamp in layout.stamps]
+    names = stamps if layout.list_key else [*layout.key, *stamps]  # no list is looked up
+    fields = [layout.given({}).field(name) for name in names]
     theirs = arrow_schema(schema)
     return {
         field.name: (_told_apart(field.type), theirs.field(field.name).type)
