@@ -392,7 +392,7 @@ def test_a_version_that_was_cut_short_is_called_damaged(tmp_path):
 def test_an_archive_of_a_later_format_is_not_touched(tmp_path):
     history(tmp_path / "a", "DEL", "in-place", 2)
     newest = max((tmp_path / "a" / "versions").glob("*.json"))
-    text = newest.read_text().replace('"windrow_archive": 1', '"windrow_archive": 2')
+    text = newest.read_text().replace('"windrow_archive": 1', '"windrow_archive": 3')
     newest.write_text(text)
     with pytest.raises(ArchiveError, match="newer Windrow"):
         Archive.open(tmp_path / "a")

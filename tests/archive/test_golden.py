@@ -13,19 +13,22 @@ from windrow.archive.archive import Archive
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.wave import DRAINING
 
+MARKS = ((1, ""), (1, "-summed"), (2, "-sums"))
 GOLDEN = sorted(path for path in HERE.glob("*-*") if path.is_dir())
 
 
 def test_there_is_a_golden_archive_of_each_format_of_runs_and_each_kind_of_layout():
-    forms = {"1-arrow", "1-parquet"}
-    assert {path.name for path in GOLDEN} >= forms | {f"{form}-summed" for form in forms}
+    forms = {"arrow", "parquet"}
+    names = {f"{n}-{f}{mark}" for f in forms for n, mark in MARKS}
+    assert {path.name for path in GOLDEN} >= names
+    assert all(list(path.glob("runs/*.sums")) for path in GOLDEN if path.name.endswith("-sums"))
     found = [(path, Archive.open(path).stat()) for path in GOLDEN]
     techniques = {stat.settings.technique for _, stat in found}
     assert techniques == {"in-place", "packed shadow", "packed at rest"}
     draining = {
         path.name for path, stat in found if any(i.name.startswith(DRAINING) for i in stat.indexes)
     }
-    assert draining == {"1-arrow-draining-summed"}
+    assert draining == {"1-arrow-draining-summed", "2-arrow-draining-sums"}
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)

@@ -49,7 +49,7 @@ def test_records_are_found_whole_and_once_under_the_values_of_their_lists(name, 
     kind = LISTS[name]
     size = {"min_size": 2, "max_size": 2} if name == "two each" else {"max_size": 4}
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=10, deadline=None)
     @given(st.lists(st.lists(st.none() | st.lists(WORDS, **size), max_size=6), max_size=5))
     def check(days):
         schema = pa.schema({"k": kind, "v": pa.string()})
@@ -101,7 +101,7 @@ def test_lists_are_kept_through_merges_in_pieces_expiry_and_migrations(
     )
     plain = []
     for day in range(1, 11):
-        lists = [[math.nan, 0.5], [-0.0, 0.0, 2.0], [day, None, day], [], None, [2.0, day]]
+        lists = [[math.nan, 0.5], [-0.0, 0.0, 2.0], [1.0 * day, None, 1.0 * day], [], None, [2.0]]
         sites = ["x", "y", "x", "x", None, None]
         table = pa.table({"site": sites, "k": lists, "v": range(day, day + 6)}, schema)
         archive.append(day, table, now=day)
@@ -114,7 +114,7 @@ def test_lists_are_kept_through_merges_in_pieces_expiry_and_migrations(
         assert archive.verify() == []
         with archive.reader() as reader:
             seen = [row for row in plain if row[3] > day - 4]
-            assert bag(reader.scan()) == sorted((row[:3] for row in seen), key=repr)
+            assert list(map(repr, bag(reader.scan()))) == sorted(repr(row[:3]) for row in seen)
             keyed = [row for row in seen if row[0] and row[1]]
             assert found(reader, ("x",)) == sorted(r[2] for r in keyed if r[0] == "x")
             assert found(reader, ("x", math.nan)) == [r[2] for r in keyed if r[2] == r[3]]

@@ -87,8 +87,8 @@ def test_several_values_of_a_record_are_found_from_json_too():
     found = windrow("probe", "a", "b", "--json")
     assert sorted(map(json.loads, found.splitlines()), key=str) == lines[:2]
     assert len(windrow("probe", "a", "a", "b", "--json").splitlines()) == 2
-    counted = windrow("sql", "a", "SELECT COUNT(*) AS n, SUM(id) AS s FROM archive", "--json")
-    assert json.loads(counted) == {"n": 3, "s": 6}
+    counted = windrow("sql", "a", "SELECT COUNT(*) AS n, MAX(id) AS s FROM archive", "--json")
+    assert json.loads(counted) == {"n": 3, "s": 3}
     having = "SELECT id FROM archive WHERE list_contains(tags, 'b') AND id < 2"
     assert json.loads(windrow("sql", "a", having, "--json")) == {"id": 1}
 

@@ -71,7 +71,12 @@ class _Summing:
 
 
 class Disk:
-    """A directory of files; names are relative to it, with ``/``. Each method is one operation."""
+    """A directory of files; names are relative to it, with ``/``. Each method is one operation.
+
+    ``summed`` says that bytes may come back from it otherwise than they were written.
+    """
+
+    summed = True
 
     def __init__(self, root: Path) -> None:
         self.root = local_path(root, "an archive")

@@ -82,10 +82,10 @@ def _between(run: Run, low: int, high: int) -> pc.Expression:
     Arrow does not compare.
     """
     name = run.layout.key[0]
-    kind, column = run.layout.key_types[0], run.directory.columns[0]
+    kind = run.layout.key_types[0]
     if pa.types.is_float16(kind):
         return pc.scalar(True)
-    least, greatest = column[low].cast(kind), column[high - 1].cast(kind)
+    least, greatest = (end.cast(kind) for end in run.directory.ends(low, high))
     if pa.types.is_floating(kind) and greatest.as_py() != greatest.as_py():
         return pc.scalar(True)
     return (pc.field(name) >= least) & (pc.field(name) <= greatest)

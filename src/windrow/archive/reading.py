@@ -25,7 +25,7 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.leases import Lease
 from windrow.archive.runs.copying import Copier
 from windrow.archive.runs.encoding import decoded
-from windrow.archive.runs.finding import Finder
+from windrow.archive.runs.finding import Finder, Known
 from windrow.archive.runs.open import Only, Run
 from windrow.archive.runs.ref import RunRef
 
@@ -49,6 +49,28 @@ class Sources(list[tuple[Run, Only]]):
     @cached_property
     def finder(self) -> Finder:
         return Finder([run.directory for run, _ in self])
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[pa.Schema, Known]]:
+        return {}
+
+    def known(self, schema: pa.Schema) -> Known:
+        """What is known of having buckets with the columns of a schema; by its identity."""
+        found = self._known.get(id(schema))
+        if found is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            found = self._known[id(schema)] = schema, Known(len(self))
+        return found[1]
+
+    def bucket(self, place: int, start: int, stop: int, schema: pa.Schema) -> list[pa.RecordBatch]:
+        """A bucket of one of the runs, which is had directly from the next time on if it can be."""
+        run, only = self[place]
+        found = run.entries.bucket(start, stop, schema, only)
+        direct = run.entries.direct(schema, only)
+        if direct is not None:
+            self.known(schema).add(place, direct)
+        return found
 
 
 class PinnedReader(ABC):
@@ -116,10 +138,15 @@ class PinnedReader(ABC):
                 found += _prefix(run, (key,), schema, only)
         else:
             sources = self._live(t1, t2)
-            buckets = sources.finder.buckets(key)
-            for (run, only), (start, stop) in zip(sources, buckets, strict=True):
+            known = sources.known(schema)
+            buckets = sources.finder.buckets(key, known)
+            for place, (start, stop) in enumerate(buckets):
                 if start < stop:
-                    found += run.entries.bucket(start, stop, schema, only)
+                    direct = known.slices[place]
+                    if direct is None:
+                        found += sources.bucket(place, start, stop, schema)
+                    else:
+                        found.append(direct(start, stop))  # may be empty
         return pa.Table.from_batches(found, schema)
 
     def scan(

@@ -3,10 +3,11 @@
     python -m tests.archive.golden.make <mark>
 
 Each archive is a directory ``<version>-<runs' format>-<layout>-<mark>`` beside this file; the mark
-says what was new in the format then (``summed``: manifests end with a checksum; the first had no
-mark), the layout is ``rest`` (packed at rest) or ``draining`` (in the middle of a migration), and
-is not named if it is one of the first two. ``expected.json`` has digests of what scans of the
-archive answer. An archive once committed stays as it is: it must always open.
+says what was new in the format then (``summed``: manifests end with a checksum; ``sums``: runs have
+sums of their blocks, and records with lists for keys are whole; the first had no mark), the layout
+is ``rest`` (packed at rest) or ``draining`` (in the middle of a migration), and is not named if it
+is one of the first two. ``expected.json`` has digests of what scans of the archive answer. An
+archive once committed stays as it is: it must always open.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import pyarrow as pa
 
 from windrow.archive.archive import Archive
 from windrow.archive.manifest import FORMAT_VERSION
+from windrow.archive.runs import sums
 from windrow.archive.runs.encoding import decoded
 
 HERE = Path(__file__).parent
@@ -98,6 +100,7 @@ MADE = (
 
 
 def main(mark: str) -> None:
+    sums.SMALL = 0  # these are small
     for made in MADE:
         path = HERE / f"{FORMAT_VERSION}-{made.name}-{mark}"
         if path.exists():

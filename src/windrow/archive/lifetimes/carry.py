@@ -28,6 +28,8 @@ from windrow.archive.runs.write import write_day
 class _Memory(Disk):
     """Files that last as long as this object."""
 
+    summed = False
+
     def __init__(self) -> None:
         super().__init__(Path("memory"))
         self._files: dict[str, pa.Buffer] = {}

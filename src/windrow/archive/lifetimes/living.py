@@ -28,6 +28,7 @@ def living(run: Run, schema: pa.Schema, after: int) -> list[pa.RecordBatch]:
     if run.ref.format != "arrow" or not worth or run.layout.list_key is not None:
         return run.entries.rows(0, rows, schema, Only(after=after))
     found: list[pa.RecordBatch] = []
+    directory.check()
     edges = np.append(directory.starts, directory.end)
     starts, stops = living_ranges(edges, _expiries(run), after)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):

@@ -42,6 +42,7 @@ class Columns:
             "column_encoding": self.encodings,
             "compression": self.compressions,
             "write_statistics": list(told),
+            "write_page_checksum": True,
         }
 
     def add(self, leaves: Sequence[str], encoding: str, compression: str) -> None:

@@ -22,7 +22,9 @@ import pyarrow as pa
 from windrow.archive.errors import ArchiveError, DamagedError
 from windrow.archive.files import Sink
 from windrow.archive.layout import Layout
+from windrow.archive.runs.blocks import REMEDY, Blocks
 from windrow.archive.runs.listing import Listing
+from windrow.archive.runs.metadata import check_metadata
 from windrow.archive.runs.search import directory_type, searcher
 from windrow.columns.arrays import Int64s
 
@@ -65,9 +67,11 @@ def _write(
 class Directory:
     """A directory that is open. ``find`` costs a binary search per column of the key."""
 
-    def __init__(self, buffer: pa.Buffer, layout: Layout, where: str) -> None:
+    def __init__(self, blocks: Blocks, layout: Layout) -> None:
+        self._blocks = blocks
         try:
-            batch = pa.ipc.open_file(buffer).get_batch(0)
+            check_metadata(blocks)
+            batch = pa.ipc.open_file(blocks.buffer).get_batch(0)
             self.end = int(batch.schema.metadata[END])
             self.columns = [batch.column(name) for name in layout.key]
             self._rows: npt.NDArray[Any] | None = None
@@ -77,13 +81,13 @@ class Directory:
                 self.starts = batch.column(ROWS).offsets.to_numpy(zero_copy_only=True)[:-1]
                 self._rows = batch.column(ROWS).values.to_numpy(zero_copy_only=True)
             pairs = zip(self.columns, layout.key_types, strict=True)
-            self._searchers = [searcher(column, kind) for column, kind in pairs]
+            self._searchers = [searcher(column, kind, blocks) for column, kind in pairs]
         except (pa.ArrowException, LookupError, OSError, TypeError, ValueError) as error:
             raise DamagedError(
-                where=where,
+                where=blocks.where,
                 expected="the directory of a run",
                 found=str(error),
-                remedy="run `verify`, and restore the file from a copy of the archive",
+                remedy=REMEDY,
             ) from error
         self._count = len(self.starts)
         self._key = layout.key
@@ -94,16 +98,32 @@ class Directory:
         return self._rows is not None
 
     @property
-    def is_bytes(self) -> bool:
-        """Whether the first column of the key is of strings or bytes."""
-        kind = self.columns[0].type
-        return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+    def held(self) -> int:
+        """How a kernel finds keys of one column; -1 if none does."""
+        return self._searchers[0].held if len(self._searchers) == 1 else -1
 
     def addresses(self) -> tuple[int, ...]:
-        """Of a key of one column of bytes: offsets, bytes and starts; number of keys; end."""
-        _, offsets, data = self.columns[0].buffers()
-        starts = self.starts.ctypes.data
-        return offsets.address, data.address if data else 0, starts, self._count, self.end
+        """Of a key of one column: the file's guard; keys or offsets, bytes, and starts; how many
+        keys there are; where the last bucket ends; and how keys are held.
+        """
+        keys = self._searchers[0].addresses
+        return self._blocks.guard, *keys, self.starts.ctypes.data, self._count, self.end, self.held
+
+    def damaged(self, bad: int) -> DamagedError:
+        """What to raise for what a kernel says of a block."""
+        return self._blocks.damaged(bad)
+
+    def check(self) -> None:
+        """Compare all of the directory with its sums, before it is read otherwise than by methods
+        that find something.
+        """
+        self._blocks.check_range(0, self._blocks.buffer.size)
+
+    def ends(self, low: int, high: int) -> tuple[pa.Scalar, pa.Scalar]:
+        """The values that the first and the last of the keys [low, high) begin with."""
+        for place in (low, high - 1):
+            self._searchers[0].check(place)
+        return self.columns[0][low], self.columns[0][high - 1]
 
     def __len__(self) -> int:
         """How many distinct keys there are."""
@@ -152,6 +172,8 @@ class Directory:
         parts = [self._rows[start:stop] for start, stop in found if start < stop]
         if not parts:
             return np.zeros(0, np.int64)
+        for part in parts:
+            self._blocks.check_array(part)
         return np.unique(np.concatenate(parts)).astype(np.int64, copy=False)
 
     def _edge(self, key: Any, *, after: bool) -> int:
@@ -175,5 +197,8 @@ class Directory:
         """The rows [start, stop) of the keys at places [low, high)."""
         if low >= high:
             return 0, 0
-        stop = self.end if high == self._count else int(self.starts[high])
-        return int(self.starts[low]), stop
+        self._blocks.check_array(self.starts[low : low + 1])
+        if high == self._count:
+            return int(self.starts[low]), self.end
+        self._blocks.check_array(self.starts[high : high + 1])
+        return int(self.starts[low]), int(self.starts[high])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.runs.encoding import encoded
+from windrow.archive.runs.touching import Sheet
 from windrow.columns.arrays import Int64s
 
 
@@ -29,6 +31,16 @@ LONG = 16_384
 """Rows in a piece from which on what comes after it is likely to be wanted too."""
 
 
+@dataclass(frozen=True)
+class Direct:
+    """Buckets of a run without a further question: ``slice`` gives what counts of the rows
+    [start, stop) of one, once a kernel has been through the ``sheet`` for them.
+    """
+
+    sheet: Sheet
+    slice: Callable[[int, int], pa.RecordBatch]
+
+
 class Entries(Protocol):
     """A file of entries. Rows are [start, stop); ``schema`` names and types what is wanted.
 
@@ -40,6 +52,9 @@ class Entries(Protocol):
 
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         """Rows of one key."""
+
+    def direct(self, schema: pa.Schema, only: Only) -> Direct | None:
+        """How to have any bucket at once, if all of them can be had by the same way."""
 
     def piece(
         self, start: int, stop: int, schema: pa.Schema, only: Only

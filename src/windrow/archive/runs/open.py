@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from functools import cached_property
 
 import pyarrow as pa
@@ -11,25 +12,31 @@ from windrow.archive.files import Disk, Written
 from windrow.archive.layout import Layout
 from windrow.archive.pages import Pages
 from windrow.archive.runs.arrow import ArrowEntries
+from windrow.archive.runs.blocks import REMEDY, Blocks, Summed
 from windrow.archive.runs.directory import Directory
 from windrow.archive.runs.entries import ALL, Entries, Only
-from windrow.archive.runs.parquet import ParquetEntries
+from windrow.archive.runs.parquet import ParquetEntries, check_footer
 from windrow.archive.runs.ref import RunRef
+from windrow.archive.runs.sums import blocks_in, cut, small, top_of
 
 __all__ = ["ALL", "Only", "Run"]
 
 
 class Run:
-    """A run that is open, with its directory. ``close`` is the garbage collector's business."""
+    """A run that is open, with its directory. ``close`` is the garbage collector's business.
+
+    What is read of it is compared with the sums of its blocks first (``blocks.py``); files that are
+    small are compared as a whole, when they are opened.
+    """
 
     def __init__(self, disk: Disk, layout: Layout, ref: RunRef) -> None:
         self.ref, self.layout, self._disk = ref, layout, disk
-        where = str(disk.path(ref.directory_file))
         self._whole = False
         self._pages: list[Pages] = []
-        self.directory = Directory(
-            self._mapped(ref.directory_file, ref.directory).buffer, layout, where
-        )
+        self._blocks: list[Blocks] = []
+        first = blocks_in(ref.entries.size)
+        _, blocks = self._mapped(ref.directory_file, ref.directory, first)
+        self.directory = Directory(blocks, layout)
 
     def read_whole(self) -> None:
         """Say that the run is going to be read as a whole, to be written again.
@@ -46,37 +53,59 @@ class Run:
         self._whole = True
         for pages in self._pages:
             pages.read_ahead()
+        for blocks in self._blocks:
+            blocks.trust()
 
     @cached_property
     def entries(self) -> Entries:
         """The file of entries, opened when it is first needed."""
-        where = str(self._disk.path(self.ref.entries_file))
-        pages = self._mapped(self.ref.entries_file, self.ref.entries)
+        pages, blocks = self._mapped(self.ref.entries_file, self.ref.entries, 0)
         try:
             if self.ref.format == "arrow":
-                return ArrowEntries(pages, self.layout)
-            return ParquetEntries(pages, self.layout)
+                return ArrowEntries(pages, blocks, self.layout)
+            return ParquetEntries(pages, blocks, self.layout)
         except (pa.ArrowException, LookupError, OSError, ValueError) as error:
             raise DamagedError(
-                where=where,
-                expected="the entries of a run",
-                found=str(error),
-                remedy="run `verify`, and restore the file from a copy of the archive",
+                where=blocks.where, expected="the entries of a run", found=str(error), remedy=REMEDY
             ) from error
 
-    def _mapped(self, name: str, written: Written) -> Pages:
+    def check_footer(self) -> None:
+        """Compare what a Parquet file says of itself, for others that are going to read it."""
+        pages, blocks = self._mapped(self.ref.entries_file, self.ref.entries, 0)
+        check_footer(pages, blocks)
+
+    @cached_property
+    def _summed(self) -> Summed | None:
+        """The sums of all blocks, those of sums compared with what the manifest says."""
+        if self.ref.sums is None:
+            return None
+        name, (written, top) = self.ref.sums_file, (self.ref.sums.written, self.ref.sums.top)
+        count = blocks_in(self.ref.entries.size) + blocks_in(self.ref.directory.size)
+        found = cut(self._disk.map(name), count)
+        if found is None or top_of(found[1]) != top:
+            raise self._damaged(name, "others (checksum)", written)
+        return Summed(*found, str(self._disk.path(name)))
+
+    def _mapped(self, name: str, written: Written, first: int) -> tuple[Pages, Blocks]:
+        """A file, and its blocks; ``first`` is the place of its first sum."""
         pages = self._disk.map_pages(name)
         if pages.buffer.size != written.size:  # the one thing about bytes that costs nothing
             raise self._damaged(name, str(pages.buffer.size), written)
         if self._whole:
             pages.read_ahead()
+        summed = None if self._whole else self._summed
+        doubted = summed is None and not self._whole and self._disk.summed
+        if doubted and written.size <= small() and zlib.crc32(pages.buffer) != written.checksum:
+            raise self._damaged(name, f"{written.size} others (checksum)", written)
+        blocks = Blocks(pages.buffer, str(self._disk.path(name)), summed, first)
         self._pages.append(pages)
-        return pages
+        self._blocks.append(blocks)
+        return pages, blocks
 
     def _damaged(self, name: str, found: str, written: Written) -> DamagedError:
         return DamagedError(
             where=str(self._disk.path(name)),
             expected=f"the {written.size} bytes that were written",
             found=found,
-            remedy="run `verify`, and restore the file from a copy of the archive",
+            remedy=REMEDY,
         )

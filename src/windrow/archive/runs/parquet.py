@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,10 +14,13 @@ import pyarrow.parquet as pq
 
 from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.pages import Pages
+from windrow.archive.runs.blocks import Blocks
 from windrow.archive.runs.encoding import encoded
-from windrow.archive.runs.entries import ALL, LONG, Only, converted, positions
+from windrow.archive.runs.entries import ALL, LONG, Direct, Only, converted, positions
 from windrow.columns.arrays import Int64s
 
+_END = 8
+"""Bytes of the end of a file: the footer's length, and a mark."""
 _MANY = 16  # row groups from which on several threads pay
 _REMEMBERED = 64
 
@@ -42,14 +46,23 @@ class _View:
         return encoded(table, self.schema).combine_chunks().to_batches()[0]
 
 
+def check_footer(pages: Pages, blocks: Blocks) -> None:
+    """Have the footer read in one go, and compare it with its sums."""
+    size = pages.buffer.size
+    blocks.check_range(max(0, size - _END), size)
+    footer = int.from_bytes(pages.buffer[-8:-4].to_pybytes(), "little")
+    pages.read_end(footer)
+    blocks.check_range(max(0, size - _END - footer), size)
+
+
 class ParquetEntries:
     """Row groups are small, so that a bucket costs the decoding of one or two; the footer is read
     once, when the run is opened.
     """
 
-    def __init__(self, pages: Pages, layout: Layout) -> None:
-        self._pages = pages
-        pages.read_end(int.from_bytes(pages.buffer[-8:-4].to_pybytes(), "little"))  # the footer
+    def __init__(self, pages: Pages, blocks: Blocks, layout: Layout) -> None:
+        self._pages, self._blocks = pages, blocks
+        check_footer(pages, blocks)
         self._file = pq.ParquetFile(pa.BufferReader(pages.buffer), pre_buffer=False)
         data = self._file.metadata
         groups = [data.row_group(i).num_rows for i in range(data.num_row_groups)]
@@ -57,12 +70,14 @@ class ParquetEntries:
         self._schema = layout.given({})
         self._ordered_by_day = layout.order == DAY
         self._views: dict[tuple[int, bool], _View] = {}
+        self._sound = np.zeros((len(groups), data.num_columns), np.bool_)
 
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if start >= stop:
             return []
         view = self._view(schema, stamped=only is not ALL)
         first, last = self._groups(start, stop)
+        self._check(range(first, last), view.leaves)
         table = self._file.reader.read_row_groups(
             list(range(first, last)), column_indices=view.leaves, use_threads=False
         ).slice(start - self.starts[first], stop - start)
@@ -74,6 +89,9 @@ class ParquetEntries:
         self, start: int, stop: int, schema: pa.Schema, only: Only
     ) -> tuple[int, int, int] | None:
         return None  # they are plain, and in memory, once they are decoded
+
+    def direct(self, schema: pa.Schema, only: Only) -> Direct | None:
+        return None
 
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if start >= stop:
@@ -95,6 +113,7 @@ class ParquetEntries:
         for group, begin, place in zip(groups, first, read, strict=True):
             shift[begin:] = self.starts[group] - place
         columns = self._needed(schema, only)
+        self._check(groups.tolist(), self._leaves(columns))
         table = self._file.read_row_groups(groups.tolist(), columns).select(columns)
         return self._chosen(table.take(pa.array(rows - shift)), schema, only)
 
@@ -119,10 +138,30 @@ class ParquetEntries:
         if stop - start > LONG:
             self._pages.read_ahead()
         first, last = self._groups(start, stop)
+        self._check(range(first, last), self._leaves(columns))
         table = self._file.read_row_groups(
             list(range(first, last)), columns, use_threads=last - first > _MANY
         )
         return table.select(columns).slice(start - self.starts[first], stop - start)
+
+    def _leaves(self, columns: Collection[str]) -> list[int]:
+        return [i for i, root in enumerate(self._roots) if root in columns]
+
+    def _check(self, groups: Sequence[int], leaves: list[int]) -> None:
+        """Compare the chunks of some columns with their sums, before they are decoded."""
+        if self._blocks.trusted:
+            return
+        for group in groups:
+            if self._sound[group, leaves].all():
+                continue
+            data = self._file.metadata.row_group(group)
+            for leaf in leaves:
+                chunk = data.column(leaf)
+                start = chunk.data_page_offset
+                if chunk.has_dictionary_page:
+                    start = min(start, chunk.dictionary_page_offset)
+                self._blocks.check_range(start, start + chunk.total_compressed_size)
+                self._sound[group, leaf] = True
 
     @cached_property
     def _roots(self) -> list[str]:
@@ -140,7 +179,7 @@ class ParquetEntries:
             stored = self._file.schema_arrow
             names = [name for name in stored.names if name in wanted]
             alike = all(stored.field(field.name).type.equals(field.type) for field in schema)
-            leaves = [i for i, root in enumerate(self._roots) if root in wanted]
+            leaves = self._leaves(wanted)
             order = [names.index(name) for name in schema.names]
             view = self._views[id(schema), stamped] = _View(schema, leaves, order, alike)
         return view

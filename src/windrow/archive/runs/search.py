@@ -1,13 +1,14 @@
 """Binary search in one column of a directory, in the key's own type.
 
 A column that is memory-mapped is searched where it lies: about log2(keys) of its pages are read,
-once. Values are converted to exactly the column's type first; numpy would otherwise convert the
-column to the value's.
+once, and each is compared with its sum before anything is made of it. Values are converted to
+exactly the column's type first.
 """
 
 from __future__ import annotations
 
 import bisect
+import struct
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,14 +16,28 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
-from windrow.columns.kernels import boolean, bytes_in, int64, ints, kernel
+from windrow.archive.runs.addresses import array_at, pointer
+from windrow.archive.runs.blocks import Blocks, touch
+from windrow.columns.kernels import boolean, bytes_in, int64, kernel
 
 _LEAST_DECIMAL = 128
 """Bits of the narrowest decimals that Arrow sorts."""
 
 
 class Searcher(Protocol):
-    """A sorted column. Positions are between ``low`` and ``high``, where the column is sorted."""
+    """A sorted column. Positions are between ``low`` and ``high``, where the column is sorted.
+
+    ``held`` says how kernels compare its values, -1 if they do not.
+    """
+
+    held: int
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Where values or offsets are, and the bytes of strings."""
+
+    def check(self, place: int) -> None:
+        """Compare the value at a place with its sum, before it is read otherwise."""
 
     def sought(self, value: Any) -> Any:
         """A value as ``exact`` wants it: the same for every column of keys of one type."""
@@ -53,11 +68,12 @@ def directory_type(kind: pa.DataType) -> pa.DataType:
     return pa.large_binary() if is_bytes else kind
 
 
-def searcher(column: pa.Array, kind: pa.DataType) -> Searcher:
+def searcher(column: pa.Array, kind: pa.DataType, blocks: Blocks) -> Searcher:
     """For a directory's column that holds keys of type ``kind``."""
     if pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type):
-        return _Bytes(column, kind)
-    return _Decimals(column, kind) if pa.types.is_decimal(kind) else _Numbers(column, kind)
+        return _Bytes(column, kind, blocks)
+    made = _Decimals if pa.types.is_decimal(kind) else _Numbers
+    return made(column, kind, blocks)
 
 
 def converted(value: Any, kind: pa.DataType) -> pa.Scalar:
@@ -81,57 +97,172 @@ def converted(value: Any, kind: pa.DataType) -> pa.Scalar:
     )
 
 
-class _Numbers:
-    """Fixed-width values, as integers or floats."""
+INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64 = range(10)
+"""How a column of numbers is held; ``BYTES`` is one of strings or bytes."""
+BYTES = 10
+_WIDTHS = (1, 2, 4, 8, 1, 2, 4, 8, 4, 8)
+_HELD = {
+    pa.int8(): INT8,
+    pa.int16(): INT16,
+    pa.int32(): INT32,
+    pa.int64(): INT64,
+    pa.uint8(): UINT8,
+    pa.uint16(): UINT16,
+    pa.uint32(): UINT32,
+    pa.uint64(): UINT64,
+    pa.float32(): FLOAT32,
+    pa.float64(): FLOAT64,
+}
+ABSENT = 2**62
+"""A place that no value has."""
+_GREATEST = 2**63 - 1
+_NAN = _GREATEST
 
-    def __init__(self, column: pa.Array, kind: pa.DataType) -> None:
+
+class _Numbers:
+    """Fixed-width values. They are compared as integers that are in the same order: floats by their
+    bits, NaN above all, and unsigned ones of 64 bits less half of their range.
+    """
+
+    def __init__(self, column: pa.Array, kind: pa.DataType, blocks: Blocks) -> None:
         if pa.types.is_temporal(kind):
             column = column.view(_INTEGER[kind.bit_width])
-        self._values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=True)
-        self._convert = self._values.dtype.type
-        self._kind = kind
+        self._kind, self._blocks = kind, blocks
+        self.held = _HELD[column.type]
+        self._convert = column.type.to_pandas_dtype()
+        buffer = column.buffers()[1]
+        self._at = 0 if buffer is None else int(buffer.address)
         self._plain = int if pa.types.is_integer(kind) else None
 
-    def sought(self, value: Any) -> Any:
+    @property
+    def addresses(self) -> tuple[int, int]:
+        return self._at, 0
+
+    def sought(self, value: Any) -> int:
         if type(value) is self._plain:
             try:
-                return self._convert(value)
+                return self._ordered(self._convert(value))
             except OverflowError:
                 pass
         scalar = converted(value, self._kind)
         if pa.types.is_temporal(self._kind):
             scalar = scalar.cast(_INTEGER[self._kind.bit_width])
-        return self._convert(scalar.as_py())
+        return self._ordered(self._convert(scalar.as_py()))
 
-    def exact(self, sought: Any, count: int) -> int:
-        place = int(self._values.searchsorted(sought))
-        if place == count:
-            return -1
-        found = self._values[place]
-        same = found == sought or (sought != sought and found != found)  # noqa: PLR0124 (NaN)
-        return place if same else -1
+    def _ordered(self, value: Any) -> int:
+        if self.held == UINT64:
+            return int(value) - 2**63
+        if self.held < FLOAT32:
+            return int(value)
+        if value != value:  # noqa: PLR0124 (NaN)
+            return _NAN
+        (bits,) = _INT.unpack(_FLOAT.pack(float(value) + 0.0))  # of two zeros the positive one
+        return int(bits if bits >= 0 else bits ^ _GREATEST)
+
+    def exact(self, sought: int, count: int) -> int:
+        place = self._find(sought, 0, count, right=False)
+        if place < count:
+            place = int(same_number(self._blocks.guard, self._at, self.held, sought, place))
+            if place < 0:
+                raise self._blocks.damaged(place)
+        return place if place < count else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        found = self._values[low:high].searchsorted(self.sought(value))
-        return low + int(found)
+        return self._find(self.sought(value), low, high, right=False)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        found = self._values[low:high].searchsorted(self.sought(value), "right")
-        return low + int(found)
+        return self._find(self.sought(value), low, high, right=True)
+
+    def check(self, place: int) -> None:
+        width = _WIDTHS[self.held]
+        self._blocks.check(self._at + place * width, width)
+
+    def _find(self, sought: int, low: int, high: int, *, right: bool) -> int:
+        guard = self._blocks.guard
+        place = int(find_number(guard, self._at, self.held, sought, low, high, right))
+        if place < 0:
+            raise self._blocks.damaged(place)
+        return place
 
 
 _INTEGER = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+_FLOAT, _INT = struct.Struct("<d"), struct.Struct("<q")
+
+
+@kernel(int64, int64, int64, int64)
+def _number(at, held, place):  # type: ignore[no-untyped-def]
+    """A number as an integer in the same order."""
+    if held == INT64:
+        return array_at(pointer(at), place + 1, np.int64)[place]
+    if held == INT32:
+        return np.int64(array_at(pointer(at), place + 1, np.int32)[place])
+    if held >= FLOAT32:
+        value = (
+            array_at(pointer(at), place + 1, np.float64)[place]
+            if held == FLOAT64
+            else np.float64(array_at(pointer(at), place + 1, np.float32)[place])
+        )
+        if value != value:  # noqa: PLR0124 (NaN)
+            return _NAN
+        bits = np.float64(value).view(np.int64)
+        return bits if bits >= 0 else bits ^ _GREATEST
+    if held == UINT64:
+        return array_at(pointer(at), place + 1, np.int64)[place] ^ np.int64(-(2**63))
+    if held == UINT32:
+        return np.int64(array_at(pointer(at), place + 1, np.uint32)[place])
+    if held == INT16:
+        return np.int64(array_at(pointer(at), place + 1, np.int16)[place])
+    if held == UINT16:
+        return np.int64(array_at(pointer(at), place + 1, np.uint16)[place])
+    if held == INT8:
+        return np.int64(array_at(pointer(at), place + 1, np.int8)[place])
+    return np.int64(array_at(pointer(at), place + 1, np.uint8)[place])
+
+
+@kernel(int64, int64, int64, int64, int64, int64)
+def same_number(guard, at, held, sought, place):  # type: ignore[no-untyped-def]
+    """The place if it has the number, else ``ABSENT``; or what ``touch`` says."""
+    width = _WIDTHS[held]
+    bad = touch(guard, at + place * width, at + (place + 1) * width)
+    if bad:
+        return bad
+    return place if _number(at, held, place) == sought else ABSENT
+
+
+@kernel(int64, int64, int64, int64, int64, int64, int64, boolean)
+def find_number(guard, at, held, sought, low, high, right):  # type: ignore[no-untyped-def]
+    """The first place in [low, high) whose number is not less (``right``: greater); or what
+    ``touch`` says of a block that is damaged.
+    """
+    width = _WIDTHS[held]
+    while low < high:
+        middle = (low + high) // 2
+        bad = touch(guard, at + middle * width, at + (middle + 1) * width)
+        if bad:
+            return bad
+        found = _number(at, held, middle)
+        if found < sought or (right and found == sought):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 class _Bytes:
     """Strings (in the order of their UTF-8, which is that of code points) and byte strings."""
 
-    def __init__(self, column: pa.Array, kind: pa.DataType) -> None:
+    held = BYTES
+
+    def __init__(self, column: pa.Array, kind: pa.DataType, blocks: Blocks) -> None:
         _, offsets, data = column.buffers()
-        self._offsets = np.frombuffer(offsets, np.int64)
-        self._data = np.frombuffer(data, np.uint8) if data is not None and data.size else _EMPTY
-        self._kind = kind
+        self._offsets, self._ends = int(offsets.address), np.frombuffer(offsets, np.int64)
+        self._data = int(data.address) if data is not None and data.size else 0
+        self._kind, self._blocks = kind, blocks
         self._text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        return self._offsets, self._data
 
     def sought(self, value: Any) -> npt.NDArray[np.uint8]:
         if not (type(value) is str and self._text):
@@ -140,60 +271,111 @@ class _Bytes:
         return np.frombuffer(raw, np.uint8) if raw else _EMPTY
 
     def exact(self, sought: npt.NDArray[np.uint8], count: int) -> int:
-        return int(_exact(self._offsets, self._data, sought, count))
+        place = int(exact_bytes(self._blocks.guard, self._offsets, self._data, sought, count))
+        if place < 0:
+            raise self._blocks.damaged(place)
+        return place if place < count else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        return int(_find(self._offsets, self._data, self.sought(value), low, high, False))
+        return self._find(self.sought(value), low, high, right=False)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        return int(_find(self._offsets, self._data, self.sought(value), low, high, True))
+        return self._find(self.sought(value), low, high, right=True)
+
+    def check(self, place: int) -> None:
+        self._blocks.check(self._offsets + 8 * place, 16)
+        first, last = self._ends[place : place + 2].tolist()
+        self._blocks.check(self._data + first, last - first)
+
+    def _find(self, sought: npt.NDArray[np.uint8], low: int, high: int, *, right: bool) -> int:
+        guard = self._blocks.guard
+        place = int(find_bytes(guard, self._offsets, self._data, sought, low, high, right))
+        if place < 0:
+            raise self._blocks.damaged(place)
+        return place
 
 
 _EMPTY = np.zeros(0, np.uint8)
 
 
-@kernel(int64, ints, bytes_in, bytes_in, int64, int64, boolean)
-def _find(offsets, data, value, low, high, right):  # type: ignore[no-untyped-def]
-    """The first position in [low, high) whose bytes are not less (``right``: greater)."""
-    while low < high:
-        middle = (low + high) // 2
-        start = offsets[middle]
-        length = offsets[middle + 1] - start
-        shared = min(length, len(value))
-        sign = 0
+_LESS, _EQUAL, _GREATER = 1, 2, 3
+
+
+@kernel(int64, int64, int64, int64, bytes_in, int64)
+def _compared(guard, offsets_at, data_at, value, place):  # type: ignore[no-untyped-def]
+    """Whether the bytes at a place are less than a value, equal or greater; or what ``touch`` says
+    of a block that is damaged.
+    """
+    bad = touch(guard, offsets_at + 8 * place, offsets_at + 8 * place + 16)
+    if bad:
+        return bad
+    offsets = array_at(pointer(offsets_at), place + 2, np.int64)
+    start = offsets[place]
+    length = offsets[place + 1] - start
+    shared = min(length, len(value))
+    if shared > 0:
+        bad = touch(guard, data_at + start, data_at + start + shared)
+        if bad:
+            return bad
+        data = array_at(pointer(data_at), start + shared, np.uint8)
         for i in range(shared):
             if data[start + i] != value[i]:
-                sign = -1 if data[start + i] < value[i] else 1
-                break
-        if sign == 0:
-            sign = -1 if length < len(value) else (1 if length > len(value) else 0)
-        if sign < 0 or (right and sign == 0):
+                return _LESS if data[start + i] < value[i] else _GREATER
+    if length == len(value):
+        return _EQUAL
+    return _LESS if length < len(value) else _GREATER
+
+
+@kernel(int64, int64, int64, int64, bytes_in, int64, int64, boolean)
+def find_bytes(guard, offsets_at, data_at, value, low, high, right):  # type: ignore[no-untyped-def]
+    """The first place in [low, high) whose bytes are not less (``right``: greater); or what
+    ``touch`` says of a block that is damaged.
+    """
+    while low < high:
+        middle = (low + high) // 2
+        sign = _compared(guard, offsets_at, data_at, value, middle)
+        if sign < 0:
+            return sign
+        if sign == _LESS or (right and sign == _EQUAL):
             low = middle + 1
         else:
             high = middle
     return low
 
 
-@kernel(int64, ints, bytes_in, bytes_in, int64)
-def _exact(offsets, data, value, count):  # type: ignore[no-untyped-def]
-    """The position of the value among the first ``count``, or -1."""
-    place = _find(offsets, data, value, 0, count, False)
-    if place == count or offsets[place + 1] - offsets[place] != len(value):
-        return -1
-    for i in range(len(value)):
-        if data[offsets[place] + i] != value[i]:
-            return -1
-    return place
+@kernel(int64, int64, int64, int64, bytes_in, int64)
+def exact_bytes(guard, offsets_at, data_at, value, count):  # type: ignore[no-untyped-def]
+    """The place of the value among the first ``count``, else ``ABSENT``; or what ``touch`` says."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        sign = _compared(guard, offsets_at, data_at, value, middle)
+        if sign < 0 or sign == _EQUAL:
+            return sign if sign < 0 else middle
+        if sign == _LESS:
+            low = middle + 1
+        else:
+            high = middle
+    return ABSENT
 
 
 class _Decimals:
-    """Decimals: compared as Python integers, a dozen microseconds for a search."""
+    """Decimals: compared as Python integers, some dozens of microseconds for a search."""
 
-    def __init__(self, column: pa.Array, kind: pa.DataType) -> None:
-        self._data, self._width = memoryview(column.buffers()[1]), column.type.bit_width // 8
+    held = -1
+
+    def __init__(self, column: pa.Array, kind: pa.DataType, blocks: Blocks) -> None:
+        buffer = column.buffers()[1]
+        self._at, self._data = int(buffer.address), memoryview(buffer)
+        self._width, self._blocks = column.type.bit_width // 8, blocks
         self._kind, self._stored = kind, column.type
 
-    def _at(self, position: int) -> int:
+    @property
+    def addresses(self) -> tuple[int, int]:
+        return self._at, 0
+
+    def _number_at(self, position: int) -> int:
+        self.check(position)
         start = position * self._width
         return int.from_bytes(self._data[start : start + self._width], "little", signed=True)
 
@@ -202,11 +384,14 @@ class _Decimals:
         return int.from_bytes(memoryview(one.buffers()[1])[: self._width], "little", signed=True)
 
     def exact(self, sought: int, count: int) -> int:
-        place = bisect.bisect_left(range(count), sought, key=self._at)
-        return place if place < count and self._at(place) == sought else -1
+        place = bisect.bisect_left(range(count), sought, key=self._number_at)
+        return place if place < count and self._number_at(place) == sought else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        return bisect.bisect_left(range(high), self.sought(value), low, high, key=self._at)
+        return bisect.bisect_left(range(high), self.sought(value), low, high, key=self._number_at)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        return bisect.bisect_right(range(high), self.sought(value), low, high, key=self._at)
+        return bisect.bisect_right(range(high), self.sought(value), low, high, key=self._number_at)
+
+    def check(self, place: int) -> None:
+        self._blocks.check(self._at + place * self._width, self._width)

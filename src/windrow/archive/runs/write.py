@@ -25,8 +25,9 @@ from windrow.archive.runs.directory import write_directory, write_listing
 from windrow.archive.runs.encoding import encode, encoded
 from windrow.archive.runs.listing import Listing, listing_of
 from windrow.archive.runs.parallel import taken
-from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.ref import Format, RunRef, SumsRef
 from windrow.archive.runs.sorting import arrange, rank, sortable
+from windrow.archive.runs.sums import Sums, SumsFile, small, summed
 from windrow.columns.arrays import Int64s
 
 _NONE = Written(0, 0)
@@ -128,7 +129,8 @@ def write_run(
         else:
             _write_parquet(sink, layout, _counted(pieces, tally), group_rows(rows))
 
-    entries = disk.write(ref.entries_file, fill)
+    found: list[Sums] = []
+    entries = disk.write(ref.entries_file, summed(fill, found) if disk.summed else fill)
     disk.sync(ref.entries_file)
 
     def fill_directory(sink: Sink) -> None:
@@ -137,10 +139,27 @@ def write_run(
         else:
             write_listing(sink, layout, listing(), tally.rows)
 
-    directory = disk.write(ref.directory_file, fill_directory)
+    directory = disk.write(
+        ref.directory_file, summed(fill_directory, found) if disk.summed else fill_directory
+    )
     disk.sync(ref.directory_file)
+    sums = None
+    if disk.summed and max(entries.size, directory.size) > small():
+        sums = _write_sums(disk, ref.sums_file, *found)
     expiries = (min(tally.expiries), max(tally.expiries)) if tally.expiries else None
-    return RunRef(name, kind, tuple(sorted(tally.days.items())), expiries, entries, directory)
+    days = tuple(sorted(tally.days.items()))
+    return RunRef(name, kind, days, expiries, entries, directory, sums)
+
+
+def _write_sums(disk: Disk, name: str, entries: Sums, directory: Sums) -> SumsRef:
+    content = SumsFile.of(entries, directory)
+    written = disk.write(name, lambda sink: _write_all(sink, content.data))
+    disk.sync(name)
+    return SumsRef(written, content.top)
+
+
+def _write_all(sink: Sink, data: bytes) -> None:
+    sink.write(data)
 
 
 def _counted(pieces: Iterable[Piece], tally: _Tally) -> Iterator[pa.Table]:

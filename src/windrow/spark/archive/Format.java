@@ -210,6 +210,7 @@ public class Format extends PythonDataSourceV2 implements DataSourceRegister {
       Dataset all = null;
       for (int i = 0; i < runs.length; i++) {
         Dataset some = context.sparkSession().read().schema(schema)
+            .option("parquet.page.verify-checksum.enabled", true)
             .parquet(runs[i].getStringArray("files"))
             .where(runs[i].getString("where"))
             .select(names);

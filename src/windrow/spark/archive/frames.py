@@ -19,7 +19,7 @@ from windrow.spark.archive.keys import options_of
 from windrow.spark.archive.options import Moment, Wish, chosen_columns, instant
 from windrow.spark.archive.pins import Pin, pin
 from windrow.spark.archive.source import register
-from windrow.spark.archive.whole import whole_runs, whole_schema
+from windrow.spark.archive.whole import CHECKED, whole_runs, whole_schema
 
 _held: dict[tuple[str, int], Pin] = {}
 """Leases that ``read`` has taken, one for each version."""
@@ -92,7 +92,7 @@ def _frame(spark: SparkSession, root: str, held: Pin, wish: Wish, key: Any) -> D
     names = chosen_columns(held.manifest, wish.columns)
     runs = whole_runs(root, held, wish) if key is None else []
     if runs:
-        reader = spark.read.schema(whole_schema(held, wish))
+        reader = spark.read.option(CHECKED, True).schema(whole_schema(held, wish))
         parts = [reader.parquet(*run.files).where(run.where) for run in runs]
         quoted = ("`" + name.replace("`", "``") + "`" for name in names)
         return reduce(DataFrame.union, parts).select(*quoted)

@@ -2,6 +2,9 @@
 
 Days that do not count any more, and entries that have expired, are left out by a condition where a
 run has any; runs with the same condition are read together. A key is looked up, not read for.
+
+The footers of the files are compared with their sums here; Spark's reader compares pages with the
+checksums that they have themselves (``CHECKED``).
 """
 
 from __future__ import annotations
@@ -11,11 +14,15 @@ from pathlib import Path
 
 from pyspark.sql.types import StructType
 
+from windrow.archive.files import Disk
 from windrow.archive.layout import DAY, EXPIRY
-from windrow.archive.runs.open import Only
+from windrow.archive.runs.open import Only, Run
 from windrow.spark.archive.options import Wish, chosen_columns
 from windrow.spark.archive.pins import Pin
 from windrow.spark.archive.types import is_native, spark_schema
+
+CHECKED = "parquet.page.verify-checksum.enabled"
+"""The option of Spark's reader that has it compare pages with their checksums."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,9 @@ def whole_runs(root: str, held: Pin, wish: Wish) -> list[Whole]:
     ):
         return []
     groups: dict[str, list[str]] = {}
+    disk, layout = Disk(Path(root)), held.manifest.layout
     for source in sources:
+        Run(disk, layout, source.run).check_footer()
         groups.setdefault(_where(source.only), []).append(str(Path(root) / source.run.entries_file))
     return [Whole(tuple(files), where) for where, files in groups.items()]
 
