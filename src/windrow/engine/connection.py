@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from windrow.core.errors import DataError, ScriptError, WindrowError
 from windrow.core.time import Clock, Wall, no_wall_clock
 from windrow.engine.archived import ArchivedQuery
@@ -66,6 +68,7 @@ class Connection:
         self._outlets: list[Outlet] = []
         self._inputs = Inputs(None if quarantine is None else Path(quarantine), wall)
         self._overflowed: set[str] = set()
+        self._warned: set[str] = set()
 
     def execute(self, cql: str) -> list[EmbeddedQuery | SharedQuery]:
         """Carry out a script; the queries that it defines, in order.
@@ -88,6 +91,7 @@ class Connection:
             self._read()
         self.queries.update({query.name: query for query in added})
         self.archives.update({query.name: query for query in kept})
+        self._warn_of_refused()
         return added
 
     @contextmanager
@@ -185,14 +189,16 @@ class Connection:
 
         A relation takes updates (``instant``, ``change``, its columns), or rows without the
         first two, which are inserted at the next open instant. Rows that do not fit the declared
-        types, and rows that come too late, are set aside: they are counted (``rejected``,
-        ``late``) and kept in the quarantine if there is one.
+        types, and rows that come too late, are put aside: they are counted (``rejected``,
+        ``late``), a warning says so once per stream, and ``quarantined`` has the newest of them;
+        all are in the quarantine if there is one.
         """
         monitor = self._inputs.monitor(stream)
         if isinstance(monitor, RelationMonitor):
             self._on_clock(stream.lower(), monitor.clock_of(data))
         self._inputs.accept(stream, data)
         self._step()
+        self._warn_of_refused()
 
     def _on_clock(self, name: str, clock: Clock | None) -> None:
         """Put a relation, and the queries over it, on the clock of its first updates."""
@@ -209,6 +215,7 @@ class Connection:
         self._read()
         self._inputs.advance(to)
         self._step()
+        self._warn_of_refused()
 
     def rejected(self, stream: str) -> int:
         """How many rows of the stream did not fit its declaration."""
@@ -218,12 +225,21 @@ class Connection:
         """How many rows of the stream came too late."""
         return self._inputs.monitor(stream).late
 
+    def quarantined(self, stream: str) -> pa.Table:
+        """The newest thousand rows of the stream that were put aside, with the reasons.
+
+        ``file`` is NULL for rows that were pushed, ``row`` for what is true of a whole file.
+        """
+        self._inputs.monitor(stream)  # or it is an error
+        return self._inputs.refused.table(stream)
+
     def close(self) -> None:
         """Forget everything, and let others write where results went."""
         for outlet in self._outlets:
             outlet.close()
         self.queries, self.catalog = {}, Catalog()
         self.subscriptions, self.archives, self._running, self._outlets = {}, {}, [], []
+        self._warned = set()
         self._inputs.forget()
 
     def _step(self) -> None:
@@ -262,6 +278,13 @@ class Connection:
             if query.overflows and query.name not in self._overflowed:
                 self._overflowed.add(query.name)
                 warnings.warn(overflow_warning(query.name), stacklevel=4)
+
+    def _warn_of_refused(self) -> None:
+        """Once for each stream of which rows were put aside, where the connection was called."""
+        for name in self._inputs.refused.streams:
+            if name not in self._warned:
+                self._warned.add(name)
+                warnings.warn(self._inputs.refusal_warning(name), stacklevel=3)
 
     def __enter__(self) -> Connection:
         return self

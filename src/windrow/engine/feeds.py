@@ -71,6 +71,7 @@ class Feed:
         self._queue: list[Arrival] = []
         self._taken: list[_Taken] = []
         self._failure: InputError | None = None
+        self._first_pass = True
         self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
         self.look()
         relation = monitor.relation if isinstance(monitor, RelationMonitor) else None
@@ -123,9 +124,9 @@ class Feed:
         """All that was found has been read."""
         for arrival in self._arrivals.unfinished():
             self._refuse(arrival)
-        failure, self._failure = self._failure, None
-        if failure is not None and not any(taken.mark for taken in self._taken):
-            raise failure
+        first, self._first_pass = self._first_pass, False
+        if first and self._failure is not None and not any(taken.mark for taken in self._taken):
+            raise self._failure
         if self._contents is not None:
             self.monitor.finish()  # a relation without updates holds nothing back
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import numpy as np
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, WindrowError
 from windrow.core.time import Clock, Wall, no_wall_clock
+from windrow.core.warnings import WindrowWarning
 from windrow.engine.feeds import Feed
 from windrow.engine.instants import Instant, instant
 from windrow.engine.observed import Observed
@@ -24,7 +26,9 @@ from windrow.plan.nodes import Node
 from windrow.streams.coerce import coerce
 from windrow.streams.files import find_files
 from windrow.streams.monitor import InputMonitor, time_of
+from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
+from windrow.streams.refused_rows import RefusedRows
 from windrow.streams.relations import RelationMonitor, clock_in
 
 
@@ -48,6 +52,7 @@ class Inputs:
         self.monitors: dict[str, InputMonitor] = {}
         self.feeds: dict[str, Feed] = {}
         self.quarantine = None if quarantine is None else Quarantine(quarantine)
+        self.refused = RefusedRows()
         self._wall = wall
         self._catalog = Catalog()
         self._observed = Observed()
@@ -67,10 +72,12 @@ class Inputs:
     def all_or_nothing(self) -> Iterator[None]:
         """Whatever fails within leaves what was declared and read as it was before."""
         before = self._catalog, dict(self.monitors), dict(self.feeds), self._observed.copy()
+        refused = self.refused.copy()
         try:
             yield
         except BaseException:
             self._catalog, self.monitors, self.feeds, self._observed = before
+            self.refused.restore(refused)
             raise
 
     def monitor(self, name: str) -> InputMonitor:
@@ -103,10 +110,27 @@ class Inputs:
         if isinstance(monitor, RelationMonitor):
             aside += monitor.refused
             monitor.refused = []
-        if self.quarantine is not None:
-            aside += accepted.rejections(parsed, monitor.declaration)
-            if aside:
-                self.quarantine.push(monitor.declaration.name, aside)
+        aside += accepted.rejections(parsed, monitor.declaration)
+        self.put_aside(monitor.declaration.name, aside)
+
+    def put_aside(self, name: str, rows: Sequence[Rejected]) -> None:
+        """Keep rows that were pushed and cannot be used."""
+        if rows and self.quarantine is not None:
+            self.quarantine.push(name, rows)
+        self.refused.add(name, None, rows)
+
+    def refusal_warning(self, name: str) -> WindrowWarning:
+        """What to say of a stream of which rows were put aside."""
+        monitor = self.monitor(name)
+        stream, late = monitor.declaration.name, monitor.late
+        rows = "1 row" if monitor.rejected + late == 1 else f"{monitor.rejected + late:,} rows"
+        place = f", and all of them in {self.quarantine.directory}" if self.quarantine else ""
+        return WindrowWarning(
+            f"{rows} put aside, {late:,} for being late; the first: "
+            f"{self.refused.first_reason(name)}",
+            where=f"stream {stream}",
+            remedy=f"quarantined({stream!r}) has the newest of them{place}",
+        )
 
     def clock_of_files(self, name: str) -> Clock | None:
         """The clock that the files of a relation are on; None if they do not tell."""
@@ -123,7 +147,12 @@ class Inputs:
         would be late when the files are read once more.
         """
         monitor = self.monitors[name.lower()] = deepcopy(self.monitor(name))
-        self.feeds[name.lower()] = Feed(monitor, self.quarantine, wall=self._wall)
+        self.feeds[name.lower()] = Feed(
+            monitor,
+            self.quarantine,
+            wall=self._wall,
+            on_aside=partial(self.refused.add, monitor.declaration.name),
+        )
 
     def look(self) -> None:
         """Take note of files that have come."""
@@ -221,6 +250,7 @@ class Inputs:
         """Begin anew, with nothing declared."""
         self.monitors, self.feeds = {}, {}
         self._catalog, self._observed = Catalog(), Observed()
+        self.refused.restore(RefusedRows())
 
     def statistics(self, plans: Iterable[Node] = ()) -> Statistics | None:
         """What has been observed of the streams so far; None if nothing was."""

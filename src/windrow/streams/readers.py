@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def read_file(
     """
     with _in_words(path, declaration):
         for parsed in _batches(path, declaration, rows_per_batch, part):
-            rest = parsed
+            rest = replace(parsed, after=None) if is_compressed(path) else parsed
             while len(rest) > rows_per_batch:
                 first, rest = rest.split(rows_per_batch)
                 yield first
