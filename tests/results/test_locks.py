@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import multiprocessing
@@ -9,12 +10,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from windrow.core.errors import InputError, StateError
-from windrow.engine.locks import LOCK, Lock, locked
+from windrow.engine import locks
+from windrow.engine.identity import Identity
+from windrow.engine.locks import LOCK, Lock, held_handles, locked
+from windrow.engine.ownership import prepare
+from windrow.engine.published import published
 
 HOLDING = """
 import sys, pathlib
@@ -89,6 +97,64 @@ def test_children_do_not_prolong_it(tmp_path) -> None:
         executed.wait()
 
 
+LEAVING = """
+import subprocess, sys, pathlib
+from windrow.engine.locks import Lock, held_handles
+lock = Lock(pathlib.Path(sys.argv[1]), "INTO 'out'")
+nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+left = subprocess.Popen(["/bin/sleep", sys.argv[2]], pass_fds=held_handles(), **nowhere)
+print(left.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def left_behind(tmp_path):
+    """Makes a child that has the lock's handle for some seconds, and a parent that is killed."""
+    children = []
+
+    def leave(seconds: float) -> int:
+        parent = subprocess.Popen(
+            [sys.executable, "-c", LEAVING, str(tmp_path), str(seconds)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        children.append(int(parent.stdout.readline()))
+        parent.kill()
+        parent.communicate()
+        return children[-1]
+
+    yield leave
+    for child in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+
+
+def test_what_a_killed_run_left_behind_is_waited_for(left_behind, tmp_path) -> None:
+    left_behind(1.5)
+    began = time.monotonic()
+    Lock(tmp_path, "INTO 'out'").release()
+    assert time.monotonic() - began > 0.5
+
+
+def test_what_does_not_end_by_itself_is_named(left_behind, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", 0.2)
+    child = left_behind(60)
+    with pytest.raises(StateError, match=rf"left behind, .*\(process {child}\)"):
+        Lock(tmp_path, "INTO 'out'")
+
+
+def test_releasing_a_lock_releases_it_for_a_child_that_has_the_handle(tmp_path) -> None:
+    lock = Lock(tmp_path, "INTO 'out'")
+    child = subprocess.Popen(["/bin/sleep", "60"], pass_fds=held_handles())
+    try:
+        lock.release()
+        assert held_handles() == ()
+        Lock(tmp_path, "INTO 'out'").release()
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_all_directories_are_held_or_none(tmp_path) -> None:
     taken = Lock(tmp_path / "b", "INTO 'b'")
     wanted = [(tmp_path / name, f"INTO '{name}'") for name in "ab"]
@@ -119,3 +185,40 @@ def test_a_lock_leaves_a_small_hidden_file(tmp_path) -> None:
     Lock(tmp_path, "INTO 'out'").release()
     assert [p.name for p in tmp_path.iterdir()] == [LOCK]
     assert Path(tmp_path / LOCK).stat().st_size < 1000
+
+
+COMMITTING = """
+import sys, pathlib
+import pyarrow as pa
+from windrow.engine import files
+from windrow.engine.commits import Commit
+from windrow.engine.sinks import Place
+place = Place(pathlib.Path(sys.argv[1]), "csv", "r")
+def sync_names(directory):  # the files have their names, the commit is not written yet
+    print("half done", flush=True)
+    sys.stdin.read()
+files.sync_names = sync_names
+hidden = place.hide(pa.table({"instant": [1], "change": ["+"], "k": [1]}))
+place.publish([hidden], Commit(0, "r", (), 1, 1, 1, 0, 0))
+"""
+
+
+def test_who_clears_up_waits_for_a_commit_of_a_process_that_was_left_behind(tmp_path) -> None:
+    schema = pa.schema({"instant": pa.int64(), "change": pa.string(), "k": pa.int64()})
+    identity = Identity("r", "q", "csv", schema)
+    prepare(tmp_path, identity)
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMITTING, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "half done\n"
+    next_run = threading.Thread(target=prepare, args=(tmp_path, identity))
+    next_run.start()
+    next_run.join(0.5)
+    assert next_run.is_alive(), "it would delete the file that the commit is about to name"
+    process.communicate()
+    next_run.join()
+    assert process.returncode == 0
+    state = published(tmp_path)
+    assert state.last == 0
+    assert all((tmp_path / name).is_file() for name in state.names())

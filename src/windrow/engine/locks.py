@@ -2,7 +2,9 @@
 
 A lock is a file in the directory, locked by ``flock``; its text says who has it, and its time since
 when. Locks belong to an open file: a child that is executed does not inherit it, one that is only
-forked closes its copy, so nobody prolongs a lock but the process that took it.
+forked closes its copy. So nobody prolongs a lock but the process that took it, and a child that is
+given its handle because it writes there too: a run's virtual machine takes a moment to notice that
+the run was killed. Whoever comes then waits for it to end.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ import os
 import shlex
 import socket
 import sys
+import time
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +28,8 @@ from windrow.core.errors import InputError, StateError
 LOCK = ".windrow.lock"
 LONGEST = 200
 """Characters of a command that are shown."""
+PATIENCE = 60.0
+"""Seconds in which processes should end that a run which was killed has left behind."""
 
 _held: weakref.WeakSet[Lock] = weakref.WeakSet()
 
@@ -34,36 +39,99 @@ class Lock:
 
     def __init__(self, directory: Path, where: str) -> None:
         """Take it; ``where`` is what messages call the directory."""
-        path = directory / LOCK
         self.directory = directory
-        handle = _opened(directory, where)
+        self.handle = _opened(directory, where)
+        try:
+            _take(self.handle, directory / LOCK, where)
+        except BaseException:
+            os.close(self.handle)
+            raise
+        self._close = weakref.finalize(self, os.close, self.handle)
+        _held.add(self)
+        os.truncate(self.handle, 0)
+        os.pwrite(self.handle, json.dumps(_self()).encode(), 0)
+
+    def release(self) -> None:
+        """Let others write there. The file stays, since others may be about to lock it."""
+        if self._close.alive:
+            with suppress(OSError):
+                fcntl.flock(self.handle, fcntl.LOCK_UN)  # also for a child that has the handle
+            self._close()
+
+    @property
+    def held(self) -> bool:
+        return self._close.alive
+
+    def forget(self) -> None:
+        """Close the handle here; whoever else has it holds the directory as before."""
+        self._close()
+
+
+def held_handles() -> tuple[int, ...]:
+    """The handles of all locks of this process, for a child that writes under them."""
+    return tuple(lock.handle for lock in _held if lock.held)
+
+
+def _take(handle: int, path: Path, where: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(handle)
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise StateError(
                     where=where,
-                    expected="no other run that writes there",
-                    found=_holder(path),
-                    remedy="stop that run or wait for its end, or give this one another directory",
-                ) from None
-            raise StateError(
-                where=where,
-                expected="a file system that locks files, so that only one run writes there",
-                found=os.strerror(error.errno or 0),
-                remedy="choose a directory on a local disk, or on a share that is mounted so",
-            ) from error
-        self.release = weakref.finalize(self, os.close, handle)
-        """Lets others write there. The file stays, since others may be about to lock it."""
-        _held.add(self)
-        os.truncate(handle, 0)
-        os.pwrite(handle, json.dumps(_self()).encode(), 0)
+                    expected="a file system that locks files, so that only one run writes there",
+                    found=os.strerror(error.errno or 0),
+                    remedy="choose a directory on a local disk, or on a share that is mounted so",
+                ) from error
+            if not _left_behind(path) or time.monotonic() > end:
+                raise _refusal(path, where) from None
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _refusal(path: Path, where: str) -> StateError:
+    remedy = "stop that run or wait for its end, or give this one another directory"
+    if _left_behind(path):
+        left = ", ".join(map(str, _holders(path))) or "unknown"
+        remedy = f"end what it left behind, which has not ended by itself (process {left})"
+    return StateError(
+        where=where,
+        expected="no other run that writes there",
+        found=_holder(path),
+        remedy=remedy,
+    )
+
+
+def _left_behind(path: Path) -> bool:
+    """Whether the process that took the lock is dead, so that a child of it must have it."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if known["host"] != socket.gethostname():
+            return False
+        os.kill(int(known["pid"]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return False
+
+
+def _holders(path: Path) -> list[int]:
+    """The processes that have the file open, where the kernel tells."""
+    found = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            if link.readlink() == path.absolute():
+                found.add(int(link.parts[2]))
+    return sorted(found - {os.getpid()})
 
 
 def _forget_in_child() -> None:
     for lock in list(_held):
-        lock.release()  # closes the copy; the parent has its lock as before
+        lock.forget()
 
 
 os.register_at_fork(after_in_child=_forget_in_child)
@@ -78,6 +146,22 @@ def locked(directories: Iterable[tuple[Path, str]]) -> Iterator[list[Lock]]:
             locks.append(lock := Lock(directory, where))
             stack.callback(lock.release)
         yield locks
+
+
+@contextmanager
+def publishing(directory: Path) -> Iterator[None]:
+    """Publish or clear up in a directory while no other process does.
+
+    A process that a killed run has left behind may be in the middle of a commit when the next run
+    clears up, or commits the same micro-batch: whoever comes second finds the first one's work
+    done, and not half of it. It waits, since a commit takes as long as the disk does.
+    """
+    with ExitStack() as stack:
+        with suppress(FileNotFoundError):  # then there is nothing to be in the middle of
+            handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def _opened(directory: Path, where: str) -> int:

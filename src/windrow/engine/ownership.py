@@ -14,6 +14,7 @@ from windrow.core.errors import StateError
 from windrow.engine import files
 from windrow.engine.compacted import COMPACTED
 from windrow.engine.identity import Identity
+from windrow.engine.locks import publishing
 from windrow.engine.published import Published, published
 
 _RECORD = re.compile(r"_(compacted|batches-\d{8,}-\d{8,}|answer-\d{8,})\.(json|parquet)", re.ASCII)
@@ -44,6 +45,11 @@ def refuse_results_of_others(
 
 def prepare(directory: Path, identity: Identity, *, overwrite: bool = False) -> None:
     """Make a directory, which is locked, ready for a run: nothing of another or of a dead one."""
+    with publishing(directory):
+        _prepare(directory, identity, overwrite=overwrite)
+
+
+def _prepare(directory: Path, identity: Identity, *, overwrite: bool) -> None:
     refuse_results_of_others(directory, (identity.run,), overwrite=overwrite)
     known = Identity.read(directory)
     mine = known is not None and known.run == identity.run

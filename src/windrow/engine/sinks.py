@@ -20,7 +20,7 @@ from windrow.engine import files
 from windrow.engine.commits import Commit, commit_path, committed_numbers
 from windrow.engine.compacted import Compacted
 from windrow.engine.identity import Identity, identity_of
-from windrow.engine.locks import Lock
+from windrow.engine.locks import Lock, publishing
 from windrow.engine.ownership import prepare, refuse_results_of_others
 from windrow.engine.result_files import SUFFIX, in_order, write_table
 from windrow.plan.catalog import QueryDeclaration
@@ -47,9 +47,16 @@ class Place:
 
     def publish(self, hidden: Sequence[str], commit: Commit) -> None:
         """Make hidden files the results of a micro-batch, unless it has been committed before."""
-        if self._committed(commit.batch):
-            self.discard(hidden)
-            return
+        with publishing(self.directory):
+            done = self._committed(commit.batch)
+            if done:
+                self.discard(hidden)
+            else:
+                self._publish(hidden, commit)
+        if not done:
+            compact_if_due(self.directory, commit.batch, self.compact_at)
+
+    def _publish(self, hidden: Sequence[str], commit: Commit) -> None:
         stem, suffix = f"batch-{commit.batch:08d}-", SUFFIX[self.format]
         names = tuple(f"{stem}{i:05d}.{suffix}" for i in range(len(hidden)))
         for name in {p.name for p in self.directory.glob(f"{stem}*")} - set(names):
@@ -59,7 +66,6 @@ class Place:
         if names:
             files.sync_names(self.directory)
         files.publish(commit.path(self.directory), replace(commit, files=names).to_json())
-        compact_if_due(self.directory, commit.batch, self.compact_at)
 
     def _committed(self, batch: int) -> bool:
         """Whether this run has committed the micro-batch; StateError if it has lost the place."""

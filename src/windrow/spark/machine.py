@@ -22,6 +22,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from windrow.core.errors import WindrowError
+from windrow.engine.locks import held_handles
 from windrow.spark.memory import MemoryWatch
 
 LINES = 400
@@ -54,7 +55,7 @@ class Machine:
     def launch(self, conf: SparkConf, *, quiet: bool) -> Any:
         """Start it, and return PySpark's gateway to it."""
         try:
-            gateway = self._launched_quietly(conf) if quiet else launch_gateway(conf)  # type: ignore[no-untyped-call]
+            gateway = self._launched_quietly(conf) if quiet else _launched(conf)
         except PySparkRuntimeError as failure:
             raise self._could_not_start() from failure
         return self.adopt(gateway)
@@ -66,14 +67,13 @@ class Machine:
 
     def _launched_quietly(self, conf: SparkConf) -> Any:
         """Before any setting is read it speaks of modules, log profiles and native libraries."""
-        logging.getLogger().addFilter(_is_not_of_py4j)
+        _hush_py4j()
         reading, writing = os.pipe()
         with Path(os.devnull).open("w") as nowhere, os.fdopen(writing, "wb") as errors:
             source = os.fdopen(reading, "rb")
             self._listener = threading.Thread(target=self._listen, args=(source,), daemon=True)
             self._listener.start()
-            output = {"stdout": nowhere, "stderr": errors}
-            return launch_gateway(conf, output)  # type: ignore[no-untyped-call]
+            return _launched(conf, stdout=nowhere, stderr=errors)
 
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:
@@ -122,6 +122,12 @@ class Machine:
             found=self.last_words() or next(iter(self._lines), "no reason given"),
             remedy="see to what it says; `--runner embedded` needs no Java",
         )
+
+
+def _launched(conf: SparkConf, **output: Any) -> Any:
+    """It writes where this process may write, so it holds the locks of that too."""
+    arguments = {**output, "pass_fds": held_handles()}
+    return launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
 
 
 def exit_in_words(code: int) -> str:
@@ -179,6 +185,13 @@ def _machine() -> Machine:
     return WATCHED[-1]
 
 
+def _hush_py4j() -> None:
+    """Py4J logs with tracebacks that nobody answers; what that means is said in words."""
+    logging.getLogger().addFilter(_is_not_of_py4j)  # some of it goes to the root logger itself
+    py4j = logging.getLogger("py4j")
+    py4j.addHandler(logging.NullHandler())
+    py4j.propagate = False
+
+
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Py4J tells the root logger, with tracebacks, that nobody answers; we say it in words."""
     return "py4j" not in record.pathname

@@ -9,8 +9,10 @@ import typer
 
 from windrow.cli.options import Verbose
 from windrow.cli.words import err, errors_in_words, out
+from windrow.engine.locks import locked
 from windrow.spark.checkpoint.repair import Repair, planned_repair
 from windrow.spark.checkpoint.survey import Survey, query_directories, survey
+from windrow.spark.home import IDENTITY
 
 DAMAGED = 1
 """Exit code if something is damaged."""
@@ -28,7 +30,9 @@ def check(path: Where, verbose: Verbose = False) -> None:
       windrow checkpoint check state/
     """
     with errors_in_words(verbose=verbose):
-        found = [survey(directory) for directory in query_directories(path)]
+        directories = query_directories(path)
+        with locked([_lock(path)]):
+            found = [survey(directory) for directory in directories]
         for query in found:
             _print_survey(query)
         if any(query.problems for query in found):
@@ -54,12 +58,18 @@ def repair(
       windrow checkpoint repair state/
     """
     with errors_in_words(verbose=verbose):
-        planned = [(d, planned_repair(d)) for d in query_directories(path)]
-        for directory, found in planned:
-            if found is None:
-                out().print(f"{directory}: nothing is damaged")
-            else:
-                _print_repair(found, None if dry_run else found.carry_out(), dry_run=dry_run)
+        directories = query_directories(path)
+        with locked([_lock(path)]):
+            for directory, found in [(d, planned_repair(d)) for d in directories]:
+                if found is None:
+                    out().print(f"{directory}: nothing is damaged")
+                else:
+                    _print_repair(found, None if dry_run else found.carry_out(), dry_run=dry_run)
+
+
+def _lock(path: Path) -> tuple[Path, str]:
+    """What a run that has this checkpoint holds: the directory of all its queries."""
+    return (path.parent if (path / IDENTITY).exists() else path), f"the checkpoint {path}"
 
 
 def _print_survey(found: Survey) -> None:
