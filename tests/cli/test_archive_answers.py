@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
@@ -283,3 +284,29 @@ def test_what_was_written_is_appended_as_it_was(far, form):
     windrow("create", "again", "--like", "some.parquet", "--key", "k", "--window", 2)
     windrow("append", "again", f"some.{form}", "--day", "2026-03-01")
     assert lines("scan", "again") == lines("scan", "k", "--columns", names)
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_a_flipped_bit_is_told_by_every_command_that_reads_it(form, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pa.table(
+        {"k": [f"k{i % 9}" for i in range(20_000)], "v": np.random.default_rng(1).random(20_000)}
+    )
+    archive = Archive.create("a", table.schema, "k", window=3, scheme="DEL", n=1, format=form)
+    archive.append(1, table, now=1)
+    path = next(Path("a/runs").glob(f"*.{form}"))
+    flipped = bytearray(path.read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    path.write_bytes(flipped)
+    asked = [
+        ("scan", "a"),
+        ("probe", "a", "--from", "k0"),
+        ("export", "a", "copy.parquet"),
+        ("sql", "a", "SELECT SUM(v) FROM archive"),
+        ("sql", "a", "SELECT SUM(v) FROM archive WHERE k >= 'k0'"),
+    ]
+    for arguments in asked:
+        said = " ".join(windrow(*arguments, fails=True).split())
+        assert path.name in said
+        assert "Traceback" not in said
+        assert "restore the file" in said

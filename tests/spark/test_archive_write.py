@@ -127,7 +127,7 @@ def test_names_are_taken_as_they_are_and_a_list_is_a_key_of_many_values(spark, t
     for _ in range(2):
         sink(spark.createDataFrame(data), 0)
     with archive.reader(3) as reader:
-        assert sorted(reader.scan(2, columns=["_day"]).column("_day").to_pylist()) == [2, 2, 2, 3]
+        assert sorted(reader.scan(2, columns=["_day"]).column("_day").to_pylist()) == [2, 2, 3]
 
 
 def test_a_task_writes_in_turns_what_would_not_fit_into_memory(tmp_path, monkeypatch):

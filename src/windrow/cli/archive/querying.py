@@ -58,6 +58,8 @@ def sql(
                     raise ArchiveError(where="SQL", expected="one SELECT", found=query)
                 found = answered(connection, query)
             except duckdb.Error as error:
+                if entries.failure is not None:
+                    raise entries.failure from error
                 raise ArchiveError(where="SQL", found=str(error).strip()) from error
             give(found, into, as_json=as_json, ordered=True)
 

@@ -7,7 +7,7 @@ that a query names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.matching import satisfiable
 from windrow.archive.reader import Reader
 from windrow.cli.archive.times import Times
+from windrow.core.errors import WindrowError
 
 
 class Entries(ds.Dataset):  # type: ignore[misc]
@@ -34,6 +35,8 @@ class Entries(ds.Dataset):  # type: ignore[misc]
         self._reader, self._times, self._bounds = reader, times, bounds
         self._plain = times.stamped(layout.given({}).empty_table()).schema
         self._names = self._plain.names
+        self.failure: WindrowError | None = None
+        """What went wrong while it was read, which engines tell in words of their own."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -55,13 +58,20 @@ class Entries(ds.Dataset):  # type: ignore[misc]
         else:
             first, last = self._days(filter, first, last)
             batches = self._reader.matching(filter, first, last, columns=names, schema=self._plain)
-        stamped = (self._times.stamped(pa.Table.from_batches([batch])) for batch in batches)
         return ds.Scanner.from_batches(
-            (batch for table in stamped for batch in table.to_batches()),
+            self._stamped(batches),
             schema=self._types(names),
             columns=wanted,
             filter=filter,
         )
+
+    def _stamped(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in batches:
+                yield from self._times.stamped(pa.Table.from_batches([batch])).to_batches()
+        except WindrowError as error:
+            self.failure = error
+            raise
 
     def _days(
         self, condition: pc.Expression, first: int | None, last: int | None
