@@ -20,7 +20,7 @@ import pytest
 from windrow.core.errors import InputError, StateError
 from windrow.engine import locks
 from windrow.engine.identity import Identity
-from windrow.engine.locks import LOCK, Lock, held_handles, locked
+from windrow.engine.locks import LOCK, Lock, handles_for_child, locked
 from windrow.engine.ownership import prepare
 from windrow.engine.published import published
 
@@ -99,10 +99,12 @@ def test_children_do_not_prolong_it(tmp_path) -> None:
 
 LEAVING = """
 import subprocess, sys, pathlib
-from windrow.engine.locks import Lock, held_handles
+from windrow.engine.locks import Lock, handles_for_child
 lock = Lock(pathlib.Path(sys.argv[1]), "INTO 'out'")
 nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-left = subprocess.Popen(["/bin/sleep", sys.argv[2]], pass_fds=held_handles(), **nowhere)
+with handles_for_child() as handles:  # PySpark starts its virtual machine with a preexec_fn
+    command = ["/bin/sleep", sys.argv[2]]
+    left = subprocess.Popen(command, pass_fds=handles, preexec_fn=lambda: None, **nowhere)
 print(left.pid, flush=True)
 sys.stdin.read()
 """
@@ -145,10 +147,12 @@ def test_what_does_not_end_by_itself_is_named(left_behind, tmp_path, monkeypatch
 
 def test_releasing_a_lock_releases_it_for_a_child_that_has_the_handle(tmp_path) -> None:
     lock = Lock(tmp_path, "INTO 'out'")
-    child = subprocess.Popen(["/bin/sleep", "60"], pass_fds=held_handles())
+    with handles_for_child() as handles:
+        child = subprocess.Popen(["/bin/sleep", "60"], pass_fds=handles)
     try:
         lock.release()
-        assert held_handles() == ()
+        with handles_for_child() as handles:
+            assert handles == ()
         Lock(tmp_path, "INTO 'out'").release()
     finally:
         child.kill()

@@ -67,9 +67,18 @@ class Lock:
         self._close()
 
 
-def held_handles() -> tuple[int, ...]:
-    """The handles of all locks of this process, for a child that writes under them."""
-    return tuple(lock.handle for lock in _held if lock.held)
+@contextmanager
+def handles_for_child() -> Iterator[tuple[int, ...]]:
+    """Handles of all locks of this process, to be passed to a child that writes under them.
+
+    They are copies: the child closes the locks' own between fork and exec.
+    """
+    copies = tuple(os.dup(lock.handle) for lock in _held if lock.held)
+    try:
+        yield copies
+    finally:
+        for handle in copies:
+            os.close(handle)
 
 
 def _take(handle: int, path: Path, where: str) -> None:

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from windrow.core.errors import WindrowError
-from windrow.engine.locks import held_handles
+from windrow.engine.locks import handles_for_child
 from windrow.spark.memory import MemoryWatch
 
 LINES = 400
@@ -126,8 +126,9 @@ class Machine:
 
 def _launched(conf: SparkConf, **output: Any) -> Any:
     """It writes where this process may write, so it holds the locks of that too."""
-    arguments = {**output, "pass_fds": held_handles()}
-    return launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
+    with handles_for_child() as handles:
+        arguments = {**output, "pass_fds": handles}
+        return launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
 
 
 def exit_in_words(code: int) -> str:
