@@ -72,9 +72,14 @@ def test_disorder_within_slack_changes_nothing(program: Program) -> None:
 
 
 def punctual(stream: Stream) -> Stream:
-    """The stream without its late rows: those more than ``slack`` behind an earlier row."""
+    """The stream without rows that are late, more than ``slack`` behind an earlier row, or ahead.
+
+    What is ahead, more than ``ahead`` beyond all earlier rows that are not, moves no time.
+    """
     kept, top = [], None
     for ts, values in stream.arrivals:
+        if None not in (top, stream.ahead) and ts > top + stream.ahead:
+            continue
         if top is None or ts >= top - stream.slack:
             kept.append((ts, values))
         # A late row is below the greatest timestamp so far, so it cannot move it.
@@ -84,13 +89,14 @@ def punctual(stream: Stream) -> Stream:
 
 @st.composite
 def tardy(draw: st.DrawFn) -> Program:
-    """A program whose streams are in any order at all, so that some rows are late."""
+    """A program whose streams are in any order at all, so that some rows are late or ahead."""
     program = draw(programs())
     streams = tuple(
         replace(
             stream,
             arrivals=tuple(draw(st.permutations(stream.arrivals))),
             slack=draw(st.integers(0, 12)),
+            ahead=draw(st.one_of(st.none(), st.integers(0, 25))),
         )
         for stream in program.streams
     )
@@ -98,7 +104,7 @@ def tardy(draw: st.DrawFn) -> Program:
 
 
 @given(program=tardy())
-def test_rows_beyond_slack_are_left_out_and_nothing_else_is(program: Program) -> None:
+def test_rows_beyond_slack_or_ahead_are_left_out_and_nothing_else_is(program: Program) -> None:
     kept = replace(program, streams=tuple(punctual(s) for s in program.streams))
     # The horizon is that of all rows, late ones too; it must not move with what is left out.
     beyond = program.horizon - kept.horizon + program.beyond
@@ -107,7 +113,7 @@ def test_rows_beyond_slack_are_left_out_and_nothing_else_is(program: Program) ->
 
 @settings(max_examples=40)
 @given(data=st.data(), program=tardy())
-def test_which_rows_are_late_does_not_depend_on_the_cuts(
+def test_which_rows_are_late_or_ahead_does_not_depend_on_the_cuts(
     data: st.DataObject, program: Program
 ) -> None:
     pieces = [

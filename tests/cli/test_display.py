@@ -131,3 +131,15 @@ def test_results_below_the_current_directory_are_named_from_there(tmp_path, monk
     answer = pa.table({"k": [1]})
     assert "20 changes in out/busy\n" in printed(report(answer, destination=tmp_path / "out/busy"))
     assert "20 changes in /elsewhere\n" in printed(report(answer, destination=Path("/elsewhere")))
+
+
+def test_streams_that_are_idle_are_named_in_lines_and_in_the_table():
+    assert display.line(progress(idle=("a", "b"))).endswith("(0 late), idle: a, b")
+    console = plain()
+    console.print(display.progress_table([progress(), progress("other", idle=("b",))]))
+    heading, busy, other = console.file.getvalue().splitlines()
+    assert heading.split()[-1] == "idle"
+    assert [busy.split()[-1], other.split()[-1]] == ["1", "b"]
+    console = plain()
+    console.print(display.progress_table([progress()]))
+    assert "idle" not in console.file.getvalue()

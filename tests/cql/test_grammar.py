@@ -101,6 +101,23 @@ def test_clauses_of_create_stream_come_in_any_order_but_once() -> None:
     assert stream.source is not None
     with pytest.raises(ParseError, match="each once"):
         parse("create stream s (t int) slack 3 seconds slack 4 seconds")
+    with pytest.raises(ParseError, match="each once"):
+        parse("create stream s (t int) ahead 3 seconds ahead unbounded")
+
+
+@pytest.mark.parametrize(
+    ("clause", "words"),
+    [
+        ("ahed 3", "did you mean AHEAD?"),
+        ("ahead", "a number and a unit for AHEAD"),
+        ("ahead never", "or UNBOUNDED"),
+        ("idle 3 seconds", "expected AFTER"),
+        ("idle after unbounded", "or NEVER"),
+    ],
+)
+def test_limits_of_time_that_are_misspelt_are_explained(clause: str, words: str) -> None:
+    with pytest.raises(ParseError, match=words.replace("?", r"\?")):
+        parse(f"create stream s (t int) {clause}")
 
 
 def test_archives_and_subscriptions_keep_their_parts() -> None:

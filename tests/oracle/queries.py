@@ -21,6 +21,7 @@ class Stream:
     columns: Columns
     arrivals: tuple[tuple[int, Row], ...]
     slack: int = 0
+    ahead: int | None = None
 
     @property
     def stamps(self) -> list[int]:
@@ -28,8 +29,9 @@ class Stream:
 
     def cql(self, time_type: str) -> str:
         slack = f" SLACK {self.slack} SECONDS" if self.slack else ""
+        ahead = "" if self.ahead is None else f" AHEAD {self.ahead} SECONDS"
         columns = listed(((TIME, time_type), *self.columns))
-        return f"CREATE STREAM {self.name} ({columns}) TIMESTAMP BY {TIME}{slack};"
+        return f"CREATE STREAM {self.name} ({columns}) TIMESTAMP BY {TIME}{slack}{ahead};"
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,11 @@ CASES = [
     ("SELECT k FROM s [ROWS 0]", "[ROWS 0]", "at least one row"),
     ("SELECT k FROM s EVERY 0 SECONDS", "0 SECONDS", "a positive EVERY"),
     ("CREATE STREAM q (ts BIGINT) SLACK -1", "-1", "a non-negative SLACK"),
+    ("CREATE STREAM q (ts BIGINT) AHEAD -1", "-1", "a non-negative AHEAD"),
+    ("CREATE STREAM q (ts BIGINT) AHEAD 1 MS", "1 MS", "a whole number of ticks for AHEAD"),
+    ("CREATE STREAM q (ts BIGINT) IDLE AFTER 30", "30", "write IDLE AFTER 30 SECONDS, say"),
+    ("CREATE STREAM q (ts BIGINT) IDLE AFTER 0 SECONDS", "0 SECONDS", "a positive IDLE AFTER"),
+    ("CREATE RELATION q (a INT) AHEAD 3", "3", "a unit of time for AHEAD"),
     ("SELECT k FROM s [RANGE 99999999999999 WEEKS]", "99999999999999 WEEKS", "UNBOUNDED"),
     # clauses
     ("SELECT 1", "SELECT 1", "expected FROM"),

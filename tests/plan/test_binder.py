@@ -9,7 +9,7 @@ import pytest
 from tests.plan.scripts import bound, catalog, optimised
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
-from windrow.core.time import Clock
+from windrow.core.time import FOREVER, Clock
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Destination,
@@ -72,6 +72,39 @@ def test_declarations_keep_clock_slack_source_and_timestamp() -> None:
     assert (o.timestamp, o.clock) == (1, Clock.TIMESTAMP)
     assert isinstance(h, RelationDeclaration)
     assert (h.retroactive, h.source) == (False, FileSource("h.csv", "csv"))
+
+
+@pytest.mark.parametrize(
+    ("clauses", "expected"),
+    [
+        ("", (0, None, None)),
+        ("SLACK 2 AHEAD 1 HOUR IDLE AFTER 30 SECONDS", (2, 3600, 30_000_000)),
+        ("IDLE AFTER 1 MIN AHEAD 5 SLACK 2 SECONDS", (2, 5, 60_000_000)),
+        ("AHEAD UNBOUNDED IDLE AFTER NEVER FROM 'x.csv'", (0, FOREVER, FOREVER)),
+        ("ahead 0 TIMESTAMP BY ts idle after 5 ms", (0, 0, 5_000)),
+    ],
+)
+def test_limits_of_time_stand_in_any_order(clauses: str, expected: tuple) -> None:
+    made = compile_script(f"CREATE STREAM q (ts BIGINT) {clauses};").catalog.find("q")
+    assert isinstance(made, StreamDeclaration)
+    assert (made.slack, made.ahead, made.idle) == expected
+
+
+def test_relations_have_limits_of_time_in_microseconds() -> None:
+    script = "CREATE RELATION h (a INT) FROM 'h.csv' IDLE AFTER 2 SECONDS AHEAD 1 DAY;"
+    made = compile_script(script).catalog.find("h")
+    assert isinstance(made, RelationDeclaration)
+    assert (made.ahead, made.idle) == (86_400_000_000, 2_000_000)
+
+
+def test_a_limit_of_time_is_no_part_of_what_identifies_a_declaration() -> None:
+    """The fingerprint of a checkpoint is made of it: old checkpoints go on, limits may change."""
+    plain, limited = (
+        compile_script(f"CREATE STREAM q (ts BIGINT) {clauses}").catalog.streams[0]
+        for clauses in ("", "AHEAD 5 IDLE AFTER 1 MIN")
+    )
+    assert repr(replace(plain, span=None)) == repr(replace(limited, span=None))
+    assert "ahead" not in repr(plain)
 
 
 def test_archives_and_subscriptions_are_bound_to_their_stream() -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from windrow.core.errors import StateError
-from windrow.spark.filelog import Entry, FileLog, LogMovedError
+from windrow.spark.filelog import Entry, FileLog, LogMovedError, ends_idle
+from windrow.streams.horizon import UNLIMITED, Horizon
 
 ENTRIES = [Entry("/in/0", 10, 5), Entry("/in/1", 10, 3), Entry(advance=9), Entry(end=True)]
+OLD = (
+    b'{"path":"/in/0","size":10,"top":5,"advance":null,"end":false,"inbox":null,"origin":null,'
+    b'"late":0,"rejected":0}\n'
+)
 
 
 def test_entries_and_times_are_the_same_when_the_log_is_opened_again(tmp_path):
@@ -38,6 +43,43 @@ def test_a_line_that_a_crash_left_unfinished_is_cut_off(tmp_path, keep):
     assert log.entries == ENTRIES[:1]
     log.append(ENTRIES[2:])
     assert FileLog(path).entries == [ENTRIES[0], *ENTRIES[2:]]
+
+
+def test_a_log_from_before_there_were_horizons_judges_its_files_as_it_did(tmp_path):
+    (tmp_path / "s.log").write_bytes(OLD)
+    (entry,) = FileLog(tmp_path / "s.log").entries
+    assert entry == Entry("/in/0", 10, 5)
+    assert not entry.horizon.bounded
+
+
+def test_the_horizon_of_a_file_is_the_same_when_the_log_is_opened_again(tmp_path):
+    entries = [
+        Entry("/in/0", 10, 5).judged_by(Horizon(7, 99)),
+        Entry("/in/1", 10, 5).judged_by(Horizon(7)),
+        Entry("/in/2", 10, 5).judged_by(UNLIMITED),
+    ]
+    FileLog(tmp_path / "s.log").append(entries)
+    found = [entry.horizon for entry in FileLog(tmp_path / "s.log").entries]
+    assert found == [Horizon(7, 99), Horizon(7), UNLIMITED]
+
+
+def test_a_stream_is_idle_until_its_next_file_or_its_end(tmp_path):
+    log = FileLog(tmp_path / "s.log")
+    log.append([Entry("/in/0", 10, 5), Entry(idle=True), Entry(advance=9), Entry("/in/1", 10, 6)])
+    log.append([Entry(idle=True), Entry(end=True)])
+    assert [t.idle for t in log.times] == [False, False, True, True, False, True, False]
+
+
+def test_the_last_line_tells_whether_a_stream_is_idle(tmp_path):
+    path = tmp_path / "s.log"
+    assert not ends_idle(path)
+    log = FileLog(path)
+    log.append([Entry(f"/in/{'x' * 4000}{i}", 10, 5) for i in range(9)])
+    assert not ends_idle(path)
+    log.append([Entry(idle=True)])
+    assert ends_idle(path)
+    path.write_bytes(path.read_bytes() + b'{"pa')
+    assert not ends_idle(path), "half a line says nothing"
 
 
 def test_a_damaged_line_is_an_error_that_names_it(tmp_path):

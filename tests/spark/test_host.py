@@ -152,3 +152,65 @@ def test_what_comes_and_goes_inside_an_instant_of_a_relation_is_never_seen():
     tell(known, 0, [0], {"rel": StreamTime(6, at=4)}, {})
     answer = host.receive([unpack(x) for *_, x in blobs(known)])
     assert changes([answer.delta]) == [(5, 1, 7)]
+
+
+@given(arrivals, st.integers(0, 12))
+def test_an_idle_stream_holds_nobody_back_and_what_it_brings_too_late_is_left_out(case, quiet):
+    """b is silent after ``quiet`` rows, a runs on to its end; then b brings the rest."""
+    a, b, _, reload = case
+    first, rest = sorted(b)[:quiet], sorted(b)[quiet:]
+    host, answers, stored = BucketHost(STAGE, SLACKS, final=True), [], {}
+
+    def receive(*messages: bytes) -> dict[str, Delta]:
+        nonlocal host
+        answer = host.receive(map(unpack, messages))
+        answers.append(answer.delta)
+        host = reloaded(host, stored) if reload else host
+        return answer.late
+
+    top = first[-1][0] if first else 0
+    receive(*sent("b", first, StreamTime(top, at=1), 0))
+    receive(*sent("b", [], StreamTime(top, at=2, idle=True), 1))
+    reached = max([t for t, _ in a], default=0)
+    receive(*sent("a", sorted(a), StreamTime(reached, at=1), 0))
+    assert host.now == reached - 1, "b holds nothing back"
+    late = receive(*sent("b", rest, StreamTime(max([top, *(t for t, _ in rest)]), at=3), 2))
+    kept = [row for row in rest if row[0] > host.now]
+    assert sum(map(len, late.values())) == len(rest) - len(kept)
+    ends = {"a": StreamTime(reached, over=True, at=9), "b": StreamTime(40, over=True, at=9)}
+    receive(*sent("a", [], ends["a"], 9), *sent("b", [], ends["b"], 9))
+    whole = BucketHost(STAGE, SLACKS, final=True)
+    inputs = {"a": sorted(a), "b": sorted([*first, *kept])}
+    everything = [x for s in "ab" for x in sent(s, inputs[s], ends[s], 0)]
+    assert changes(answers) == changes([whole.receive(map(unpack, everything)).delta])
+
+
+def test_updates_of_a_relation_at_closed_instants_happen_at_the_next_one():
+    compiled = compile_script(
+        "CREATE STREAM a (ts BIGINT, k INT); CREATE RELATION rel (k INT);"
+        "SELECT a.k FROM a [RANGE 90], rel WHERE a.k = rel.k;"
+    )
+    (stage,) = stages(compiled.queries[0].plan)
+    host = BucketHost(stage, {"a": 0, "rel": 0}, final=True)
+
+    def receive(name: str, rows: list[tuple[int, int, int]], time: StreamTime) -> list[tuple]:
+        schema = arrow_schema(compiled.catalog.find(name).schema)
+        ts = np.array([t for t, _, _ in rows], np.int64)
+        keys = pa.array([k for _, _, k in rows], pa.int32())
+        columns = [pa.array(ts), keys] if name == "a" else [keys]
+        signs = np.array([s for _, s, _ in rows], np.int8)
+        batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+        delta = Delta(ts, np.full(len(ts), FOREVER), signs, batch)
+        parcels = scatter(delta, Routes.of(name, [stage], [0]), (time.at,))
+        tell(parcels, 0, [0], {name: time}, {})
+        answer = host.receive([unpack(x) for *_, x in blobs(parcels)])
+        assert not answer.late
+        return changes([answer.delta])
+
+    receive("rel", [(1, 1, 7), (1, 1, 8)], StreamTime(1, at=1))
+    receive("rel", [], StreamTime(1, at=2, idle=True))
+    assert receive("a", [(5, 1, 7), (5, 1, 8)], StreamTime(20, at=1)) == [(5, 1, 7), (5, 1, 8)]
+    updates = [(9, -1, 7), (10, 1, 9), (12, -1, 9)]
+    assert receive("rel", updates, StreamTime(12, at=3)) == []
+    assert receive("rel", [(30, -1, 8)], StreamTime(40, at=4)) == []
+    assert receive("a", [], StreamTime(50, at=2)) == [(20, -1, 7), (30, -1, 8)]

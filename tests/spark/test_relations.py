@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from windrow.columns.types import arrow_schema
-from windrow.core.time import BEGINNING, Clock
+from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
 from windrow.spark.filelog import Entry, FileLog
@@ -19,8 +19,10 @@ def declared(kind: str = "NRR") -> RelationDeclaration:
     return relation
 
 
-def opened(tmp_path: Path, log: FileLog, files: list[Path]) -> Register:
-    return Register(declared(), Clock.INTEGER, log, files, str(tmp_path / "q"))
+def opened(
+    tmp_path: Path, log: FileLog, files: list[Path], clock: Clock = Clock.INTEGER
+) -> Register:
+    return Register(declared(), clock, log, files, str(tmp_path / "q"))
 
 
 def write(tmp_path: Path, name: str, *lines: str) -> Path:
@@ -29,8 +31,8 @@ def write(tmp_path: Path, name: str, *lines: str) -> Path:
     return path
 
 
-def admit(register: Register, log: FileLog, path: Path) -> Entry:
-    entry = register.admitted(Entry(str(path), 9), len(log.entries))
+def admit(register: Register, log: FileLog, path: Path, wall: int = FOREVER) -> Entry:
+    entry = register.admitted(Entry(str(path), 9), len(log.entries), wall)
     log.append([entry])
     return entry
 
@@ -61,3 +63,15 @@ def test_files_without_instants_are_the_contents_from_the_beginning(tmp_path):
     kept = read_updates(Path(entry.path or ""), arrow_schema(declared().schema))
     assert kept.ts.tolist() == [BEGINNING + 1]
     assert entry.rejected == 1
+
+
+def test_an_update_of_the_year_9999_is_put_aside_and_later_ones_are_not_late(tmp_path):
+    head, day = "instant,change,k,name", 86_400_000_000
+    first = write(tmp_path, "1", head, "1970-01-02,+,1,ann", "9999-12-31,-,1,ann")
+    second = write(tmp_path, "2", head, "1970-01-03,-,1,ann")
+    log = FileLog(tmp_path / "ck" / "r.log")
+    register = opened(tmp_path, log, [first, second], Clock.TIMESTAMP)
+    one, two = (admit(register, log, path, wall=2 * day) for path in (first, second))
+    assert (one.top, one.late, one.rejected) == (day, 0, 1)
+    assert (two.top, two.late, two.rejected) == (2 * day, 0, 0)
+    assert [t.top for t in log.times[1:]] == [day, 2 * day]

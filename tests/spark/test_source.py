@@ -14,6 +14,7 @@ from windrow.core.time import BEGINNING
 from windrow.plan.program import compile_script
 from windrow.plan.stages import stages
 from windrow.spark.blobs import unpack
+from windrow.spark.filelog import FileLog
 from windrow.spark.inbox import Inbox
 from windrow.spark.routes import Routes
 from windrow.spark.source import PackingReader, SourceSpec, Stretch, decoded, encoded
@@ -22,10 +23,18 @@ from windrow.spark.times import StreamTime, from_json, merged
 BUCKETS = (1, 2)
 
 
-def spec(tmp_path: Path, *, source: str = "in", format_: str = "parquet", **options) -> SourceSpec:
+def spec(
+    tmp_path: Path,
+    *,
+    source: str = "in",
+    format_: str = "parquet",
+    kind: str = "BIGINT",
+    clause: str = "",
+    **options,
+) -> SourceSpec:
     start = f"FROM '{tmp_path / source}' FORMAT {format_} " if source else ""
     compiled = compile_script(
-        f"CREATE STREAM s (ts BIGINT, k INT) {start}TIMESTAMP BY ts SLACK 2;"
+        f"CREATE STREAM s (ts {kind}, k INT) {start}TIMESTAMP BY ts SLACK 2 {clause};"
         "CREATE QUERY q AS SELECT k FROM s [RANGE 5];"
     )
     routes = Routes.of("s", stages(compiled.queries[0].plan), BUCKETS)
@@ -144,6 +153,72 @@ def test_lateness_is_judged_across_files_however_they_are_taken(tmp_path, files)
     assert sum(c["late"] for *_, c in results) == 3
     lines = [x for p in (tmp_path / "q").rglob("*.jsonl") for x in p.read_text().splitlines()]
     assert sorted(json.loads(x)["row"] for x in lines) == [1, 2, 2]
+
+
+@pytest.mark.parametrize("files", [1, 2, None])
+def test_rows_ahead_are_judged_across_files_however_they_are_taken(tmp_path, files):
+    write(tmp_path, "0", [10, 500, 15])
+    write(tmp_path, "1", [25, 30, 41])
+    write(tmp_path, "2", [700, 40, 51])
+    source = spec(tmp_path, files=files, clause="AHEAD 10", quarantine=str(tmp_path / "q"))
+    reader = PackingReader(source)
+    results = [read(reader, batch) for batch in triggers(reader)]
+    assert sorted(t for ts, *_ in results for t in ts) == [10, 15, 25, 30, 40]
+    assert sum(c["rejected"] for *_, c in results) == 4
+    assert results[-1][1].top == 40
+    assert [e.top for e in FileLog(Path(source.log)).entries] == [15, 30, 40]
+    lines = [x for p in (tmp_path / "q").rglob("*.jsonl") for x in p.read_text().splitlines()]
+    assert all("allow more with AHEAD" in x for x in lines)
+
+
+def test_a_micro_batch_that_is_repeated_judges_by_the_wall_of_its_admission(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.csv").write_text("ts,k\n1970-01-02,1\n1970-02-01,2\n1970-01-02,3\n")
+    day = 86_400_000_000
+    options = {"format_": "csv", "kind": "TIMESTAMP"}
+    reader = PackingReader(spec(tmp_path, **options, wall=lambda: 2 * day))
+    (batch,) = triggers(reader)
+    found = read(reader, batch)
+    assert found[2] == {"rows_in": 2, "late": 0, "rejected": 1}
+    later = PackingReader(spec(tmp_path, **options, wall=lambda: 90 * day))
+    unlimited = PackingReader(spec(tmp_path, **options, clause="AHEAD UNBOUNDED"))
+    for again in (later, unlimited):
+        assert read(again, list(again.partitions({"entries": 0}, {"entries": 1}))) == found
+
+
+def test_a_stream_that_is_silent_for_too_long_says_so_once_in_its_log(tmp_path):
+    write(tmp_path, "0", [1, 5])
+    walls = [0]
+    reader = PackingReader(spec(tmp_path, idle=30, wall=lambda: walls[-1]))
+    assert len(triggers(reader)) == 1
+    at = {"entries": 1}
+
+    def look(wall: int) -> dict[str, int]:
+        walls.append(wall)
+        return reader.latestOffset(at, reader.getDefaultReadLimit())
+
+    assert look(29) == at
+    at = look(30)
+    assert at == {"entries": 2}
+    assert read(reader, list(reader.partitions({"entries": 1}, at)))[1].idle
+    assert look(99) == at, "once is enough"
+    again = PackingReader(spec(tmp_path, idle=30, wall=lambda: walls[-1]))
+    assert triggers(again) == triggers(reader), "a new run finds it in the log"
+    write(tmp_path, "1", [9])
+    woken = look(100)
+    found = read(reader, list(reader.partitions(at, woken)))
+    assert found[:2] == ([9], StreamTime(9, at=3))
+    at = woken
+    assert look(129) == at
+    assert look(131) == {"entries": 4}
+
+
+def test_a_stream_that_has_been_read_once_is_over_and_not_idle(tmp_path):
+    write(tmp_path, "0", [1, 5])
+    walls = iter(range(0, 10_000, 1_000))
+    reader = PackingReader(spec(tmp_path, idle=30, once=True, wall=lambda: next(walls)))
+    (batch,) = triggers(reader)
+    assert read(reader, batch)[1] == StreamTime(5, over=True, at=2)
 
 
 def test_reading_again_leaves_the_same_quarantine(tmp_path):

@@ -14,6 +14,7 @@ times = st.builds(
     advanced=st.integers(-50, 50),
     over=st.booleans(),
     at=st.integers(0, 9),
+    idle=st.booleans(),
 )
 
 
@@ -29,6 +30,21 @@ def test_a_stream_of_which_nothing_is_known_holds_time_at_the_beginning():
 def test_a_stream_that_is_over_holds_nothing_back():
     known = {"a": StreamTime(top=100), "b": StreamTime(top=40, over=True)}
     assert time_of(known, {"a": 0, "b": 0}) == 99
+
+
+def test_a_stream_that_is_idle_holds_nothing_back_unless_all_are():
+    known = {"a": StreamTime(top=100), "b": StreamTime(top=40, idle=True)}
+    assert time_of(known, {"a": 0, "b": 0}) == 99
+    silent = {"a": StreamTime(top=100, idle=True), "b": StreamTime(top=40, idle=True)}
+    assert time_of(silent, {"a": 0, "b": 0}) == 39, "no further than it was before"
+    half = {"a": StreamTime(top=100, over=True), "b": StreamTime(top=40, idle=True)}
+    assert time_of(half, {"a": 0, "b": 0}) == 39, "the end of one does not end the other"
+
+
+def test_a_stream_that_brings_rows_again_is_not_idle():
+    silent, awake = StreamTime(10, at=3, idle=True), StreamTime(12, at=4)
+    assert not silent.merged(awake).idle
+    assert not awake.merged(silent).idle
 
 
 def test_when_all_streams_are_over_time_ends_at_the_greatest_timestamp():
@@ -55,3 +71,7 @@ def test_what_is_known_does_not_depend_on_the_order_in_which_it_is_told(order, p
 @given(st.dictionaries(st.sampled_from("ab"), times))
 def test_times_survive_a_manifest(known):
     assert from_json(to_json(known)) == known
+
+
+def test_times_of_state_from_before_there_were_idle_streams_are_read():
+    assert from_json({"s": [7, 5, 1, 3]}) == {"s": StreamTime(7, 5, over=True, at=3)}

@@ -113,18 +113,22 @@ def progress_table(latest: list[Progress]) -> Table:
     table.add_column("query")
     for heading in ("rows in", "rows out", "time has come to", "quarantined", "(late)", "batches"):
         table.add_column(heading, justify="right")
+    if any(p.idle for p in latest):
+        table.add_column("idle")
     for p in latest:
         counts = [f"{n:,}" for n in (p.quarantined, p.late, p.batches)]
         time_reached = instant(p.now, p.clock)
-        table.add_row(p.query, f"{p.rows_in:,}", f"{p.rows_out:,}", time_reached, *counts)
+        idle = [", ".join(p.idle)] if any(q.idle for q in latest) else []
+        table.add_row(p.query, f"{p.rows_in:,}", f"{p.rows_out:,}", time_reached, *counts, *idle)
     return table
 
 
 def line(progress: Progress) -> str:
     """The same as words in one line."""
     p = progress
+    idle = f", idle: {', '.join(p.idle)}" if p.idle else ""
     return (
         f"{p.query}: {p.rows_in:,} rows in, {p.rows_out:,} out, "
         f"time has come to {instant(p.now, p.clock)}, "
-        f"{p.quarantined:,} quarantined ({p.late:,} late)"
+        f"{p.quarantined:,} quarantined ({p.late:,} late){idle}"
     )

@@ -16,7 +16,7 @@ from windrow.cli.words import INTERRUPTED, UNHEARD, err, out
 
 
 class Commands(LateGroup):
-    """The commands of ``windrow``; those of the archive are a group of their own."""
+    """The commands of ``windrow``; those of archives and checkpoints are groups of their own."""
 
     late: ClassVar = {
         "run": (

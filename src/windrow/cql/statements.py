@@ -18,12 +18,14 @@ from windrow.cql.tree import (
     CreateStream,
     CreateSubscriptions,
     CreateView,
+    Duration,
     Explain,
     FileClause,
     Name,
     Statement,
+    Unlimited,
 )
-from windrow.cql.windows import IN_BRACKETS, WINDOWS, parse_duration
+from windrow.cql.windows import IN_BRACKETS, WINDOWS, parse_duration, parse_limit
 
 if TYPE_CHECKING:
     from windrow.cql.dialect import CqlParser
@@ -38,7 +40,8 @@ TYPES = {
     "TIMESTAMP": Type.TIMESTAMP, "DATE": Type.DATE,
 }  # fmt: skip
 CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
-           "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "TIMESTAMP", "FORMAT")  # fmt: skip
+           "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "AHEAD", "IDLE", "TIMESTAMP",
+           "FORMAT")  # fmt: skip
 OTHER_STATEMENTS = ("DROP", "INSERT", "UPDATE", "DELETE", "ALTER", "TRUNCATE", "MERGE")
 KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS")
 
@@ -99,13 +102,14 @@ def _create(parser: CqlParser) -> Statement:
             return _subscriptions(parser, first, name)
     columns, key = _keyed_columns(parser)
     source = _files(parser, "FROM")
+    ahead, idle = _patience(parser)
     retroactive, span = kind == "RELATION", parser.span_from(first)
-    return CreateRelation(name, columns, retroactive, source, span, key)
+    return CreateRelation(name, columns, retroactive, source, span, key, ahead, idle)
 
 
 def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
     columns = _typed_columns(parser)
-    source = timestamp = slack = None
+    source = timestamp = slack = ahead = idle = None
     while not parser.at_end:
         if parser.at("FROM") and source is None:
             source = _files(parser, "FROM")
@@ -115,12 +119,42 @@ def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
         elif parser.at("SLACK") and slack is None:
             parser.advance()
             slack = parse_duration(parser, "SLACK")
+        elif parser.at("AHEAD") and ahead is None:
+            ahead = _ahead(parser)
+        elif parser.at("IDLE") and idle is None:
+            idle = _idle(parser)
         else:
             start = "FROM" if source is None else "FORMAT"
             parser.fail(
-                "FROM, TIMESTAMP BY or SLACK, each once", near=(start, "TIMESTAMP", "SLACK")
+                "FROM, TIMESTAMP BY, SLACK, AHEAD or IDLE AFTER, each once",
+                near=(start, "TIMESTAMP", "SLACK", "AHEAD", "IDLE"),
             )
-    return CreateStream(name, columns, source, timestamp, slack, parser.span_from(first))
+    span = parser.span_from(first)
+    return CreateStream(name, columns, source, timestamp, slack, span, ahead, idle)
+
+
+def _patience(
+    parser: CqlParser,
+) -> tuple[Duration | Unlimited | None, Duration | Unlimited | None]:
+    """AHEAD and IDLE AFTER, in either order, each once if at all."""
+    ahead = idle = None
+    while True:
+        if parser.at("AHEAD") and ahead is None:
+            ahead = _ahead(parser)
+        elif parser.at("IDLE") and idle is None:
+            idle = _idle(parser)
+        else:
+            return ahead, idle
+
+
+def _ahead(parser: CqlParser) -> Duration | Unlimited:
+    parser.expect("AHEAD")
+    return parse_limit(parser, "AHEAD", "UNBOUNDED")
+
+
+def _idle(parser: CqlParser) -> Duration | Unlimited:
+    parser.expect("IDLE", "AFTER")
+    return parse_limit(parser, "IDLE AFTER", "NEVER")
 
 
 def _query(parser: CqlParser, name: Name | None, first: Token | None = None) -> CreateQuery:

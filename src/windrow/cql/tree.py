@@ -42,6 +42,13 @@ class Duration:
 
 
 @dataclass(frozen=True)
+class Unlimited:
+    """``UNBOUNDED`` or ``NEVER`` where a duration could stand."""
+
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class RangeClause:
     """``[RANGE length SLIDE slide]``."""
 
@@ -196,6 +203,8 @@ class CreateStream:
     timestamp: Name | None
     slack: Duration | None
     span: Span = field(compare=False)
+    ahead: Duration | Unlimited | None = None
+    idle: Duration | Unlimited | None = None
 
 
 @dataclass(frozen=True)
@@ -208,6 +217,8 @@ class CreateRelation:
     source: FileClause | None
     span: Span = field(compare=False)
     primary_key: tuple[Name, ...] = ()
+    ahead: Duration | Unlimited | None = None
+    idle: Duration | Unlimited | None = None
 
 
 @dataclass(frozen=True)

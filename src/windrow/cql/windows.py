@@ -14,6 +14,7 @@ from windrow.cql.tree import (
     RangeClause,
     RowsClause,
     UnboundedClause,
+    Unlimited,
     WindowClause,
 )
 
@@ -32,6 +33,10 @@ UNITS = {
 UNIT_OF = {word: unit for unit, words in UNITS.items() for word in (unit, *words)}
 FORMS = "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"
 WINDOWS = ("RANGE", "ROWS", "PARTITION BY", "NOW", "UNBOUNDED")
+AFTER_TICKS = {
+    "SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP", "SLACK", "AHEAD", "IDLE"
+}  # fmt: skip
+"""Words that may follow a bare number of ticks; any other one is a unit, or meant as one."""
 IN_BRACKETS = "a window stands in brackets after the name, as in s [RANGE 5 SECONDS]"
 
 
@@ -48,9 +53,19 @@ def parse_duration(parser: CqlParser, what: str) -> Duration:
         if word in UNIT_OF:
             unit = UNIT_OF[word]
             parser.advance()
-        elif word not in {"SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP"}:
+        elif word not in AFTER_TICKS:
             parser.fail(f"a unit of time: {', '.join(UNITS)}", near=UNIT_OF)
     return Duration(amount, unit, parser.span_from(first))
+
+
+def parse_limit(parser: CqlParser, what: str, endless: str) -> Duration | Unlimited:
+    """A duration, or the word that says there is no limit."""
+    if parser.at(endless):
+        first = parser.advance()
+        return Unlimited(parser.span_from(first))
+    if parser.at_word():
+        parser.fail(f"a number and a unit for {what}, or {endless}", near=(endless,))
+    return parse_duration(parser, what)
 
 
 def parse_window(parser: CqlParser) -> WindowClause:

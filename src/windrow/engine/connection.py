@@ -58,7 +58,7 @@ class Connection:
         *,
         overwrite: bool = False,
     ) -> None:
-        self.strategy, self._wall = Strategy.named(strategy), wall
+        self.strategy, self.wall = Strategy.named(strategy), wall
         self.overwrite = overwrite
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery | SharedQuery] = {}
@@ -151,7 +151,7 @@ class Connection:
 
     def _keep(self, archives: Sequence[ArchiveDeclaration]) -> list[ArchivedQuery]:
         """The archives, being filled from now on."""
-        kept = [ArchivedQuery(declared, self.strategy, self._wall) for declared in archives]
+        kept = [ArchivedQuery(declared, self.strategy, self.wall) for declared in archives]
         self._inputs.show(kept)
         self._running += kept
         return kept
@@ -189,9 +189,9 @@ class Connection:
 
         A relation takes updates (``instant``, ``change``, its columns), or rows without the
         first two, which are inserted at the next open instant. Rows that do not fit the declared
-        types, and rows that come too late, are put aside: they are counted (``rejected``,
-        ``late``), a warning says so once per stream, and ``quarantined`` has the newest of them;
-        all are in the quarantine if there is one.
+        types, are further ahead than AHEAD allows or come too late are put aside: they are counted
+        (``rejected``, ``late``), a warning says so once per stream, and ``quarantined`` has the
+        newest of them; all are in the quarantine if there is one.
         """
         monitor = self._inputs.monitor(stream)
         if isinstance(monitor, RelationMonitor):
@@ -218,7 +218,7 @@ class Connection:
         self._warn_of_refused()
 
     def rejected(self, stream: str) -> int:
-        """How many rows of the stream did not fit its declaration."""
+        """How many rows of the stream did not fit its declaration, or were ahead of it."""
         return self._inputs.monitor(stream).rejected
 
     def late(self, stream: str) -> int:
@@ -249,7 +249,8 @@ class Connection:
         when the others have gone on: its error is raised once, and it has no answer any more.
         What cannot be written, as results or to an archive, is kept and tried again later.
         """
-        for name, released in self._inputs.release():
+        self._inputs.mark_idle()
+        for name, released in self._inputs.release(self._running):
             for query in self._running:
                 if name in query.streams:
                     query.offer(name, released)

@@ -14,7 +14,8 @@ from windrow.columns.delta import Delta
 from windrow.core.errors import InputError
 from windrow.core.time import Wall, no_wall_clock
 from windrow.streams.arrivals import Arrival, Arrivals, mark_of
-from windrow.streams.monitor import Accepted, InputMonitor, time_of
+from windrow.streams.horizon import Horizon, horizon_of
+from windrow.streams.monitor import Accepted, InputMonitor
 from windrow.streams.parsed import Parsed, Rejected
 from windrow.streams.parts import Part
 from windrow.streams.quarantine import Quarantine
@@ -29,13 +30,22 @@ def _ignore(_file: str, _rows: Sequence[Rejected]) -> None:
     """For those who need not be told."""
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Where a monitor stood before it took a batch, and the horizon of the batch."""
+
+    top: int | None
+    advanced: int
+    horizon: Horizon
+
+
 @dataclass
 class _Taken:
     """A part that was read, and where the monitor stood before each of its batches."""
 
     path: Path
     part: Part
-    stood: list[tuple[int | None, int]] = field(default_factory=list)
+    stood: list[Standing] = field(default_factory=list)
     end: int = 0
     mark: str = ""
 
@@ -73,6 +83,7 @@ class Feed:
         self._failure: InputError | None = None
         self._first_pass = True
         self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
+        self._wall, self._reading = wall, False
         self.look()
         relation = monitor.relation if isinstance(monitor, RelationMonitor) else None
         files = [arrival.path for arrival in self._queue]
@@ -83,8 +94,8 @@ class Feed:
             self._arrivals.patient = False  # they are read once and for all
 
     def look(self) -> None:
-        """Take note of files that have come or grown."""
-        if not self.monitor.over and not self._queue:
+        """Take note of files that have come or grown, once all that was found has been read."""
+        if not (self.monitor.over or self.unread):
             self._queue = self._arrivals.look()
 
     def step(self) -> Accepted | None:
@@ -92,6 +103,7 @@ class Feed:
         while True:
             for parsed, put_aside in self._batches:
                 return self._accepted(parsed, put_aside)
+            self._reading = False
             if not self._queue:
                 self._end_pass()
                 return None
@@ -101,14 +113,20 @@ class Feed:
             else:
                 self._taken.append(_Taken(arrival.path, arrival.part))
                 self._batches = self._read(arrival)
+                self._reading = True
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is something to read, as far as is known."""
+        return self._reading or bool(self._queue)
 
     def _accepted(self, parsed: Parsed | None, put_aside: Aside) -> Accepted:
         if parsed is None:
             nothing = np.empty(0, np.int64)
-            return Accepted(Delta.empty(self.monitor.schema), nothing, nothing)
-        taken = self._taken[-1]
-        taken.stood.append((self.monitor.top, self.monitor.advanced))
-        accepted = self.monitor.accept(parsed)
+            return Accepted(Delta.empty(self.monitor.schema), nothing, nothing, nothing, nothing)
+        taken, horizon = self._taken[-1], horizon_of(self.declaration, self._wall())
+        taken.stood.append(Standing(self.monitor.top, self.monitor.advanced, horizon))
+        accepted = self.monitor.accept(parsed, horizon)
         late = accepted.rejections(parsed, self.declaration)
         put_aside(str(taken.path), [*parsed.rejected, *late, *self._broken_rules()])
         return accepted
@@ -130,14 +148,10 @@ class Feed:
         if self._contents is not None:
             self.monitor.finish()  # a relation without updates holds nothing back
 
-    def release(self) -> Delta:
-        """What the queries may see now."""
-        return self.monitor.release(time_of([self.monitor]))
-
     def again(self, judge: InputMonitor) -> Iterator[Accepted]:
         """Give the batches of a stream that were taken in so far to another monitor.
 
-        It stands before each where our own stood, so that the same rows are late.
+        It stands before each where our own stood, so that the same rows are late or ahead.
         """
         for taken in self._taken:
             if taken.mark and mark_of(taken.path, taken.end) != taken.mark:
@@ -148,10 +162,10 @@ class Feed:
                     remedy="add queries before their files change, or in a new connection",
                 )
             batches = read_file(taken.path, self.declaration, part=taken.part)
-            for (top, advanced), parsed in zip(taken.stood, batches, strict=False):
-                judge.top = top
-                judge.advance(advanced)
-                yield judge.accept(parsed)
+            for stood, parsed in zip(taken.stood, batches, strict=False):
+                judge.top = stood.top
+                judge.advance(stood.advanced)
+                yield judge.accept(parsed, stood.horizon)
 
     def _read(self, arrival: Arrival) -> Iterator[tuple[Parsed | None, Aside]]:
         """The batches of a part; what cannot be read of it is put aside when that is found."""

@@ -16,6 +16,7 @@ from windrow.core.errors import InputError, WindrowError
 from windrow.core.time import Clock, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.feeds import Feed
+from windrow.engine.idling import Reader, Silences, overtaken, releases
 from windrow.engine.instants import Instant, instant
 from windrow.engine.observed import Observed
 from windrow.engine.query import EmbeddedQuery
@@ -25,6 +26,7 @@ from windrow.plan.costs.statistics import Statistics
 from windrow.plan.nodes import Node
 from windrow.streams.coerce import coerce
 from windrow.streams.files import find_files
+from windrow.streams.horizon import horizon_of
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
@@ -53,7 +55,7 @@ class Inputs:
         self.feeds: dict[str, Feed] = {}
         self.quarantine = None if quarantine is None else Quarantine(quarantine)
         self.refused = RefusedRows()
-        self._wall = wall
+        self._wall, self._silences = wall, Silences(wall)
         self._catalog = Catalog()
         self._observed = Observed()
 
@@ -98,13 +100,13 @@ class Inputs:
         return found
 
     def accept(self, name: str, data: Any) -> None:
-        """Take in rows that were pushed; those that do not fit or come too late are set aside."""
+        """Take in rows that were pushed; those that do not fit, are late or ahead are set aside."""
         monitor = self.monitor(name)
         if isinstance(monitor, RelationMonitor):
             parsed = monitor.coerced(data)
         else:
             parsed = coerce(data, monitor.declaration)
-        accepted = monitor.accept(parsed)
+        accepted = monitor.accept(parsed, horizon_of(monitor.declaration, self._wall()))
         self._note(monitor, accepted.delta)
         aside = list(parsed.rejected)
         if isinstance(monitor, RelationMonitor):
@@ -179,10 +181,12 @@ class Inputs:
         batches = {name: fed[name].again(judge) for name, judge in judges.items()}
         while batches:
             name = min(batches, key=lambda name: judges[name].closed)
+            reached = judges[name].closed
             if next(batches[name], None) is None:  # it has come to where its monitor is
                 del batches[name]
                 judges[name].advance(fed[name].monitor.closed)
-            released = judges[name].release(judges[name].closed)
+                reached = fed[name].monitor.released
+            released = judges[name].release(max(reached, judges[name].closed))
             yield name, released, {n: judge.closed for n, judge in judges.items()}
 
     def show(self, queries: Sequence[EmbeddedQuery | SharedQueries]) -> None:
@@ -214,10 +218,28 @@ class Inputs:
             )
         return monitor
 
-    def release(self) -> Iterator[tuple[str, Delta]]:
-        """What of each stream and relation the queries may see now."""
-        for name, monitor in self.monitors.items():
-            yield name, monitor.release(time_of([monitor]))
+    def mark_idle(self) -> None:
+        """Find out which streams have been silent for longer than they say they would be.
+
+        One with files that have not been read has not been silent.
+        """
+        limited = {n: m for n, m in self.monitors.items() if m.declaration.idle is not None}
+        for name in limited.keys() & self.feeds.keys():
+            self.feeds[name].look()
+            if self.feeds[name].unread:
+                del limited[name]
+        self._silences.judge(limited)
+
+    def release(self, queries: Sequence[Reader]) -> Iterator[tuple[str, Delta]]:
+        """What of each stream and relation the queries may see now.
+
+        Rows of a stream that was idle while a query went past them are late for that query.
+        """
+        for name, released in releases(self.monitors, queries):
+            late = overtaken(name, self.monitors[name], released, queries)
+            self.monitors[name].late += len(late)
+            self.put_aside(self.monitors[name].declaration.name, late)
+            yield name, released
 
     def time(self, names: Iterable[str]) -> int:
         """How far a query over these streams and relations has come."""

@@ -28,6 +28,8 @@ class Progress:
     """Of which files, or last rows of files, nothing was read, and why."""
     overflows: int = 0
     """Sums that were NULL because they did not fit into BIGINT."""
+    idle: tuple[str, ...] = ()
+    """Streams that it no longer waits for, because they are silent."""
 
 
 @dataclass(frozen=True)

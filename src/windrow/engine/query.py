@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
+from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError, StateError
 from windrow.core.patterns import UpdatePattern
@@ -32,10 +35,11 @@ class EmbeddedQuery:
         scans = [n for n in walk(declaration.plan) if isinstance(n, StreamScan | RelationScan)]
         self._schemas = {n.name.lower(): arrow_schema(n.columns) for n in scans}
         self._leaves = {n.name: n.name.lower() for n in scans}
+        self._relations = {n.name.lower() for n in scans if isinstance(n, RelationScan)}
         self._waiting: dict[str, list[Delta]] = {name: [] for name in self._schemas}
         self._log: ChangeLog[pa.RecordBatch] = ChangeLog()
         self.consumers = QueryChanges(self._log, lambda changes: changes)
-        self.rows_in = self.rows_out = self.overflows = 0
+        self.rows_in = self.rows_out = self.late = self.overflows = 0
         self.failure: DataError | None = None
 
     @property
@@ -57,7 +61,17 @@ class EmbeddedQuery:
         return None if self.pipeline.now == BEGINNING else self.pipeline.now
 
     def offer(self, stream: str, delta: Delta) -> None:
-        """Rows of a stream, none earlier than those offered before."""
+        """Rows of a stream. Those of instants that were closed without it, it being idle, are late.
+
+        Updates of a relation happen at the next instant then (see ``windrow.streams.idleness``).
+        """
+        closed = self.pipeline.now
+        if len(delta) and delta.ts[0] <= closed:
+            if stream in self._relations:
+                delta = net(replace(delta, ts=np.maximum(delta.ts, closed + 1)))
+            else:
+                late, delta = delta.split(closed)
+                self.late += len(late)
         if len(delta):
             self._waiting[stream].append(delta)
             self.rows_in += len(delta)
@@ -87,7 +101,9 @@ class EmbeddedQuery:
         return delta
 
     def _take(self, name: str, now: int) -> Delta:
-        return concat([part.split(now)[0] for part in self._waiting[name]], self._schemas[name])
+        parts = [part.split(now)[0] for part in self._waiting[name]]
+        ready = concat(parts, self._schemas[name])
+        return net(ready) if len(parts) > 1 and name in self._relations else ready
 
     def follow(self, now: int) -> None:
         """Bring the answer to ``now`` and remember the changes."""

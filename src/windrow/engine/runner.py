@@ -18,6 +18,7 @@ from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.console import print_changes
 from windrow.engine.feeds import Feed
 from windrow.engine.identity import identity_of
+from windrow.engine.idling import Silences, overtaken, releases
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
@@ -49,8 +50,8 @@ def run(
 ) -> Report:
     """Run all queries of the catalog until their files end (``once``) or ``stop`` is set.
 
-    Archives take in no day before it is over by ``wall``. Results of another run are replaced if
-    ``overwrite`` says so, and refused otherwise.
+    Archives take in no day before it is over by ``wall``, and rows are ahead by it. Results of
+    another run are replaced if ``overwrite`` says so, and refused otherwise.
     """
     if checkpoint is not None:
         raise StateError(
@@ -123,6 +124,8 @@ class _Run:
             for r in catalog.relations
             if r.name.lower() in used
         ]
+        self.wall, self.silences, self.looked = wall, Silences(wall), wall()
+        self.pages = pages
         self.feeds = {
             m.declaration.name.lower(): Feed(m, pages, wall=wall, patient=patient) for m in monitors
         }
@@ -143,17 +146,27 @@ class _Run:
         while not stop.is_set():
             if self._read():
                 self._advance()
-                continue
-            if once:
+                if once or self.wall() - self.looked < POLL_SECONDS * 1_000_000:
+                    continue
+            elif once:
                 for feed in self.feeds.values():
                     feed.monitor.finish()
                 self._advance()
                 return
-            self._publish()
-            self._tell()
-            stop.wait(POLL_SECONDS)
-            for feed in self.feeds.values():
-                feed.look()
+            else:
+                self._publish()
+                self._tell()
+                stop.wait(POLL_SECONDS)
+            self._look()
+
+    def _look(self) -> None:
+        """Take note of files that have come, and of streams that have none to read for long."""
+        self.looked = self.wall()
+        for feed in self.feeds.values():
+            feed.look()
+        silent = {n: feed.monitor for n, feed in self.feeds.items() if not feed.unread}
+        if self.silences.judge(silent, watched=silent):
+            self._advance()
 
     def _publish(self) -> None:
         """All changes so far into files: nobody should wait for them while nothing comes."""
@@ -168,13 +181,17 @@ class _Run:
 
     def _advance(self) -> None:
         self.batches += 1
-        for name, feed in self.feeds.items():
-            released = feed.release()
+        monitors = {name: feed.monitor for name, feed in self.feeds.items()}
+        for name, released in releases(monitors, self.running):
+            late = overtaken(name, monitors[name], released, self.running)
+            if late and self.pages is not None:
+                page = Path(f"closed-{self.batches}")
+                self.pages.write(monitors[name].declaration.name, page, late)
             for query in self.running:
                 if name in query.streams:
                     query.offer(name, released)
         for query in self.running:
-            now = time_of(self.feeds[name].monitor for name in query.streams)
+            now = time_of(monitors[name] for name in query.streams)
             if isinstance(query, SharedQueries):
                 for member, changes in query.news(now):
                     self._put(member, changes)
@@ -202,7 +219,9 @@ class _Run:
         """Rows of its streams and updates of its relations: accepted, rejected, late."""
         monitors = [self.feeds[name].monitor for name in query.streams]
         accepted = sum(m.accepted for m in monitors)
-        return accepted, sum(m.rejected for m in monitors), sum(m.late for m in monitors)
+        late = sum(m.late for m in monitors)
+        late += query.late if isinstance(query, EmbeddedQuery) else 0
+        return accepted, sum(m.rejected for m in monitors), late
 
     def _progress(self, query: EmbeddedQuery | SharedQueries) -> Progress:
         accepted, rejected, late = self._counts(query)
@@ -210,8 +229,14 @@ class _Run:
             query.name, accepted, query.rows_out, query.now, query.clock,
             rejected + late, late, self.batches,
             tuple(words for name in query.streams for words in self.feeds[name].refusals),
-            query.overflows,
+            query.overflows, self._idle(query),
         )  # fmt: skip
+
+    def _idle(self, query: EmbeddedQuery | SharedQueries) -> tuple[str, ...]:
+        """The streams that the query waits for no longer; it always waits for its only one."""
+        monitors = [self.feeds[name].monitor for name in query.streams]
+        idle = [m.declaration.name for m in monitors if m.idle]
+        return tuple(idle) if len(monitors) > 1 else ()
 
     def _report(self, query: EmbeddedQuery | SharedQuery) -> QueryReport:
         accepted, rejected, late = self._counts(query)

@@ -26,7 +26,12 @@ NO_TIMESTAMP = -1
 
 @dataclass(frozen=True)
 class StreamDeclaration:
-    """CREATE STREAM. ``timestamp`` is the index of the TIMESTAMP BY column, ``slack`` in ticks."""
+    """CREATE STREAM. ``timestamp`` is the index of the TIMESTAMP BY column, ``slack`` in ticks.
+
+    ``ahead`` is in ticks too and ``idle`` in microseconds of the clock on the wall; FOREVER says
+    that there is no limit, None that the script says nothing. They are about rows still to come,
+    so a checkpoint outlives a change of them: they are no part of what identifies a declaration.
+    """
 
     name: str
     schema: Schema
@@ -35,6 +40,8 @@ class StreamDeclaration:
     slack: int = 0
     source: FileSource | None = None
     span: Span | None = field(default=None, compare=False)
+    ahead: int | None = field(default=None, repr=False)
+    idle: int | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class RelationDeclaration:
     """CREATE RELATION, or CREATE NRR (``retroactive`` is False).
 
     ``key`` are the indexes of its PRIMARY KEY columns; without one the whole row is the key.
+    ``ahead`` and ``idle`` are as in a stream, both in microseconds: the clock is known later.
     """
 
     name: str
@@ -50,6 +58,8 @@ class RelationDeclaration:
     source: FileSource | None = None
     span: Span | None = field(default=None, compare=False)
     primary_key: tuple[int, ...] = ()
+    ahead: int | None = field(default=None, repr=False)
+    idle: int | None = field(default=None, repr=False)
 
     @property
     def key(self) -> tuple[int, ...]:

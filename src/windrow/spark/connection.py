@@ -17,13 +17,18 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError
-from windrow.core.time import BEGINNING
+from windrow.core.time import BEGINNING, FOREVER, Clock, Wall, wall_clock
 from windrow.engine.connection import Connection
 from windrow.engine.files import publish
 from windrow.engine.locks import Lock
 from windrow.engine.ownership import refuse_results_of_others
 from windrow.engine.sinks import into, result_directories
-from windrow.plan.catalog import ArchiveDeclaration, QueryDeclaration, SubscriptionsDeclaration
+from windrow.plan.catalog import (
+    ArchiveDeclaration,
+    QueryDeclaration,
+    StreamDeclaration,
+    SubscriptionsDeclaration,
+)
 from windrow.plan.shared_selection import SharedSelection
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import ArchiveQuery
@@ -53,10 +58,11 @@ class SparkConnection(Connection):
         quarantine: str | Path | None = None,
         checkpoint: str | Path | None = None,
         strategy: str | Strategy = Strategy.UPA,
+        wall: Wall = wall_clock,
         *,
         overwrite: bool = False,
     ) -> None:
-        super().__init__(strategy=strategy, overwrite=overwrite)
+        super().__init__(strategy=strategy, wall=wall, overwrite=overwrite)
         self._locks: list[Lock] = []
         if checkpoint is not None:
             self._locks.append(Lock(Path(checkpoint), f"checkpoint {checkpoint}"))
@@ -65,7 +71,7 @@ class SparkConnection(Connection):
         self._session = configure(spark)
         self._temporary = checkpoint is None
         self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
-        self._inputs: InboxInputs = InboxInputs(self._directory, self.quarantine)
+        self._inputs: InboxInputs = InboxInputs(self._directory, self.quarantine, wall)
         self.queries: dict[str, QueryHandle | MemberHandle] = {}  # type: ignore[assignment]
         self.archives: dict[str, ArchiveHandle] = {}  # type: ignore[assignment]
 
@@ -153,6 +159,7 @@ class SparkConnection(Connection):
                 remedy="push its updates, or declare it with CREATE STREAM",
             )
         declaration = monitor.declaration
+        _refuse_limits(declaration)
         if not frame.isStreaming:
             raise InputError(
                 where=f"stream {name}",
@@ -209,3 +216,20 @@ class SparkConnection(Connection):
         for handle in (*self.queries.values(), *self.archives.values()):
             if handle.writes:
                 handle.start()
+
+
+def _refuse_limits(declaration: StreamDeclaration) -> None:
+    """Refuse what cannot be judged of a DataFrame: rows without an order, a silence unseen."""
+    ahead = declaration.ahead is not None and declaration.ahead < FOREVER
+    if ahead and declaration.clock is Clock.INTEGER:
+        found, remedy = "AHEAD on an integer clock", "declare its time as a TIMESTAMP"
+    elif declaration.idle is not None and declaration.idle < FOREVER:
+        found, remedy = "IDLE AFTER", "leave it out; advance(to=...) says that nothing will come"
+    else:
+        return
+    raise InputError(
+        where=f"stream {declaration.name}",
+        expected="limits of time that can be judged of a DataFrame",
+        found=found,
+        remedy=remedy,
+    )

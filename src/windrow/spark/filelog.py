@@ -16,12 +16,16 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
 from windrow.spark.times import UNKNOWN, StreamTime
+from windrow.streams.horizon import UNLIMITED, Horizon
+
+LONGEST_LINE = 1 << 14
+"""Of an entry, most of which is the path of a file."""
 
 
 class LogMovedError(StateError):
@@ -30,11 +34,13 @@ class LogMovedError(StateError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A file with its greatest readable timestamp, an instant declared closed, or the end.
+    """A file with its greatest credible timestamp, an instant declared closed, silence, or the end.
 
     ``inbox`` is the number under which a connection delivered it, if one did. Of a relation,
     ``path`` has what was accepted of the file ``origin``, and the counts say what was not. It was
-    admitted for the micro-batch ``batch``.
+    admitted for the micro-batch ``batch``. ``ahead`` and ``wall`` are the horizon by which the file
+    was judged when it was admitted, and is judged whenever it is read again; without them, as in
+    logs of old, no row of it is ahead.
     """
 
     path: str | None = None
@@ -47,6 +53,17 @@ class Entry:
     late: int = 0
     rejected: int = 0
     batch: int | None = None
+    ahead: int | None = None
+    wall: int | None = None
+    idle: bool = False
+
+    @property
+    def horizon(self) -> Horizon:
+        return UNLIMITED if self.ahead is None else Horizon(self.ahead, self.wall)
+
+    def judged_by(self, horizon: Horizon) -> Entry:
+        """The same entry with the horizon written down."""
+        return replace(self, ahead=horizon.ahead, wall=horizon.wall) if horizon.bounded else self
 
     def after(self, time: StreamTime) -> StreamTime:
         """The stream's time when this entry has been read too."""
@@ -55,6 +72,7 @@ class Entry:
             max(time.advanced, BEGINNING if self.advance is None else self.advance),
             self.end,
             time.at + 1,
+            self.idle or (time.idle and self.path is None and not self.end),
         )
 
 
@@ -141,3 +159,14 @@ def _entries(whole: bytes, path: Path) -> Iterator[Entry]:
                 remedy="restore the checkpoint, or start again with a new one; `windrow "
                 "checkpoint check` says what else is damaged",
             ) from error
+
+
+def ends_idle(path: Path) -> bool:
+    """Whether the stream of a log is idle, as its last line tells; for those who only look."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - LONGEST_LINE))
+            last = file.read().splitlines()[-1]
+        return bool(json.loads(last).get("idle"))
+    except (OSError, IndexError, ValueError, AttributeError):  # none yet, or half a line
+        return False

@@ -65,6 +65,7 @@ class QueryHandle:
                 quarantine=self._connection.quarantine,
                 inboxes=self._feed_inboxes,
                 frames=self._connection.frames,
+                wall=self._connection.wall,
             )
             self._streaming = self._query.start(feed)
         return self._streaming

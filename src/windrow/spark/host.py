@@ -9,9 +9,10 @@ far ahead of another is not written again and again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
@@ -77,7 +78,10 @@ class BucketHost:
             schema = self._schemas[edge.name]
             parts = [unpack_delta(p[edge.name], schema) for _, p in arrived if edge.name in p]
             fresh = concat(parts, schema).sorted()
-            if isinstance(edge.source, str):
+            if edge.name in self._relations:
+                # Those of a relation that was idle happen now: a later one may rely on them.
+                fresh = replace(fresh, ts=np.maximum(fresh.ts, closed + 1))
+            elif isinstance(edge.source, str):
                 tardy, fresh = fresh.split(closed)
                 if len(tardy):
                     late[edge.name] = tardy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windrow.core.time import FOREVER, wall_clock
+from windrow.core.time import FOREVER, Wall, no_wall_clock
 from windrow.engine.inputs import Inputs
 from windrow.spark.inbox import Inbox, deliveries
 from windrow.spark.relations import read_updates
@@ -15,8 +15,10 @@ from windrow.streams.relations import RelationMonitor
 class InboxInputs(Inputs):
     """Inputs whose rows go on into inboxes below ``directory``, one for each stream or relation."""
 
-    def __init__(self, directory: Path, quarantine: Path | None = None) -> None:
-        super().__init__(quarantine, wall_clock)
+    def __init__(
+        self, directory: Path, quarantine: Path | None = None, wall: Wall = no_wall_clock
+    ) -> None:
+        super().__init__(quarantine, wall)
         self.directory = directory
         self.inboxes: dict[str, Inbox] = {}
 

@@ -25,8 +25,9 @@ from windrow.streams.readers import read_file
 class Intake:
     """The input monitor of a stretch of a stream's log; ``counts`` is right when all is read.
 
-    Which rows of a file are late follows from the stream's time before the file, which the log
-    knows: so files can be read in any order and at the same time, and read again.
+    Which rows of a file are late or ahead follows from the stream's time before the file and from
+    the horizon of the file, which the log knows: so files can be read in any order and at the same
+    time, and read again.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Intake:
         monitor.advance(before.advanced)
         refused: list[Rejected] = []
         for parsed in read_file(path, declaration):
-            accepted = monitor.accept(parsed)
+            accepted = monitor.accept(parsed, entry.horizon)
             refused += parsed.rejected
             refused += accepted.rejections(parsed, declaration)
             monitor.release(accepted.delta.ts[-1] if len(accepted.delta) else BEGINNING)

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import InputError, StateError
-from windrow.core.time import BEGINNING
+from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.engine.answers import Answer, last_answer
 from windrow.engine.compaction import compact_before_answering
 from windrow.engine.identity import Identity, identity_of
@@ -31,7 +31,8 @@ from windrow.plan.strategy import Strategy
 from windrow.spark.activity import active
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
 from windrow.spark.cutting import layout_for
-from windrow.spark.frames import FramePacker
+from windrow.spark.filelog import ends_idle
+from windrow.spark.frames import FramePacker, with_wall
 from windrow.spark.home import Home, fingerprint_of, open_home
 from windrow.spark.lost import refuse_lost_results
 from windrow.spark.routes import PACKED, Routes
@@ -41,6 +42,7 @@ from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.stage import StageProcessor, StageTask
 from windrow.spark.subscribed import with_cut, with_whole_paths
 from windrow.spark.times import StreamTime
+from windrow.streams.idleness import idle_after
 from windrow.streams.relations import updates_of
 
 FILES = ("parquet", "csv", "json")
@@ -63,7 +65,8 @@ class Feed:
     """How the rows come: ``once`` ends with the files that are there; ``live`` never pauses.
 
     ``files`` is how many files of a stream a trigger takes; None leaves it to their size. Results
-    of another run are refused unless ``overwrite`` says that they may go.
+    of another run are refused unless ``overwrite`` says that they may go. By the ``wall`` rows are
+    ahead and streams idle.
     """
 
     once: bool = False
@@ -73,6 +76,7 @@ class Feed:
     overwrite: bool = False
     inboxes: Mapping[str, Delivery] = field(default_factory=dict)
     frames: Mapping[str, DataFrame] = field(default_factory=dict)
+    wall: Wall = wall_clock
 
 
 class SparkQuery:
@@ -171,6 +175,11 @@ class SparkQuery:
     def _written(self, frame: DataFrame) -> DataStreamWriter:
         return frame.writeStream.format(FORMAT).option("spec", encoded(self._sink))
 
+    def idle_streams(self) -> tuple[str, ...]:
+        """The streams that it does not wait for, because they are silent."""
+        streams = [s.name for s in self._streams.values()]
+        return tuple(name for name in streams if ends_idle(self.home.log(name)))
+
     def settle(self) -> None:
         """Wait for what goes on here after Spark has stopped the query: nothing."""
 
@@ -196,14 +205,25 @@ class SparkQuery:
                 start=delivery.start if delivery else StreamTime(),
                 relation=declared if isinstance(declared, RelationDeclaration) else None,
                 since=delivery.since if delivery else BEGINNING,
+                idle=self._idle_after(stream, feed),
+                wall=feed.wall,
             )
             reader = self._session.readStream.format(FORMAT).option("spec", encoded(spec))
             parts.append(reader.load())
         if given is not None:  # comes second: a union belongs to the session of its first part
             names = [f.name for f in stream.schema]
             packer = FramePacker(stream, routes, quarantine)
-            parts.append(given.select(*names).mapInArrow(packer, PACKED))
+            parts.append(with_wall(given.select(*names)).mapInArrow(packer, PACKED))
         return reduce(DataFrame.union, parts)
+
+    def _idle_after(self, stream: StreamDeclaration, feed: Feed) -> int:
+        """When the others no longer wait for a stream; nobody waits for the only one."""
+        if len(self._streams) == 1 or stream.name in feed.frames:
+            return FOREVER
+        delivered = stream.name in feed.inboxes
+        by_connection = delivered and isinstance(self._inputs[stream.name], RelationDeclaration)
+        watched = stream.source is not None and not by_connection
+        return idle_after(stream, watched=watched)
 
     def _task(self, stage: Stage, feed: Feed) -> StageTask:
         edges = {e.source: e.name for s in reversed(self._stages) for e in reversed(s.inputs)}

@@ -22,6 +22,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.core.time import Clock
 from windrow.plan.catalog import RelationDeclaration
 from windrow.spark.filelog import Entry, FileLog
+from windrow.streams.horizon import horizon_of
 from windrow.streams.parsed import Parsed, Rejected
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.readers import read_file
@@ -59,7 +60,7 @@ class Register:
     def contents(self) -> bool:
         return self._contents is not None
 
-    def admitted(self, file: Entry, number: int) -> Entry:
+    def admitted(self, file: Entry, number: int, wall: int) -> Entry:
         """Judge the updates of a file; the entry number ``number`` of the log speaks of the rest.
 
         If a crash leaves that file without the entry, the next run writes the same one again.
@@ -67,8 +68,9 @@ class Register:
         monitor, origin = self._monitor, Path(file.path or "")
         late, rejected = monitor.late, monitor.rejected
         updates, refused = [], list[Rejected]()
+        horizon = horizon_of(monitor.declaration, wall)
         for parsed in self._parsed(origin):
-            accepted = monitor.accept(parsed)
+            accepted = monitor.accept(parsed, horizon)
             refused += [*parsed.rejected, *accepted.rejections(parsed, monitor.declaration)]
             refused += monitor.refused
             monitor.refused = []

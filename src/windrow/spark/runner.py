@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from windrow.core.errors import InputError, WindrowError
 from windrow.core.paths import local_path
+from windrow.core.time import Wall, wall_clock
 from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.locks import locked
 from windrow.engine.ownership import refuse_results_of_others
@@ -52,6 +53,7 @@ def run(
     files_per_trigger: int | None = None,
     strategy: Strategy = Strategy.UPA,
     overwrite: bool = False,
+    wall: Wall = wall_clock,
 ) -> Report:
     """Run all queries of the catalog until their files are read (``once``) or ``stop`` is set.
 
@@ -59,7 +61,7 @@ def run(
     own directory below it. Checkpoint and results are held for the time of the run; results of
     another one are replaced if ``overwrite`` says so, and refused otherwise. ``on_restart`` is told
     when a query is started again because a process of Spark's died under it; the virtual machine's
-    own death ends the run with a MachineError.
+    own death ends the run with a MachineError. By the ``wall`` rows are ahead and streams idle.
     """
     for query in (*catalog.queries, *(archive.query for archive in catalog.archives)):
         _need_sources(query, catalog)
@@ -72,8 +74,9 @@ def run(
             for place in result_directories(catalog.queries):
                 refuse_results_of_others(place, runs_of(directory), overwrite=overwrite)
             feed = Feed(
-                once=once, files=files_per_trigger, quarantine=quarantine, overwrite=overwrite
-            )
+                once=once, files=files_per_trigger, quarantine=quarantine, overwrite=overwrite,
+                wall=wall,
+            )  # fmt: skip
             ears = (on_progress, on_restart)
             started = Started(master, verbose, strategy, *ears, stop or threading.Event())
             return _run(catalog, directory, feed, started)

@@ -145,4 +145,5 @@ class Running:
             late=new.late,
             batches=new.batches,
             overflows=new.overflows,
+            idle=self._query.idle_streams(),
         )

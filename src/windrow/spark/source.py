@@ -2,9 +2,11 @@
 """The source: a stream's files, listed at the driver, read and packed in tasks.
 
 The driver admits files into the file log (``windrow.spark.filelog``), in the order in which they
-are found, each with its greatest timestamp; an offset is a number of entries. A task gets a
-stretch of the log and the stream's time before it, so it judges lateness as one reader of the
-whole stream would. It sends each bucket what it has for it, and what it knows of time.
+are found, each with its greatest credible timestamp; an offset is a number of entries. A task gets
+a stretch of the log and the stream's time before it, so it judges rows as one reader of the whole
+stream would. It sends each bucket what it has for it, and what it knows of time. What depends on
+the clock on the wall, which rows are ahead and whether the stream is idle, the driver decides once,
+and it is in the log before it takes effect.
 
 Besides its files a stream can have an *inbox*: a directory of numbered Parquet files and advance
 markers that a connection writes, read in the order of their numbers.
@@ -32,7 +34,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from windrow.core.errors import StateError
-from windrow.core.time import BEGINNING
+from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.spark.filelog import Entry, FileLog
 from windrow.spark.inbox import deliveries
@@ -40,6 +42,7 @@ from windrow.spark.routes import PACKED, Routes
 from windrow.spark.sinks import ResultWriter, SinkSpec
 from windrow.spark.times import UNKNOWN, StreamTime
 from windrow.streams.files import find_files
+from windrow.streams.horizon import horizon_of
 from windrow.streams.tops import greatest_timestamp
 
 if TYPE_CHECKING:
@@ -61,6 +64,7 @@ class SourceSpec:
     running connection reads the inbox from the number ``inbox_from``, at the time ``start``; of a
     ``relation`` it reads all of it, and earlier updates as if they had come at ``since``.
     ``offsets`` is the directory where Spark has one file for each micro-batch that was begun.
+    Without rows for ``idle`` microseconds by the ``wall`` the stream holds nobody back.
     """
 
     declaration: StreamDeclaration
@@ -76,6 +80,8 @@ class SourceSpec:
     quarantine: str | None = None
     relation: RelationDeclaration | None = None
     since: int = BEGINNING
+    idle: int = FOREVER
+    wall: Wall = wall_clock
 
 
 @dataclass
@@ -95,6 +101,7 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._log: FileLog | None = None
         self._listing: list[Entry] | None = None
         self._register: Register | None = None
+        self._heard: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
         return {"entries": 0}
@@ -111,7 +118,8 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         batch = next_batch(Path(self.spec.offsets))
         if len(log.entries) == start["entries"]:
-            log.append([replace(entry, batch=batch) for entry in self._admitted(log)])
+            entries = self._admitted(log) or self._silence(log)
+            log.append([replace(entry, batch=batch) for entry in entries])
         return {"entries": max(log.until(batch), start["entries"])}
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -184,17 +192,19 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if contents and ended:
             return []  # a relation without updates has been read for good
         taken: list[Entry] = []
-        size = 0
+        size, time = 0, log.times[-1]
         for entry in waiting:
             if self._enough(len(taken), size + entry.size):
                 break
-            taken.append(self._with_top(entry, len(log.entries) + len(taken)))
-            size += entry.size
+            taken.append(self._with_top(entry, len(log.entries) + len(taken), time))
+            size, time = size + entry.size, taken[-1].after(time)
         if self._listing is not None:
             self._listing = self._listing[len(taken) :]
         last = len(taken) == len(waiting) and (self.spec.once or contents)
         if last and (taken or not ended):
             taken.append(Entry(end=True))
+        if taken:
+            self._heard = self.spec.wall()
         return taken
 
     def _enough(self, files: int, size: int) -> bool:
@@ -215,13 +225,27 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._register = Register(spec.relation, clock, log, files, spec.quarantine)
         return self._register.contents
 
-    def _with_top(self, entry: Entry, number: int) -> Entry:
+    def _with_top(self, entry: Entry, number: int, before: StreamTime) -> Entry:
         """A file of the stream's own with its greatest timestamp; a delivery has it already."""
         if entry.path is None or entry.inbox is not None:
             return entry
+        wall = self.spec.wall()
         if self._register is not None:
-            return self._register.admitted(entry, number)
-        return replace(entry, top=greatest_timestamp(Path(entry.path), self.spec.declaration))
+            return self._register.admitted(entry, number, wall)
+        declaration, horizon = self.spec.declaration, horizon_of(self.spec.declaration, wall)
+        known = None if before.top == BEGINNING else before.top
+        path, advanced = Path(entry.path), before.advanced
+        top = greatest_timestamp(path, declaration, horizon, known, advanced)
+        return replace(entry, top=top).judged_by(horizon)
+
+    def _silence(self, log: FileLog) -> list[Entry]:
+        """Word that the stream is idle, once it has been silent for too long while we looked."""
+        now, last = self.spec.wall(), log.times[-1]
+        # A wall that was put back starts anew.
+        self._heard = now if self._heard is None else min(self._heard, now)
+        if self.spec.once or last.over or last.idle or now - self._heard < self.spec.idle:
+            return []
+        return [Entry(idle=True, wall=now)]
 
 
 def next_batch(offsets: Path) -> int:

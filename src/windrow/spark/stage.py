@@ -30,6 +30,7 @@ from windrow.spark.host import Answer, BucketHost
 from windrow.spark.packing import RESULT, Blob, blobs, scatter, tell
 from windrow.spark.routes import Routes
 from windrow.streams.enforce import as_json
+from windrow.streams.monitor import shown
 from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
 
@@ -123,8 +124,9 @@ class StageProcessor(StatefulProcessor):
                 rejected = [
                     Rejected(
                         row=i,
-                        reason=f"late: its time is {ts}, and a later instant was closed already; "
-                        "allow more disorder with SLACK",
+                        reason=f"late: its time is {shown(ts, task.clock)}, and the query had "
+                        "closed a later instant; allow more disorder with SLACK, or wait longer "
+                        "for a stream that pauses with IDLE AFTER",
                         text=text,
                         ts=int(ts),
                     )

@@ -17,24 +17,25 @@ class StreamTime:
     """What is known of a stream's time after ``at`` entries of its log.
 
     ``top`` is the greatest timestamp seen, ``advanced`` the instant that was declared closed, and
-    ``over`` says that nothing more will come. A stream that goes on after its end, because a later
-    run found new files, is not over any more.
+    ``over`` says that nothing more will come, ``idle`` that nothing has come for long. A stream
+    that goes on after its end, because a later run found new files, is not over any more.
     """
 
     top: int = BEGINNING
     advanced: int = BEGINNING
     over: bool = False
     at: int = 0
+    idle: bool = False
 
     def closed(self, slack: int) -> int:
         """The last instant of which every tuple has come."""
         return max(self.advanced, self.top - slack - 1 if self.top > BEGINNING else BEGINNING)
 
     def merged(self, other: StreamTime) -> StreamTime:
-        """What both know together; of the end of the stream the later one knows better."""
-        later = max(self, other, key=lambda t: (t.at, t.over))
+        """What both know together; of end and silence of the stream the later one knows better."""
+        later = max(self, other, key=lambda t: (t.at, t.over, t.idle))
         top, advanced = max(self.top, other.top), max(self.advanced, other.advanced)
-        return StreamTime(top, advanced, later.over, later.at)
+        return StreamTime(top, advanced, later.over, later.at, later.idle)
 
 
 UNKNOWN = StreamTime()
@@ -53,21 +54,24 @@ def merged(parts: Iterable[Mapping[str, StreamTime]]) -> Times:
 def time_of(times: Mapping[str, StreamTime], slacks: Mapping[str, int]) -> int:
     """The instant up to which a query over the streams of ``slacks`` can be answered.
 
-    Streams that are over hold nothing back; when all are, time ends at the greatest timestamp.
+    Streams that are over or idle hold nothing back. If all that are not over are idle, time stays
+    where the caller has it; when all are over, it ends at the greatest timestamp.
     """
     known = {stream: times.get(stream, StreamTime()) for stream in slacks}
-    waiting = [t.closed(slacks[stream]) for stream, t in known.items() if not t.over]
-    if waiting:
-        return min(waiting)
+    open_ones = {stream: t for stream, t in known.items() if not t.over}
+    running = {stream: t for stream, t in open_ones.items() if not t.idle}
+    if open_ones:
+        return min(t.closed(slacks[stream]) for stream, t in (running or open_ones).items())
     return max(max(t.top, t.advanced) for t in known.values())
 
 
 def to_json(times: Mapping[str, StreamTime]) -> dict[str, list[int]]:
-    return {s: [t.top, t.advanced, int(t.over), t.at] for s, t in times.items()}
+    return {s: [t.top, t.advanced, int(t.over), t.at, int(t.idle)] for s, t in times.items()}
 
 
 def from_json(times: Mapping[str, list[int]]) -> Times:
+    """Of old state nothing is known of idle streams: there were none."""
     return {
-        s: StreamTime(top, advanced, bool(over), at)
-        for s, (top, advanced, over, at) in times.items()
+        s: StreamTime(top, advanced, bool(over), at, any(idle))
+        for s, (top, advanced, over, at, *idle) in times.items()
     }

@@ -1,11 +1,12 @@
 """The input monitor of one stream: which rows are late, how far time has come, what waits.
 
-A row is *late* if its timestamp lies more than the slack before the greatest timestamp of any
-earlier row, or at or before an instant that ``advance`` has closed. Whether a row is late
-depends on the rows before it and on nothing else, so any split of the arrivals gives the same
-answer. Once the greatest timestamp is ``top``, every row still to come has a timestamp of at
-least ``top - slack`` or is late; therefore the instants up to ``top - slack - 1`` are *closed*:
-complete for ever.
+A row is *late* if its timestamp lies more than the slack before the greatest credible timestamp
+of any earlier row, or at or before an instant that ``advance`` has closed; it is *ahead* if it is
+not credible itself (``windrow.streams.horizon``). Which rows are late or ahead depends on the rows
+before them and on the wall that they are judged by, so any split of the arrivals gives the same
+answer. Once the greatest credible timestamp is ``top``, every row still to come has a timestamp of
+at least ``top - slack`` or is late; therefore the instants up to ``top - slack - 1`` are *closed*:
+complete for ever. A row that is refused moves ``top`` like any other, if it is credible.
 
 Rows that are not late wait here until the query's time, which is that of its slowest stream,
 passes them; ``release`` hands them over in order of time, those of one instant in order of
@@ -14,7 +15,7 @@ arrival. Accepting costs O(rows), releasing O(rows released + batches that wait)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,36 +27,85 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.horizon import Bools, Horizon, credible, horizon_of
 from windrow.streams.parsed import Int64s, Parsed, Rejected
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """The rows that were in time, in order of ``ts``, and the positions of those that were late.
+    """The rows that were in time, in order of ``ts``, and the positions of those that were not.
 
-    ``reached`` holds, for each late row, the earliest timestamp that was still in time.
+    ``reached`` holds, for each late row, the earliest timestamp that was still in time, and
+    ``horizon``, for each row that was ahead, the last that was credible.
     """
 
     delta: Delta
     late: Int64s
     reached: Int64s
+    ahead: Int64s
+    horizon: Int64s
 
     def rejections(self, parsed: Parsed, declaration: StreamDeclaration) -> list[Rejected]:
-        """The late rows as the quarantine wants them, with their original text."""
-        stamps = timestamps(parsed.rows, declaration)[self.late]
+        """The late rows and those ahead as the quarantine wants them, with their original text."""
+        late = self._refused(parsed, declaration, self.late, self.reached, _late)
+        ahead = self._refused(parsed, declaration, self.ahead, self.horizon, _ahead)
+        return sorted([*late, *ahead], key=lambda rejected: rejected.row)
+
+    def _refused(
+        self,
+        parsed: Parsed,
+        declaration: StreamDeclaration,
+        positions: Int64s,
+        limits: Int64s,
+        reason: Callable[[str, str, str], str],
+    ) -> list[Rejected]:
+        if not len(positions):
+            return []
+        stamps = timestamps(parsed.rows, declaration)[positions]
         column, clock = declaration.schema[declaration.timestamp].name, declaration.clock
         return [
             Rejected(
                 row=int(parsed.numbers[position]),
-                reason=f"late: {column} is {shown(ts, clock)}, but by then the stream took only "
-                f"{shown(limit, clock)} and later; allow more disorder with SLACK",
+                reason=reason(column, shown(ts, clock), shown(limit, clock)),
                 text=text,
                 ts=int(ts),
             )
             for position, ts, limit, text in zip(
-                self.late, stamps, self.reached, parsed.texts(self.late), strict=True
+                positions, stamps, limits, parsed.texts(positions), strict=True
             )
         ]
+
+
+def _late(column: str, ts: str, limit: str) -> str:
+    return (
+        f"late: {column} is {ts}, but by then the stream took only {limit} and later; "
+        "allow more disorder with SLACK"
+    )
+
+
+def _ahead(column: str, ts: str, limit: str) -> str:
+    return (
+        f"ahead: {column} is {ts}, but by then the stream took nothing after {limit}; "
+        "if it is right, allow more with AHEAD"
+    )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """For each row its timestamp, the earliest and the last that were allowed; ``top`` afterwards.
+
+    ``top`` is None if no row has been credible yet.
+    """
+
+    ts: Int64s
+    earliest: Int64s
+    last: Int64s
+    top: int | None
+
+    @property
+    def in_time(self) -> Bools:
+        found: Bools = (self.earliest <= self.ts) & (self.ts <= self.last)
+        return found
 
 
 class InputMonitor:
@@ -65,7 +115,8 @@ class InputMonitor:
         self.declaration = declaration
         self.schema = arrow_schema(declaration.schema)
         self.top = top
-        self.over = False
+        self.over = self.idle = False
+        self.released = BEGINNING
         self.accepted = self.late = self.rejected = 0
         self._advanced = BEGINNING
         self._waiting: list[Delta] = []
@@ -87,10 +138,20 @@ class InputMonitor:
         """The rows that were accepted and not yet released."""
         return concat(self._waiting, self.schema)
 
-    def accept(self, parsed: Parsed | pa.RecordBatch) -> Accepted:
-        """Take rows in, in the order in which they arrived."""
+    def accept(self, parsed: Parsed | pa.RecordBatch, horizon: Horizon | None = None) -> Accepted:
+        """Take rows in, in the order in which they arrived.
+
+        Without a ``horizon`` there is no clock on the wall: only an AHEAD that is declared counts.
+        """
         if isinstance(parsed, pa.RecordBatch):
             parsed = Parsed.clean(parsed)
+        return self._take_in(parsed, self._judge(parsed, horizon))
+
+    def _take_in(self, parsed: Parsed, judged: Judgement, kept: Bools | None = None) -> Accepted:
+        """Let the rows in that are in time, and remember how far time has come.
+
+        Rows that are not ``kept`` have been refused by the caller, and move time only.
+        """
         if self.over:
             raise InputError(
                 where=f"stream {self.declaration.name}",
@@ -98,45 +159,47 @@ class InputMonitor:
                 found=f"{len(parsed)} more",
                 remedy="finish a stream only when all its rows have been given",
             )
-        ts = timestamps(parsed.rows, self.declaration)
-        limits = self._limits(ts, parsed)
-        is_late = ts < limits
-        self._note(ts, parsed.rejected)
-        late = np.flatnonzero(is_late)
-        delta = Delta.insertions(ts, parsed.rows).filter(~is_late).sorted()
+        self.top = judged.top
+        self.idle = self.idle and not (len(parsed) or parsed.rejected)
+        kept = np.ones(len(parsed), np.bool_) if kept is None else kept
+        late = np.flatnonzero((judged.ts < judged.earliest) & kept)
+        ahead = np.flatnonzero((judged.ts > judged.last) & kept)
+        delta = Delta.insertions(judged.ts, parsed.rows).filter(judged.in_time & kept).sorted()
         self.accepted += len(delta)
         self.late += len(late)
-        self.rejected += len(parsed.rejected)
+        self.rejected += len(parsed.rejected) + len(ahead)
         if len(delta):
             self._waiting.append(delta)
-        return Accepted(delta, late, limits[late])
+        return Accepted(delta, late, judged.earliest[late], ahead, judged.last[ahead])
 
-    def _limits(self, ts: Int64s, parsed: Parsed) -> Int64s:
+    def _judge(self, parsed: Parsed, horizon: Horizon | None) -> Judgement:
+        """What the rows are measured by; those that were refused stand between them."""
+        horizon = horizon or horizon_of(self.declaration)
+        own = ts = timestamps(parsed.rows, self.declaration)
+        mine: Bools | slice = slice(None)
+        refused = [(r.row, r.ts) for r in parsed.rejected if r.ts is not None]
+        if refused:
+            numbers = np.concatenate([parsed.numbers, [row for row, _ in refused]])
+            order = np.argsort(numbers, kind="stable")
+            ts = np.concatenate([own, np.array([t for _, t in refused], np.int64)])[order]
+            mine = order < len(own)
+        found, last = credible(ts, horizon.base(self.top, self._advanced), horizon)
+        counted = ts if found.all() else np.where(found, ts, BEGINNING)
+        greatest = int(counted.max(initial=BEGINNING if self.top is None else self.top))
+        earliest = self._earliest(counted)
+        top = None if greatest == BEGINNING else greatest
+        return Judgement(own, earliest[mine], last[mine], top)
+
+    def _earliest(self, ts: Int64s) -> Int64s:
         """For each row, the earliest timestamp that is still in time when it comes."""
         before = np.empty(len(ts), np.int64)
         if len(ts):
             before[0] = BEGINNING if self.top is None else self.top
             before[1:] = ts[:-1]
-        refused = [(r.row, r.ts) for r in parsed.rejected if r.ts is not None]
-        if refused:
-            # Each raises the bar for the first row that came after it, and so for all others.
-            rows, stamps = (np.array(c, np.int64) for c in zip(*refused, strict=True))
-            following = np.searchsorted(parsed.numbers, rows)
-            within = following < len(ts)
-            np.maximum.at(before, following[within], stamps[within])
-        greatest = np.maximum.accumulate(before)
         slack = self.declaration.slack
-        limits = np.maximum(greatest, BEGINNING + slack) - slack
+        limits = np.maximum(np.maximum.accumulate(before), BEGINNING + slack) - slack
         open_from: Int64s = np.maximum(limits, self._advanced + 1)
         return open_from
-
-    def _note(self, ts: Int64s, rejected: Sequence[Rejected]) -> None:
-        seen = [r.ts for r in rejected if r.ts is not None]
-        if len(ts):
-            seen.append(int(ts.max()))
-        if self.top is not None:
-            seen.append(self.top)
-        self.top = max(seen, default=None)
 
     def advance(self, to: int) -> None:
         """Close every instant up to ``to``: rows at or before it will be late."""
@@ -147,10 +210,14 @@ class InputMonitor:
         self.over = True
 
     def release(self, now: int) -> Delta:
-        """The waiting rows with ``ts <= now``, in order of time; they wait no longer."""
+        """The waiting rows with ``ts <= now``, in order of time; they wait no longer.
+
+        What was ``released`` once stays so: a row that comes later up to there waits for nothing.
+        """
+        self.released = max(self.released, now)
         out, rest = [], []
         for part in self._waiting:
-            due, later = part.split(now)
+            due, later = part.split(self.released)
             out.append(due)
             if len(later):
                 rest.append(later)
@@ -163,6 +230,8 @@ class InputMonitor:
             "top": self.top,
             "closed": self._advanced,
             "over": self.over,
+            "idle": self.idle,
+            "released": self.released,
             "counts": [self.accepted, self.late, self.rejected],
         }
 
@@ -173,12 +242,13 @@ class InputMonitor:
         """A monitor that goes on where another one's ``state`` and ``waiting`` were taken."""
         monitor = cls(declaration, state["top"])
         monitor._advanced, monitor.over = state["closed"], state["over"]
+        monitor.idle, monitor.released = state["idle"], state["released"]
         monitor.accepted, monitor.late, monitor.rejected = state["counts"]
         monitor._waiting = [waiting] if len(waiting) else []
         return monitor
 
 
-def shown(tick: np.int64, clock: Clock) -> str:
+def shown(tick: np.int64 | int, clock: Clock) -> str:
     """An instant as people write it."""
     if clock is Clock.INTEGER:
         return str(tick)
@@ -194,13 +264,15 @@ def timestamps(rows: pa.RecordBatch, declaration: StreamDeclaration) -> Int64s:
 def time_of(monitors: Iterable[InputMonitor]) -> int:
     """How far a query over these streams has come.
 
-    The slowest stream decides; one that is over no longer does. When all are over, time ends at
-    the greatest timestamp that any of them saw (or was advanced to).
+    The slowest stream decides; one that is over or idle no longer does. If all that are not over
+    are idle, time stays: a query that went further does not go back. When all are over, time ends
+    at the greatest timestamp that any of them saw (or was advanced to).
     """
     everything = list(monitors)
-    running = [m.closed for m in everything if not m.over]
-    if running:
-        return min(running)
+    open_ones = [m for m in everything if not m.over]
+    running = [m.closed for m in open_ones if not m.idle]
+    if open_ones:
+        return min(running or [m.closed for m in open_ones])
     return max(
         (max(m.closed, BEGINNING if m.top is None else m.top) for m in everything),
         default=BEGINNING,

@@ -29,10 +29,11 @@ from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
-from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.core.time import BEGINNING, FOREVER, MICROSECONDS, Clock
 from windrow.plan.catalog import NO_TIMESTAMP, RelationDeclaration, StreamDeclaration
 from windrow.streams.coerce import clock_of_column, clock_of_value, coerce, column_names
-from windrow.streams.monitor import Accepted, InputMonitor, timestamps
+from windrow.streams.horizon import Horizon
+from windrow.streams.monitor import Accepted, InputMonitor
 from windrow.streams.parsed import Int64s, Parsed, Rejected
 from windrow.streams.readers import columns_in, first_value
 
@@ -59,7 +60,13 @@ def updates_of(declaration: RelationDeclaration, clock: Clock) -> StreamDeclarat
     kind = Type.TIMESTAMP if clock is Clock.TIMESTAMP else Type.BIGINT
     first = (Field(INSTANT, kind), Field(CHANGE, Type.STRING))
     schema = Schema(first + declaration.schema.fields)
-    return StreamDeclaration(declaration.name, schema, 0, clock, 0, declaration.source)
+    ahead = declaration.ahead
+    if ahead is not None and ahead < FOREVER and clock is Clock.INTEGER:
+        ahead = -(-ahead // MICROSECONDS["SECOND"])
+    return StreamDeclaration(
+        declaration.name, schema, 0, clock, 0, declaration.source,
+        ahead=ahead, idle=declaration.idle,
+    )  # fmt: skip
 
 
 def contents_of(declaration: RelationDeclaration, clock: Clock) -> StreamDeclaration:
@@ -114,22 +121,22 @@ class RelationMonitor(InputMonitor):
         self._held = np.zeros(64, np.int64)
         self._retired = np.zeros(64, np.bool_)
 
-    def accept(self, parsed: Parsed | pa.RecordBatch) -> Accepted:
+    def accept(self, parsed: Parsed | pa.RecordBatch, horizon: Horizon | None = None) -> Accepted:
         """Take updates in, in order; those that break the relation's rules are refused."""
         if isinstance(parsed, pa.RecordBatch):
             parsed = Parsed.clean(parsed)
+        judged = self._judge(parsed, horizon)
         change = parsed.rows.column(1)
-        known = pc.is_in(change, pa.array(["+", "-"])).to_numpy(zero_copy_only=False)
-        wrong = np.flatnonzero(~known)
+        kept = pc.is_in(change, pa.array(["+", "-"])).to_numpy(zero_copy_only=False).copy()
+        wrong = np.flatnonzero(~kept)
         self._refuse(parsed, wrong, [_unknown(change[int(p)].as_py()) for p in wrong])
-        parsed = parsed.without(wrong)
         rows, sign = self._split(parsed.rows)
-        # An update that is too late is not carried out, so it cannot make another one wrong.
-        ts = timestamps(parsed.rows, self.declaration)
-        in_time = np.flatnonzero(ts >= self._limits(ts, parsed))
-        broken = in_time[~self._carry_out(take(rows, in_time), sign[in_time])]
+        # An update that is late or ahead is not carried out, so it cannot make another one wrong.
+        due = np.flatnonzero(kept & judged.in_time)
+        broken = due[~self._carry_out(take(rows, due), sign[due])]
         self._refuse(parsed, broken, [self._reason(int(sign[p])) for p in broken])
-        return super().accept(parsed.without(broken))
+        kept[broken] = False
+        return self._take_in(parsed, judged, kept)
 
     def _refuse(self, parsed: Parsed, positions: Int64s, reasons: list[str]) -> None:
         texts = parsed.texts(positions)

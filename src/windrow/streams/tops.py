@@ -1,4 +1,4 @@
-"""How far a file's time comes, without reading the file if its footer says so."""
+"""How far a file's time comes, without reading the file if its footer says enough."""
 
 from __future__ import annotations
 
@@ -14,30 +14,43 @@ from windrow.core.schema import Schema, Type
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.coerce import resolve
+from windrow.streams.horizon import UNLIMITED, Horizon, credible
 from windrow.streams.monitor import timestamps
 from windrow.streams.readers import format_of, read_file
 
 
-def greatest_timestamp(path: Path, declaration: StreamDeclaration) -> int | None:
-    """The greatest timestamp of all rows whose timestamp can be read; None if there is none.
+def greatest_timestamp(
+    path: Path,
+    declaration: StreamDeclaration,
+    horizon: Horizon = UNLIMITED,
+    top: int | None = None,
+    advanced: int = BEGINNING,
+) -> int | None:
+    """The greatest credible timestamp of all rows whose timestamp can be read; None without any.
 
-    It is what an ``InputMonitor`` that is given the whole file has as ``top``: a row that is
-    refused for another column counts too, one that is not even a row does not.
+    With ``top`` and what was ``advanced`` to before the file it is what an ``InputMonitor`` that is
+    given the whole file has as ``top``, or less if that was more before: a row that is refused for
+    another column counts too, one that is not even a row does not.
     """
     only = dataclasses.replace(
         declaration, schema=Schema((declaration.schema[declaration.timestamp],)), timestamp=0
     )
     if format_of(path, declaration) == "parquet":
         known = _from_footer(path, only)
-        if known is not None:
+        base = horizon.base(top, advanced)
+        if known is not None and _all_credible(known, base, horizon):
             return known
-    tops = [t for parsed in read_file(path, only) for t in _stamps(parsed.rows, only)]
-    return max(tops, default=None)
+    found = BEGINNING
+    for parsed in read_file(path, only):
+        ts = timestamps(parsed.rows, only)
+        base = horizon.base(max(found, BEGINNING if top is None else top), advanced)
+        counted, _ = credible(ts, base, horizon)
+        found = int(ts[counted].max(initial=found))
+    return None if found == BEGINNING else found
 
 
-def _stamps(rows: pa.RecordBatch, declaration: StreamDeclaration) -> list[int]:
-    ts = timestamps(rows, declaration)
-    return [int(ts.max())] if len(ts) else []
+def _all_credible(greatest: int, base: int | None, horizon: Horizon) -> bool:
+    return not horizon.bounded or (base is not None and greatest <= horizon.limit(base))
 
 
 def _from_footer(path: Path, declaration: StreamDeclaration) -> int | None:

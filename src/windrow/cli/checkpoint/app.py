@@ -21,6 +21,10 @@ class Commands(LateGroup):
             "windrow.cli.checkpoint.checking",
             "Set the checkpoint PATH back to the last micro-batch that is whole.",
         ),
+        "rewind": (
+            "windrow.cli.checkpoint.rewinding",
+            "Let the next run read the files of queries again whose time was led astray.",
+        ),
     }
 
 

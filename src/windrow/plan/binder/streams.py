@@ -6,8 +6,15 @@ from pathlib import PurePath
 
 from windrow.core.errors import BindError
 from windrow.core.schema import Field, Schema, Type
-from windrow.core.time import Clock
-from windrow.cql.tree import ColumnDefinition, CreateRelation, CreateStream, FileClause
+from windrow.core.time import FOREVER, Clock
+from windrow.cql.tree import (
+    ColumnDefinition,
+    CreateRelation,
+    CreateStream,
+    Duration,
+    FileClause,
+    Unlimited,
+)
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.windows import in_ticks
 from windrow.plan.catalog import FileSource, RelationDeclaration, StreamDeclaration
@@ -21,7 +28,28 @@ def bind_stream(statement: CreateStream) -> StreamDeclaration:
     clock = Clock.TIMESTAMP if schema[timestamp].type is Type.TIMESTAMP else Clock.INTEGER
     slack = in_ticks(statement.slack, clock, "SLACK", least=0) if statement.slack else 0
     name, source = statement.name.text, source_of(statement.source)
-    return StreamDeclaration(name, schema, timestamp, clock, slack, source, statement.span)
+    ahead, idle = _ahead(statement.ahead, clock), _microseconds(statement.idle, "IDLE AFTER")
+    return StreamDeclaration(
+        name, schema, timestamp, clock, slack, source, statement.span, ahead, idle
+    )
+
+
+def _ahead(limit: Duration | Unlimited | None, clock: Clock) -> int | None:
+    if isinstance(limit, Duration):
+        return in_ticks(limit, clock, "AHEAD", least=0)
+    return None if limit is None else FOREVER
+
+
+def _microseconds(limit: Duration | Unlimited | None, what: str, least: int = 1) -> int | None:
+    """A duration on the clock on the wall, which has no ticks of its own."""
+    if not isinstance(limit, Duration):
+        return None if limit is None else FOREVER
+    if limit.unit is None:
+        raise BindError(
+            span=limit.span, expected=f"a unit of time for {what}", found=str(limit.amount),
+            remedy=f"write {what} {limit.amount} SECONDS, say",
+        )  # fmt: skip
+    return in_ticks(limit, Clock.TIMESTAMP, what, least)
 
 
 def bind_relation(statement: CreateRelation) -> RelationDeclaration:
@@ -39,9 +67,12 @@ def bind_relation(statement: CreateRelation) -> RelationDeclaration:
         if names.index(wanted) in key:
             raise BindError(f"the key names {column.text} twice", span=column.span)
         key.append(names.index(wanted))
+    ahead = _microseconds(statement.ahead, "AHEAD", least=0)
+    idle = _microseconds(statement.idle, "IDLE AFTER")
     return RelationDeclaration(
-        statement.name.text, schema, statement.retroactive, source, statement.span, tuple(key)
-    )
+        statement.name.text, schema, statement.retroactive, source, statement.span, tuple(key),
+        ahead, idle,
+    )  # fmt: skip
 
 
 def schema_of(columns: tuple[ColumnDefinition, ...], qualifier: str) -> Schema:

@@ -1,0 +1,118 @@
+"""``windrow checkpoint rewind``: queries whose time was led astray start over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windrow.cli.explaining import compiled_from
+from windrow.cli.options import Script, Verbose
+from windrow.cli.words import errors_in_words, instant, out
+from windrow.core.errors import InputError, StateError
+from windrow.core.time import wall_clock
+from windrow.engine.clocks import on_clocks_of_files
+from windrow.engine.locks import locked
+from windrow.engine.sinks import into
+from windrow.plan.strategy import Strategy
+from windrow.spark.checkpoint.rewind import Rewind, rewinds
+
+Where = Annotated[
+    Path, typer.Argument(metavar="CHECKPOINT", help="What was given as --checkpoint.")
+]
+
+
+def rewind(
+    script: Script,
+    checkpoint: Where,
+    query: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--query",
+            help="Rewind this query, whatever its time; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    without_missing: Annotated[
+        bool,
+        typer.Option("--without-missing", help="Do without files that are no longer there."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Let the next run read the files of queries again whose time was led astray.
+
+    A stream is astray if it has come further beyond the clock on the wall than AHEAD allows, a
+    day if the script says nothing. State and results of the queries that read it are moved to a
+    directory removed-1, removed-2, ... of each, and the next run of SCRIPT begins them anew, with
+    AHEAD in force.
+
+    \b
+    Examples:
+      windrow checkpoint rewind traffic.cql state/ --dry-run
+      windrow checkpoint rewind traffic.cql state/
+      windrow checkpoint rewind traffic.cql state/ --query busy
+    """
+    with errors_in_words(script, verbose=verbose):
+        catalog = on_clocks_of_files(compiled_from(script, Strategy.UPA).catalog)
+        chosen = _chosen(rewinds(checkpoint, catalog, wall_clock), query or [])
+        if not without_missing:
+            _refuse_missing(chosen)
+        if not chosen:
+            out().print(
+                "no stream is further ahead than AHEAD allows; to begin a query anew all the same, "
+                "name it with --query"
+            )
+        if dry_run or not chosen:
+            for found in chosen:
+                _print_rewind(found, None)
+            return
+        places = [(place, into(place)) for found in chosen for place in found.results]
+        with locked([(checkpoint, f"checkpoint {checkpoint}"), *places]):
+            for found in chosen:
+                _print_rewind(found, found.carry_out())
+
+
+def _chosen(found: Sequence[Rewind], names: Sequence[str]) -> list[Rewind]:
+    known = {name for rewind in found for name in rewind.queries}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                where=f"--query {name}",
+                expected=f"one of {', '.join(sorted(known))}",
+                found="no such query in the checkpoint",
+            )
+    if names:
+        return [rewind for rewind in found if set(names) & set(rewind.queries)]
+    return [rewind for rewind in found if rewind.astray]
+
+
+def _refuse_missing(chosen: Sequence[Rewind]) -> None:
+    missing = [file for found in chosen for file in found.missing]
+    if missing:
+        raise StateError(
+            where=missing[0],
+            expected="the files that were read, to read them again",
+            found="no such file" + (f" (and {len(missing) - 1} more)" if missing[1:] else ""),
+            remedy="put them back, or add --without-missing: windows that need their rows will "
+            "lack them",
+        )
+
+
+def _print_rewind(found: Rewind, place: Path | None) -> None:
+    name = ", ".join(found.queries)
+    for stream in found.astray:
+        reached, limit = (instant(t, stream.clock) for t in (stream.reached, stream.limit))
+        out().print(f"{name}: {stream.name} has come to {reached}, and now {limit} is allowed")
+    count = len(found.files) - len(found.missing)
+    files = f"{count:,} file{'' if count == 1 else 's'}"
+    if place is None:
+        out().print(f"{name}: would be begun anew by the next run, which would read {files}")
+        return
+    out().print(
+        f"{name}: the next run begins it anew, and reads {files}; what it had is in {place}"
+    )

@@ -1,0 +1,182 @@
+"""Bringing back a query whose time was led astray: its files are read again, from the beginning.
+
+Once a stream's time has come to the year 9999, its windows have expired, all rows since were late,
+and results say so. None of that can be taken back piece by piece. What can be had again are the
+rows, from the files that the log names: so state, logs and results of the query are moved away, and
+the next run starts over, with AHEAD in force. The query stays the one it was, by its identity.
+
+Nothing is deleted: everything goes to ``removed-<n>/`` in the query's directory, results first and
+each commit before the files that it names, the logs last. Cut short, the same can be done again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from windrow.core.errors import StateError
+from windrow.core.time import BEGINNING, FOREVER, Clock, Wall
+from windrow.engine.compacted import COMPACTED
+from windrow.engine.published import published
+from windrow.plan.catalog import (
+    ArchiveDeclaration,
+    Catalog,
+    QueryDeclaration,
+    RelationDeclaration,
+    StreamDeclaration,
+    SubscriptionsDeclaration,
+)
+from windrow.spark.filelog import FileLog
+from windrow.spark.groups import SEATS
+from windrow.spark.home import IDENTITY
+from windrow.streams.horizon import horizon_of
+from windrow.streams.relations import updates_of
+
+REMOVED = "removed-"
+PARTS = ("spark", "results", "streams")
+
+
+@dataclass(frozen=True)
+class StreamLog:
+    """A stream as a query's log has it; ``limit`` is the last instant that is credible by now."""
+
+    name: str
+    clock: Clock
+    reached: int
+    limit: int
+    files: tuple[str, ...]
+
+    @property
+    def astray(self) -> bool:
+        return self.reached > self.limit
+
+
+@dataclass(frozen=True)
+class Rewind:
+    """A query's directory, the queries that are answered there, and where their results are."""
+
+    directory: Path
+    queries: tuple[str, ...]
+    streams: tuple[StreamLog, ...]
+    results: tuple[Path, ...]
+
+    @property
+    def astray(self) -> list[StreamLog]:
+        """The streams that have come further than they could justify."""
+        return [stream for stream in self.streams if stream.astray]
+
+    @property
+    def files(self) -> list[str]:
+        """The files that are to be read again."""
+        return [file for stream in self.streams for file in stream.files]
+
+    @property
+    def missing(self) -> list[str]:
+        return [file for file in self.files if not Path(file).exists()]
+
+    def carry_out(self) -> Path:
+        """Move everything away; the directory that has it. All directories are locked."""
+        place = self._place()
+        run = json.loads((self.directory / IDENTITY).read_text())["run"]
+        for number, directory in enumerate(self.results):
+            target = place / f"into-{number}"
+            target.mkdir()
+            for path in _published(directory, run):
+                shutil.move(path, target / path.name)
+        for part in PARTS:
+            if (self.directory / part).exists():
+                (self.directory / part).rename(place / part)
+        return place
+
+    def _place(self) -> Path:
+        taken = [p.name.removeprefix(REMOVED) for p in self.directory.glob(f"{REMOVED}*")]
+        number = max((int(n) for n in taken if n.isdigit()), default=0) + 1
+        place = self.directory / f"{REMOVED}{number}"
+        place.mkdir()
+        return place
+
+
+def _published(directory: Path, run: str) -> Iterator[Path]:
+    """The results of a run: what says that they are, then the files."""
+    found = published(directory)
+    if found.run not in (None, run):
+        return
+    records = [COMPACTED, *(commit.path(directory).name for commit in found.commits)]
+    for name in (*records, *sorted(found.names())):
+        if (directory / name).exists():
+            yield directory / name
+
+
+def rewinds(checkpoint: Path, catalog: Catalog, wall: Wall) -> list[Rewind]:
+    """What there is to rewind: every directory of a query that the script has."""
+    found = []
+    for identity in sorted(checkpoint.glob(f"*/{IDENTITY}")):
+        directory = identity.parent
+        declared = [d for d in map(catalog.find, _names(directory)) if d is not None]
+        if not declared:
+            continue
+        _refuse_pushed(directory)
+        clock = next((d.clock for d in declared if isinstance(d, RUNNING)), catalog.clock)
+        streams = _streams(directory, catalog, clock, wall)
+        results = tuple(_destinations(declared))
+        names = tuple(d.name for d in declared)
+        found.append(Rewind(directory, names, streams, results))
+    if not found:
+        raise StateError(
+            where=str(checkpoint),
+            expected="the checkpoint of a query of this script",
+            found="none" if checkpoint.is_dir() else "no such directory",
+            remedy="name what was given as --checkpoint, and the script that was run with it",
+        )
+    return found
+
+
+RUNNING = (QueryDeclaration, SubscriptionsDeclaration, ArchiveDeclaration)
+
+
+def _names(directory: Path) -> list[str]:
+    """The queries that a directory is for: one, or those that share a selection."""
+    if not (directory / SEATS).exists():
+        return [directory.name]
+    return [str(name) for name, _ in json.loads((directory / SEATS).read_text())]
+
+
+def _destinations(declared: Sequence[object]) -> Iterator[Path]:
+    """Where the queries write their results, other than into the checkpoint."""
+    for query in declared:
+        into = getattr(query, "into", None)
+        if into is not None and into.format != "console":
+            yield Path(into.path).absolute()
+
+
+def _streams(directory: Path, catalog: Catalog, clock: Clock, wall: Wall) -> tuple[StreamLog, ...]:
+    found = []
+    for path in sorted((directory / "streams").glob("*.log")):
+        declared = catalog.find(path.stem)
+        if isinstance(declared, RelationDeclaration):
+            declared = updates_of(declared, clock)
+        if isinstance(declared, StreamDeclaration):
+            found.append(_stream(FileLog(path), declared, wall()))
+    return tuple(found)
+
+
+def _stream(log: FileLog, declared: StreamDeclaration, now: int) -> StreamLog:
+    horizon, last = horizon_of(declared, now), log.times[-1]
+    known = horizon.bounded and horizon.wall is not None
+    limit = horizon.limit(horizon.wall) if known and horizon.wall is not None else FOREVER
+    reached = max(last.top, last.advanced, BEGINNING)
+    files = tuple(e.origin or e.path or "" for e in log.entries if e.path is not None)
+    return StreamLog(declared.name, declared.clock, reached, limit, files)
+
+
+def _refuse_pushed(directory: Path) -> None:
+    if (directory / "inboxes.json").exists():
+        raise StateError(
+            where=str(directory),
+            expected="a checkpoint of windrow run, whose rows are in files",
+            found="that of a connection in Python",
+            remedy="push the rows again, into a connection with another checkpoint",
+        )

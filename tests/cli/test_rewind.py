@@ -1,0 +1,150 @@
+"""``windrow checkpoint rewind``: a checkpoint that was led astray, brought back from the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from windrow.cli.main import app
+from windrow.engine.commits import Commit
+from windrow.engine.locks import LOCK, Lock
+from windrow.engine.published import published
+from windrow.spark.filelog import Entry, FileLog
+from windrow.spark.home import IDENTITY
+
+SCRIPT = """
+CREATE STREAM s (ts TIMESTAMP, k INT) FROM 's' FORMAT csv {clause};
+CREATE QUERY q AS SELECT k FROM s [RANGE 1 MINUTE] INTO 'out' FORMAT csv;
+CREATE QUERY other AS SELECT COUNT(*) AS n FROM s [RANGE 1 MINUTE];
+"""
+ROWS = "ts,k\n2023-11-14 10:00:00,1\n9999-12-31 00:00:00,2\n2023-11-14 10:00:05,3\n"
+YEAR_9999 = 253_402_214_400_000_000
+PAST = 1_700_000_000_000_000
+
+
+def windrow(*arguments: object):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "1.csv").write_text(ROWS)
+    (tmp_path / "script.cql").write_text(SCRIPT.format(clause=""))
+    return tmp_path
+
+
+def made(here: Path, query: str, top: int, into: Path | None = None) -> Path:
+    """A query's directory as a run leaves it, Spark's own files apart."""
+    directory = here / "state" / query
+    (directory / "spark" / "offsets").mkdir(parents=True)
+    (directory / IDENTITY).write_text(json.dumps({"run": "r1"}))
+    FileLog(directory / "streams" / "s.log").append([Entry(str(here / "s" / "1.csv"), 9, top)])
+    results = into or directory / "results"
+    results.mkdir(parents=True)
+    (results / "batch-0.csv").write_text("instant,change,k\n")
+    commit = Commit(0, "r1", ("batch-0.csv",), top, 1, 1, 0, 0)
+    commit.path(results).write_text(commit.to_json())
+    return directory
+
+
+def test_what_is_astray_is_moved_away_and_everything_else_stays(here: Path) -> None:
+    q, other = made(here, "q", YEAR_9999, here / "out"), made(here, "other", PAST)
+    (here / "out" / "mine.txt").write_text("no result")
+    dry = windrow("checkpoint", "rewind", "script.cql", "state", "--dry-run")
+    assert dry.exit_code == 0, dry.output
+    assert "q: s has come to 9999-12-31 00:00:00, and now " in dry.output
+    assert "q: would be begun anew by the next run, which would read 1 file" in dry.output
+    assert (q / "spark").exists()
+    assert published(here / "out").commits
+    done = windrow("checkpoint", "rewind", "script.cql", "state")
+    assert "q: the next run begins it anew, and reads 1 file; what it had is in" in done.output
+    assert sorted(p.name for p in q.iterdir()) == ["removed-1", IDENTITY]
+    assert sorted(p.name for p in (q / "removed-1").iterdir()) == ["into-0", "spark", "streams"]
+    assert sorted(p.name for p in (here / "out").iterdir()) == [LOCK, "mine.txt"]
+    assert published(q / "removed-1" / "into-0").commits
+    assert (other / "spark").exists()
+    assert published(other / "results").commits
+    again = windrow("checkpoint", "rewind", "script.cql", "state")
+    assert again.output.startswith("no stream is further ahead than AHEAD allows")
+
+
+def test_a_query_that_is_named_begins_anew_whatever_its_time(here: Path) -> None:
+    other = made(here, "other", PAST)
+    for number in (1, 2):
+        done = windrow("checkpoint", "rewind", "script.cql", "state", "--query", "other")
+        assert done.exit_code == 0, done.output
+        assert (other / f"removed-{number}").exists()
+    wrong = windrow("checkpoint", "rewind", "script.cql", "state", "--query", "nobody")
+    assert wrong.exit_code == 2
+    assert "expected one of other; found no such query" in wrong.output
+
+
+@pytest.mark.parametrize("clause", ["AHEAD UNBOUNDED", "AHEAD 9999 WEEKS"])
+def test_what_the_script_allows_is_not_astray(here: Path, clause: str) -> None:
+    (here / "script.cql").write_text(SCRIPT.format(clause=clause))
+    top = YEAR_9999 if "UNBOUNDED" in clause else PAST + 10**15
+    made(here, "q", top, here / "out")
+    assert (
+        "no stream is further ahead"
+        in windrow("checkpoint", "rewind", "script.cql", "state").output
+    )
+
+
+def test_files_that_are_gone_are_named_before_anything_is_touched(here: Path) -> None:
+    q = made(here, "q", YEAR_9999, here / "out")
+    (here / "s" / "1.csv").rename(here / "s" / "2.csv")
+    refused = windrow("checkpoint", "rewind", "script.cql", "state")
+    assert refused.exit_code == 2
+    assert "1.csv: expected the files that were read" in refused.output
+    assert (q / "spark").exists()
+    done = windrow("checkpoint", "rewind", "script.cql", "state", "--without-missing")
+    assert "begins it anew, and reads 0 files" in done.output
+
+
+def test_a_checkpoint_that_a_run_is_using_is_left_alone(here: Path) -> None:
+    q = made(here, "q", YEAR_9999, here / "out")
+    lock = Lock(here / "state", "state")
+    refused = windrow("checkpoint", "rewind", "script.cql", "state")
+    lock.release()
+    assert refused.exit_code == 2
+    assert "expected no other run that writes there" in refused.output
+    assert (q / "spark").exists()
+
+
+@pytest.mark.parametrize("place", ["state", "nowhere"])
+def test_what_is_no_checkpoint_of_the_script_is_refused(here: Path, place: str) -> None:
+    made(here, "somebody", YEAR_9999)
+    refused = windrow("checkpoint", "rewind", "script.cql", place)
+    assert refused.exit_code == 2
+    assert "expected the checkpoint of a query of this script" in refused.output
+
+
+def test_the_checkpoint_of_a_connection_is_refused(here: Path) -> None:
+    q = made(here, "q", YEAR_9999)
+    (q / "inboxes.json").write_text("{}")
+    refused = windrow("checkpoint", "rewind", "script.cql", "state")
+    assert "push the rows again" in refused.output
+
+
+@pytest.mark.spark
+def test_a_run_that_was_led_astray_is_right_after_a_rewind(here: Path) -> None:
+    """As a version without AHEAD left it: what came after the year 9999 was late."""
+    (here / "script.cql").write_text(SCRIPT.format(clause="AHEAD UNBOUNDED"))
+    run = ("run", "script.cql", "--once", "--checkpoint", "state", "--master", "local[2]")
+    first = windrow(*run)
+    assert "q at 9999-12-31 00:00:00: 1 row" in first.output
+    (here / "s" / "2.csv").write_text("ts,k\n2023-11-14 10:00:07,4\n")
+    (here / "script.cql").write_text(SCRIPT.format(clause=""))
+    done = windrow("checkpoint", "rewind", "script.cql", "state")
+    assert done.exit_code == 0, done.output
+    second = windrow(*run)
+    assert second.exit_code == 0, second.output
+    assert "q at 2023-11-14 10:00:07: 3 rows" in second.output
+    assert "other at 2023-11-14 10:00:07: 1 row" in second.output
+    said = windrow("results", "out", "--format", "csv").output.splitlines()[1:]
+    assert [line.rpartition(",")[2] for line in sorted(said)] == ["1", "3", "4"]
