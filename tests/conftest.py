@@ -10,9 +10,12 @@ once, and the other files are dealt out one by one.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.thresholds import at_their_least
 
 settings.register_profile(
     "ci",
@@ -43,3 +46,13 @@ def uses_spark(item: pytest.Item) -> bool:
     """Whether the test asks for a session, or says that it starts one."""
     named: list[str] = getattr(item, "fixturenames", [])
     return "spark" in named or item.get_closest_marker("spark") is not None
+
+
+@pytest.fixture(params=["usual", "least"])
+def sizes(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Which values thresholds have."""
+    if request.param == "usual":
+        yield request.param
+    else:
+        with at_their_least():
+            yield request.param

@@ -14,13 +14,14 @@ import windrow
 from tests.oracle.all_samples import SAMPLES
 from tests.oracle.cuts import cuts
 from tests.oracle.definition import expected
-from tests.oracle.programs import programs
+from tests.oracle.programs import mixtures, programs
 from tests.oracle.queries import Program, Stream
 from tests.oracle.running import Push, run, table, whole
 from tests.oracle.windows import Arrival
 
 
-@settings(max_examples=100)
+@pytest.mark.usefixtures("sizes")
+@settings(max_examples=60)
 @given(data=st.data(), program=programs())
 def test_however_the_input_is_cut_the_changes_are_the_same(
     data: st.DataObject, program: Program
@@ -29,6 +30,18 @@ def test_however_the_input_is_cut_the_changes_are_the_same(
     assert run(program, steps).history == run(program, whole(program)).history
 
 
+@pytest.mark.usefixtures("sizes")
+@settings(max_examples=30)
+@given(data=st.data(), program=mixtures())
+def test_however_the_input_of_internal_windows_is_cut_the_changes_are_the_same(
+    data: st.DataObject, program: Program
+) -> None:
+    steps = data.draw(cuts(program), label="steps")
+    assert run(program, steps).history == expected(program)
+
+
+@pytest.mark.usefixtures("sizes")
+@settings(max_examples=40)
 @given(data=st.data(), name=st.sampled_from(sorted(SAMPLES)))
 def test_however_a_sample_is_cut_it_says_what_the_definition_says(
     name: str, data: st.DataObject
@@ -38,6 +51,7 @@ def test_however_a_sample_is_cut_it_says_what_the_definition_says(
     assert run(program, steps).history == expected(program)
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @settings(max_examples=2_000)

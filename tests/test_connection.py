@@ -341,7 +341,7 @@ TWICE = """
 def test_results_that_could_not_be_written_are_written_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sinks, "ROWS_PER_FILE", 1)
+    monkeypatch.setattr(sinks.ROWS_PER_FILE, "value", 1)
     db = windrow.connect()
     seen, beside = db.execute(TWICE)
     shutil.rmtree("out")

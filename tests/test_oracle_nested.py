@@ -10,6 +10,8 @@ from tests.oracle.random_scripts import scripts
 from tests.oracle.scripts import Script, fed, meant, said
 from windrow.plan.strategy import Strategy
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 PIECES = st.sampled_from([None, 1, 3, 7])
 
 
@@ -25,7 +27,7 @@ def says_what_its_words_mean(script: Script, seed: int, rows: int | None) -> boo
 def test_every_nested_query_says_what_its_words_mean() -> None:
     spoke: list[bool] = []
 
-    @settings(max_examples=30)
+    @settings(max_examples=16)
     @given(script=scripts(), seed=st.integers(0, 30), rows=PIECES)
     def check(script: Script, seed: int, rows: int | None) -> None:
         spoke.append(says_what_its_words_mean(script, seed, rows))

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 
 from tests.oracle.blocks import Output
 from tests.oracle.definition import bags, expected
-from tests.oracle.programs import programs
+from tests.oracle.programs import mixtures, programs
 from tests.oracle.queries import Program
 from tests.oracle.running import accumulated, run
+
+pytestmark = pytest.mark.usefixtures("sizes")
 
 
 def says_what_the_definition_says(program: Program) -> bool:
@@ -29,7 +31,7 @@ def says_what_the_definition_says(program: Program) -> bool:
 def test_every_program_says_at_every_instant_what_the_definition_says() -> None:
     spoke: list[bool] = []
 
-    @settings(max_examples=200)
+    @settings(max_examples=120)
     @given(program=programs())
     def check(program: Program) -> None:
         spoke.append(says_what_the_definition_says(program))
@@ -37,6 +39,12 @@ def test_every_program_says_at_every_instant_what_the_definition_says() -> None:
     check()
     # A comparison of nothing with nothing shows little.
     assert sum(spoke) > 0.65 * len(spoke)
+
+
+@settings(max_examples=40)
+@given(program=mixtures())
+def test_internal_windows_beside_others_take_no_result_back(program: Program) -> None:
+    says_what_the_definition_says(program)
 
 
 @pytest.mark.slow

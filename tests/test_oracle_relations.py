@@ -8,6 +8,8 @@ import pytest
 
 import windrow
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 DECLARATIONS = """
 CREATE STREAM s (ts BIGINT, k INT);
 CREATE RELATION r (k INT, w INT);

@@ -90,6 +90,7 @@ def one_row_at_a_time(program: Program) -> list[Step]:
     return steps
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_one_row_at_a_time_gives_the_same(name: str) -> None:
     program = SAMPLES[name]

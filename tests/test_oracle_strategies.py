@@ -14,10 +14,12 @@ from tests.oracle.queries import Program
 from tests.oracle.running import run
 from windrow.plan.strategy import Strategy
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 RIVALS = (Strategy.NT, Strategy.DIRECT)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(data=st.data(), program=programs())
 def test_all_strategies_say_the_same_of_every_program(
     data: st.DataObject, program: Program

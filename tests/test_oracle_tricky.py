@@ -40,6 +40,7 @@ def test_the_script_says_what_its_words_mean(name: str, seed: int) -> None:
     assert not first_difference(expected, said(TRICKY[name], feeds(seed)))
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", TRICKY)
 def test_it_says_so_row_by_row_and_by_every_strategy(name: str) -> None:
     script, given = TRICKY[name], feeds(3)

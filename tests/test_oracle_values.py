@@ -21,6 +21,8 @@ from tests.oracle.running import Push, Step, rows_of, run
 from tests.oracle.windows import Arrival, Range, Rows, Unbounded, Window
 from windrow.core.errors import DataError
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 K, V = column("k", "INT", "X"), column("v", "DOUBLE", "X")
 NAN, INF = math.nan, math.inf
 

@@ -239,7 +239,7 @@ def test_a_plan_leaves_out_what_was_done_while_the_day_was_awaited(scheme, tmp_p
 
 
 def test_a_days_data_longer_than_is_sorted_at_once_is_one_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("windrow.archive.writer.AT_ONCE", 1_000)
+    monkeypatch.setattr("windrow.archive.writer.AT_ONCE.value", 1_000)
     archive = archive_at(tmp_path, technique="in-place")
     rows = [(str(i % 7), i) for i in range(1_000)]
     archive.append(1, table(rows), now=1)

@@ -144,8 +144,8 @@ def test_files_longer_than_memory_are_sorted_in_turns(monkeypatch):
     turns = []
     archive = made(schema=pa.schema({"k": pa.string(), "n": pa.int64()}))
     entries = type(archive.layout).entries
-    monkeypatch.setattr("windrow.archive.writer.AT_ONCE", 20_000)
-    monkeypatch.setattr("windrow.archive.records.files.ROWS", 500)
+    monkeypatch.setattr("windrow.archive.writer.AT_ONCE.value", 20_000)
+    monkeypatch.setattr("windrow.archive.records.files.ROWS.value", 500)
     monkeypatch.setattr(
         type(archive.layout),
         "entries",

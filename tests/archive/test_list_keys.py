@@ -94,7 +94,7 @@ def rows_of(rows):
 def test_lists_are_kept_through_merges_in_pieces_expiry_and_migrations(
     scheme, form, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(merge, "PIECE", 3)
+    monkeypatch.setattr(merge.PIECE, "value", 3)
     schema = pa.schema({"site": pa.string(), "k": pa.list_(pa.float64()), "v": pa.int64()})
     archive = Archive.create(
         UnsyncedDisk(tmp_path), schema, ["site", "k"], window=4, scheme=scheme, n=2, format=form

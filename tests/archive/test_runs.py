@@ -108,7 +108,7 @@ def test_composite_keys_are_found_whole_by_their_first_column_and_by_range(rows,
         pytest.MonkeyPatch.context() as patch,
         tempfile.TemporaryDirectory() as d,
     ):
-        patch.setattr(merging, "PIECE", piece)
+        patch.setattr(merging.PIECE, "value", piece)
         disk = disk_at(Path(d))
         layout = Layout(
             pa.schema([("a", pa.string()), ("b", pa.int32()), ("v", pa.int64())]), ("a", "b")
@@ -300,7 +300,7 @@ def test_a_probe_of_an_arrow_run_copies_nothing(tmp_path):
 
 
 def test_wide_entries_are_merged_in_pieces_of_bounded_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(merging, "PIECE_BYTES", 100_000)
+    monkeypatch.setattr(merging.PIECE_BYTES, "value", 100_000)
     layout = Layout(pa.schema([("k", pa.int64()), ("s", pa.string())]), ("k",))
     disk = disk_at(tmp_path)
     runs = []

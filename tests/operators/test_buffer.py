@@ -50,7 +50,7 @@ def test_a_buffer_holds_what_a_list_would(
     steps: list[tuple[list[tuple[int, int]], int, int, bool]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "WORTH_MOVING", 3)  # so that moves and new indexes happen often
+        patch.setattr(module.WORTH_MOVING, "value", 3)  # so that moves and new indexes happen often
         check(pattern, scan, steps)
 
 

@@ -15,6 +15,8 @@ from windrow.core.patterns import UpdatePattern
 from windrow.operators.cancelling import CROWD, Cancelling, mixed_instants
 from windrow.operators.changelog import Changelog
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 SCHEMA = pa.schema([("name", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
 values = st.tuples(
     st.sampled_from(["a", "b", None]),
@@ -34,7 +36,7 @@ def test_an_instant_shows_the_net_change_of_the_bag(
     scan: bool, rows: list[tuple[int, tuple[object, ...], int]], crowd: int
 ) -> None:
     """Many equal tuples in a few instants, of which none or more than ``CROWD`` are one's."""
-    rows = sorted(rows * (CROWD if crowd else 1), key=lambda row: row[0])
+    rows = sorted(rows * (CROWD.usual if crowd else 1), key=lambda row: row[0])
     columns = list(zip(*(row for _, row, _ in rows), strict=True)) or [(), (), ()]
     batch = pa.RecordBatch.from_arrays(
         [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
@@ -92,5 +94,7 @@ def test_instants_at_which_something_comes_and_something_goes_are_found(
     times = np.array([t for t, _, _, _ in events], np.int64)
     sign = np.array([s for _, _, _, s in events], np.int8)
     at = {t: [s for other, _, _, s in events if other == t] for t in times.tolist()}
-    expected = [0 if len(set(at[t])) == 1 else 1 + (len(at[t]) > CROWD) for t in times.tolist()]
+    expected = [
+        0 if len(set(at[t])) == 1 else 1 + (len(at[t]) > CROWD.value) for t in times.tolist()
+    ]
     assert mixed_instants(times, sign).tolist() == expected

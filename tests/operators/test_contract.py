@@ -68,6 +68,7 @@ def saved_and_loaded(name: str, strategy: Strategy) -> None:
         carried.load(segments, saved.meta)
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
 def test_cutting_time_differently_changes_nothing(name: str) -> None:
     inputs, plan = random_input(1), plan_of(name)
@@ -77,6 +78,7 @@ def test_cutting_time_differently_changes_nothing(name: str) -> None:
     assert whole
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_strategies_give_the_same_answer(name: str) -> None:
     inputs, plan = random_input(9), plan_of(name)
@@ -86,17 +88,20 @@ def test_the_strategies_give_the_same_answer(name: str) -> None:
         assert run(Pipeline(plan, changes=True, strategy=strategy), inputs, every) == upa
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("strategy", [Strategy.NT, Strategy.DIRECT])
 @pytest.mark.parametrize("name", ["distinct", "distinct_weak", "join", "not_exists", "group"])
 def test_rival_strategies_can_be_saved_and_loaded(name: str, strategy: Strategy) -> None:
     saved_and_loaded(name, strategy)
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
 def test_an_operator_that_was_saved_and_loaded_goes_on_as_if_nothing_happened(name: str) -> None:
     saved_and_loaded(name, Strategy.UPA)
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_save_writes_nothing_that_an_earlier_one_wrote(name: str) -> None:
     inputs, plan = random_input(5), plan_of(name)
@@ -164,6 +169,7 @@ def test_min_and_max_over_a_window_keep_only_what_can_still_matter() -> None:
     assert pipeline.size() < 100
 
 
+@pytest.mark.usefixtures("sizes")
 def test_every_lets_a_withdrawn_tuple_expire_at_its_own_multiple() -> None:
     """Two equal results that differ in their expiry are withdrawn just before one expires."""
     db = windrow.connect()

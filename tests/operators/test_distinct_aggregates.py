@@ -12,6 +12,8 @@ from windrow.operators.aggregates.distinct import OfDistinct, _first_and_last
 from windrow.operators.group_by import GroupedAggregation
 from windrow.plan.program import compile_script
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 DECLARATION = "CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT);"
 LENGTH, STEP = 900, 300
 QUERY = (

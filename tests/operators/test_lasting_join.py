@@ -25,7 +25,7 @@ def test_going_through_the_past_often_changes_nothing(
 ) -> None:
     inputs, plan, cuts = random_input(12), plan_of(name), [*range(0, 400, 7), 400]
     usual = run(Pipeline(plan, changes=True), inputs, cuts)
-    monkeypatch.setattr(lasting_join, "CROWDED", 1)
+    monkeypatch.setattr(lasting_join.CROWDED, "value", 1)
     assert run(Pipeline(plan, changes=True), inputs, cuts) == usual != []
 
 
@@ -59,6 +59,7 @@ def changes(
         return [tuple(row.values()) for row in found.changes().to_pylist()]
 
 
+@pytest.mark.usefixtures("sizes")
 def test_a_result_ends_with_its_external_tuples_and_not_with_the_internal_one() -> None:
     # s   1 in [2, 12)      r   b=7 in [4, 6)
     query = "SELECT b FROM s [RANGE 10], r [RANGE 2 INTERNAL] WHERE s.k = r.k;"
@@ -66,6 +67,7 @@ def test_a_result_ends_with_its_external_tuples_and_not_with_the_internal_one() 
     assert changes(query, steps) == [(4, "+", 7), (12, "-", 7)]
 
 
+@pytest.mark.usefixtures("sizes")
 def test_a_row_that_leaves_a_relation_takes_results_of_tuples_long_gone_with_it() -> None:
     # rel 5 in [0, 9)       s   1 in [2, 12)      r   b=7 in [4, 6)
     query = (
@@ -79,6 +81,7 @@ def test_a_row_that_leaves_a_relation_takes_results_of_tuples_long_gone_with_it(
     assert changes(query, steps) == [(4, "+", 5, 7), (9, "-", 5, 7)]
 
 
+@pytest.mark.usefixtures("sizes")
 def test_of_equal_rows_of_a_relation_the_one_that_came_first_leaves_first() -> None:
     # The row of 0 meets r at 4; its twin of 7 does not. At 9 one of them leaves.
     query = (
@@ -94,4 +97,29 @@ def test_of_equal_rows_of_a_relation_the_one_that_came_first_leaves_first() -> N
     ]
     assert changes(query, steps) == [
         (4, "+", 5, 7), (9, "-", 5, 7), (10, "+", 5, 8), (22, "-", 5, 8),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("pauses", [(), (25,), (13, 19, 20, 27)], ids=str)
+def test_an_internal_tuple_that_was_pushed_out_is_in_a_result_once(pauses: tuple[int, ...]) -> None:
+    # r   3 from 9 on; 1 in [13, 20), then another 1
+    # s   1 in [17, 29), 1 from 18 on: the first of them takes its two results with it.
+    query = (
+        "SELECT COUNT(*) AS n FROM s [ROWS 2] AS x, r [PARTITION BY k ROWS 1 INTERNAL] AS y "
+        "WHERE x.k = y.k;"
+    )
+    with windrow.connect() as db:
+        db.execute(STREAMS)
+        (found,) = db.execute(query)
+        rows = [("r", 9, 3), ("r", 13, 1), ("s", 17, 1), ("s", 18, 1), ("r", 20, 1), ("s", 29, 2)]
+        for name, ts, k in rows:
+            for pause in [p for p in pauses if p < ts]:
+                db.advance(to=pause)
+            db.push(name, {"ts": [ts], "k": [k], **({"b": [0]} if name == "r" else {})})
+        db.advance(to=40)
+        changes = [tuple(row.values()) for row in found.changes().to_pylist()]
+    assert changes == [
+        (17, "+", 1), (18, "-", 1), (18, "+", 2), (20, "-", 2), (20, "+", 4), (29, "-", 4),
+        (29, "+", 2),
     ]  # fmt: skip

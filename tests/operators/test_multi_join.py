@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from windrow.columns.delta import Delta
 from windrow.core.schema import Type
@@ -11,6 +12,8 @@ from windrow.engine.pipeline import Pipeline
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import MultiJoin
 from windrow.plan.program import compile_script
+
+pytestmark = pytest.mark.usefixtures("sizes")
 
 
 def plan(order: tuple[int, ...]) -> MultiJoin:

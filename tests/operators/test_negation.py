@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.plan.program import compile_script
+
+pytestmark = pytest.mark.usefixtures("sizes")
 
 STREAMS = """
 CREATE STREAM s (ts BIGINT, k INT, a INT);

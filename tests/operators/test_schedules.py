@@ -38,6 +38,7 @@ def drive(
     return schedule
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("make", [Scan, Calendar])
 @given(
     seed=st.integers(0, 2**32),
@@ -58,7 +59,7 @@ def test_what_is_due_is_what_a_list_would_say(
         batch[random.random(len(batch)) < 0.1] = FOREVER
     steps = random.integers(1, pace + 1, 12).tolist()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "LOOSE", loose)
+        patch.setattr(module.LOOSE, "value", loose)
         drive(make(), batches, steps, start)
 
 
@@ -97,9 +98,10 @@ def test_a_calendar_gives_back_what_a_burst_needed() -> None:
         calendar.due(now)
     held = calendar._filed + calendar._loose
     assert 5_000 < held < 60_000
-    assert len(calendar._entries) <= module.PATIENCE * (held + DAYS * CHUNK)
+    assert len(calendar._entries) <= module.PATIENCE.value * (held + DAYS.value * CHUNK.value)
 
 
+@pytest.mark.usefixtures("sizes")
 @given(
     seed=st.integers(0, 2**32),
     size=st.sampled_from([0, 1, 10, 1_500]),

@@ -38,17 +38,18 @@ def test_a_front_that_is_chosen_often_changes_nothing(
 ) -> None:
     inputs, plan, cuts = random_input(12), plan_of(name), [*range(0, 400, 5), 400]
     usual = run(Pipeline(plan, changes=True), inputs, cuts)
-    monkeypatch.setattr(top_k, "SPARE", -3)
+    monkeypatch.setattr(top_k.SPARE, "value", 0)
     assert run(Pipeline(plan, changes=True), inputs, cuts) == usual != []
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("window", ["RANGE 300 SECONDS", "ROWS 250", "PARTITION BY k ROWS 9"])
 @pytest.mark.parametrize("drift", [-1, 0, 1])
 def test_the_first_rows_are_those_of_the_window(
     window: str, drift: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values that rise or fall with time make the front grow, or run out."""
-    monkeypatch.setattr(top_k, "SPARE", 2)
+    monkeypatch.setattr(top_k.SPARE, "value", 0)
     rng = np.random.default_rng(5)
     count, size = 7, 4000
     ts = np.cumsum(rng.choice([0, 1, 1, 2], size)).astype(np.int64)
@@ -94,6 +95,7 @@ def test_few_rows_are_ranked_however_long_the_window(monkeypatch: pytest.MonkeyP
 LARGEST, LEAST, NAN = 2**63 - 1, -(2**63), float("nan")
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize(
     ("kind", "values", "ascending"),
     [

@@ -138,6 +138,31 @@ def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Selec
         )
     elif not any(s.nrr for s in froms) and draw(st.integers(0, 4)) == 0:
         block = replace(block, negations=(draw(negations(columns, names)),))
+    return draw(shaped(block, columns))
+
+
+@st.composite
+def mixed_selects(draw: st.DrawFn, names: list[Named]) -> Select:
+    """A block with INTERNAL windows beside others, most of which withdraw tuples."""
+    chosen = [
+        draw(st.sampled_from([n for n in names if n.stream]))
+        for _ in range(draw(st.sampled_from([2, 2, 2, 3])))
+    ]
+    inside = draw(
+        st.sets(st.sampled_from(range(len(chosen))), min_size=1, max_size=len(chosen) - 1)
+    )
+    froms, scopes = [], []
+    for place, (named, alias) in enumerate(zip(chosen, ALIASES, strict=False)):
+        window = draw(st.one_of(*counted(named.columns) * 2, st.builds(Range, lengths)))
+        froms.append(Source(named.name, alias, window, internal=place in inside))
+        scopes.append(columns_of(named.columns, alias))
+    block = Select((), tuple(froms), all_of(draw(connections(scopes))))
+    return draw(shaped(block, [c for scope in scopes for c in scope]))
+
+
+@st.composite
+def shaped(draw: st.DrawFn, block: Select, columns: list[Expr]) -> Select:
+    """The block with a select list: plain, DISTINCT, the first few, or aggregating."""
     shape = draw(
         st.sampled_from(["plain", "plain", "distinct", "top", "grouped", "grouped", "total"])
     )
@@ -271,6 +296,18 @@ def never_withdraws(body: Body, names: list[Named]) -> bool:
         monotonic[source.name] and isinstance(source.window, Unbounded | None)
         for source in body.external
     )
+
+
+@st.composite
+def mixtures(draw: st.DrawFn) -> Program:
+    """INTERNAL windows beside others over two streams, perhaps read through a view."""
+    streams = tuple(draw(data.streams(name)) for name in ("S1", "S2"))
+    names = [Named(s.name, s.columns, stream=True, monotonic=True) for s in streams]
+    views: tuple[View, ...] = ()
+    if draw(st.integers(0, 2)) == 0:
+        views = (draw(stream_views("V1", names)),)
+        names.append(named(views[0], names))
+    return Program(streams, draw(mixed_selects(names)), views)
 
 
 ANY_OUTPUT = (*[Output.CHANGES] * 4, *Output)

@@ -56,7 +56,7 @@ def test_a_reader_sees_no_difference(format_: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("most", [1, 12])
 def test_files_that_would_be_too_large_are_left_apart(most, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(compaction, "ROWS", most)
+    monkeypatch.setattr(compaction.ROWS, "value", most)
     where = place(tmp_path / "out")
     for upto in (6, 9, 14):
         filled(where, upto, first=published(where.directory).last + 1)
@@ -195,7 +195,7 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
 
 def test_embedded_sinks_compact_and_count_on(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sinks, "COMPACT_AT", 4)
+    monkeypatch.setattr(sinks.COMPACT_AT, "value", 4)
     with windrow.connect() as db:
         [q] = db.execute(
             "CREATE STREAM s (ts BIGINT, k INT);"

@@ -132,7 +132,7 @@ def test_names_are_taken_as_they_are_and_a_list_is_a_key_of_many_values(spark, t
 
 def test_a_task_writes_in_turns_what_would_not_fit_into_memory(tmp_path, monkeypatch):
     """A key that has nearly all rows is one task's."""
-    monkeypatch.setattr(writing, "AT_ONCE", 4096)
+    monkeypatch.setattr(writing.AT_ONCE, "value", 4096)
     archive = made(tmp_path / "a")
     data = records(0, 2_000).set_column(0, "src", pa.array(["host1"] * 1_990 + ["host2"] * 10))
     with archive.session() as session:

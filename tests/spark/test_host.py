@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from windrow.spark.host import BucketHost
 from windrow.spark.packing import blobs, scatter, tell
 from windrow.spark.routes import Routes
 from windrow.spark.times import StreamTime
+
+pytestmark = pytest.mark.usefixtures("sizes")
 
 SCRIPT = """
 CREATE STREAM a (ts BIGINT, k INT) TIMESTAMP BY ts;

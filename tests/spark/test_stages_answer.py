@@ -11,6 +11,8 @@ from windrow.plan.strategy import Strategy
 from windrow.spark import stage
 from windrow.spark.cache import WorkerCache
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 INPUTS = random_input(seed=5)
 RIVALS = [pytest.param(s, marks=pytest.mark.slow) for s in Strategy if s is not Strategy.UPA]
 

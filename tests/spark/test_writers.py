@@ -13,7 +13,8 @@ from windrow.core.errors import StateError
 from windrow.engine.compacted import Compacted
 from windrow.engine.locks import Lock
 from windrow.engine.published import published
-from windrow.spark import query, runner, shared
+from windrow.engine.sinks import COMPACT_AT
+from windrow.spark import runner
 
 pytestmark = pytest.mark.spark
 
@@ -37,8 +38,7 @@ def finished(spark, tmp_path_factory):
     expected, found = (compiled(path, QUERIES, out) for out in ("expected", "found"))
     reference = run_embedded(expected)
     patch = pytest.MonkeyPatch()
-    patch.setattr(query, "COMPACT_AT", 2)
-    patch.setattr(shared, "COMPACT_AT", 2)
+    patch.setattr(COMPACT_AT, "value", 2)
     report = run_on_spark(found, path / "checkpoint")
     patch.undo()
     return path, found, expected, report, reference

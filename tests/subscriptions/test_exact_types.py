@@ -20,6 +20,8 @@ from windrow.core.schema import Type
 from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import Range
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()]
 

@@ -20,6 +20,8 @@ from windrow.subscriptions import store
 from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 ATTRIBUTES = {"n": Type.BIGINT, "i": Type.INT, "x": Type.DOUBLE, "f": Type.FLOAT, "s": Type.STRING}
 FAR = 2**63 - 1
 WHOLE = st.sampled_from([*range(-3, 8), 1000, FAR, FAR - 1, -FAR - 1, -FAR])
@@ -133,7 +135,7 @@ def test_a_change_takes_effect_at_its_instant_however_rows_are_cut(first, second
 
 
 def test_what_is_dropped_is_given_back_and_what_lives_stays(monkeypatch):
-    monkeypatch.setattr(store, "WORTH_REBUILDING", 8)
+    monkeypatch.setattr(store.WORTH_REBUILDING, "value", 8)
     ours, theirs = Subscriptions(ATTRIBUTES, ids=pa.int64()), BruteForce()
     rng = np.random.default_rng(5)
     for number in range(200):

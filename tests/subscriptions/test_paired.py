@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +25,9 @@ SYMBOLS = [f"S{i}" for i in range(30)]
 
 def desk(rng: np.random.Generator, number: int, centre: float) -> Subscription:
     """A condition on a symbol or many, a price range, and now and then more."""
-    many = rng.choice(SYMBOLS, MOST_TEXTS + 4 if number % 7 == 0 else 1 + number % 3, replace=False)
+    many = rng.choice(
+        SYMBOLS, MOST_TEXTS.usual + 4 if number % 7 == 0 else 1 + number % 3, replace=False
+    )
     low = centre + float(rng.integers(0, 100)) / 4
     entry: dict[str, Any] = {
         "symbol": OneOf(tuple(many.tolist())),
@@ -60,6 +63,7 @@ def batch(found: list[dict[str, Any]]) -> pa.RecordBatch:
     return pa.record_batch({n: pa.array([r[n] for r in found], k) for n, k in kinds.items()})
 
 
+@pytest.mark.usefixtures("sizes")
 @settings(max_examples=15)
 @given(
     seed=st.integers(0, 1000),
@@ -117,7 +121,7 @@ def test_what_a_pair_finds_is_little_more_than_what_matches():
 
 
 def test_crowded_pairs_are_built_anew_without_the_dropped(monkeypatch):
-    monkeypatch.setattr(store, "WORTH_REBUILDING", 8)
+    monkeypatch.setattr(store.WORTH_REBUILDING, "value", 8)
     rng = np.random.default_rng(3)
     ours, theirs = Subscriptions(KINDS, ids=pa.int64()), BruteForce()
     for start in range(0, 300, 50):
@@ -134,6 +138,7 @@ def test_crowded_pairs_are_built_anew_without_the_dropped(monkeypatch):
     )
 
 
+@pytest.mark.usefixtures("sizes")
 def test_an_empty_pair_finds_nothing():
     text, ranged = Attribute("s", Type.STRING), Attribute("x", Type.BIGINT)
     pair = Paired(text, ranged)

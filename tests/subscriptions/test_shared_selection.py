@@ -15,6 +15,8 @@ from windrow.engine.shared import SharedQuery
 from windrow.plan.program import compile_script
 from windrow.plan.shared_selection import shared_selections
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 STREAM = "CREATE STREAM s (ts BIGINT, k INT, n BIGINT, x DOUBLE, f FLOAT, w STRING, d DATE);"
 SHAPES = {
     "stream": "SELECT k, n + 1 AS m, w FROM s WHERE {}",

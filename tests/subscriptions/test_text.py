@@ -14,6 +14,8 @@ from windrow.core.schema import Type
 from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 FAR = 2**63 - 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from windrow.windows.values import forest
 from windrow.windows.values.avl import WEIGHT, in_order, nth
 from windrow.windows.values.forest import Forest, change
 from windrow.windows.values.nodes import VALUE
+
+pytestmark = pytest.mark.usefixtures("sizes")
 
 
 @numba.njit
@@ -66,7 +69,7 @@ def test_each_group_reads_as_its_sorted_values(batches, keep):
 
 def test_the_number_of_a_tree_that_died_can_be_given_to_another(monkeypatch):
     """What the dead one left behind must not pass for the other's when it is taken out."""
-    monkeypatch.setattr(forest, "WORTH_PURGING", 0)
+    monkeypatch.setattr(forest.WORTH_PURGING, "value", 0)
     trees = Forest()
     trees.reserve(2, 8)
     one = np.ones(1, np.int64)
@@ -82,7 +85,7 @@ def test_the_number_of_a_tree_that_died_can_be_given_to_another(monkeypatch):
 
 
 def test_unused_nodes_go_once_they_are_the_most(monkeypatch):
-    monkeypatch.setattr(forest, "WORTH_PURGING", 8)
+    monkeypatch.setattr(forest.WORTH_PURGING, "value", 8)
     trees = Forest()
     trees.reserve(1, 100)
     values, tree = np.arange(100), np.zeros(100, np.int64)

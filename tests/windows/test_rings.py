@@ -21,7 +21,10 @@ from windrow.core.errors import WindrowError
 from windrow.windows.basic import CountBased, TimeBased
 from windrow.windows.queries.tuples import look_up, sorted_positions, sorted_rows
 from windrow.windows.ringed import RingWindow
+from windrow.windows.values.groups import GroupIndex, Groups
 from windrow.windows.values.index import h_index, l_index, t_index
+
+pytestmark = pytest.mark.usefixtures("sizes")
 
 
 def check(window: RingWindow, values: np.ndarray, seen: list[int]) -> None:
@@ -131,3 +134,11 @@ def test_rows_of_a_batch_that_is_refused_are_not_kept():
     window.append_rows(rows, np.array([5, 6]))
     window.advance(10)
     assert sorted_rows(window).column("a").to_pylist() == [1, 3]
+
+
+@pytest.mark.parametrize("ring", RINGS)
+def test_a_group_index_of_any_size_can_be_asked_before_anything_came(ring):
+    window = RingWindow(CountBased(2, 3), RINGS[ring](GroupIndex(Groups.even(0, 10_000, 5_000))))
+    assert look_up(window, np.array([0, 4_000, 9_999]))[0].tolist() == []
+    window.append(np.array([9_999, 9_999, 4_000]))
+    assert look_up(window, np.array([0, 4_000, 9_999]))[0].tolist() == [2, 0, 1]

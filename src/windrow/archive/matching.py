@@ -21,8 +21,9 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 
 from windrow.archive.runs.open import Run
+from windrow.core.thresholds import Threshold
 
-PIECES, MANY, WORTH = 4, 64, 10_000
+PIECES, MANY, WORTH = 4, Threshold(64, least=1), Threshold(10_000, least=1)
 """Into how many pieces keys are cut; of how many none can be left out if no key is to be; and how
 many rows can be read while one is looked at."""
 
@@ -54,14 +55,14 @@ def rows_for(condition: pc.Expression, schema: pa.Schema, run: Run) -> list[tupl
         return [(0, run.ref.rows)]
     directory = run.directory
     left = [(0, len(directory))] if len(directory) else []
-    most = max(MANY, run.ref.rows // WORTH) // PIECES
+    most = max(MANY.value, run.ref.rows // WORTH.value) // PIECES
     while len(left) <= most:
         pieces = [piece for stretch in left for piece in _cut(*stretch)]
         if pieces == left:  # one key each, or none at all
             break
         kept = satisfiable(condition, schema, [_between(run, *piece) for piece in pieces])
         left = [piece for piece, keep in zip(pieces, kept, strict=True) if keep]
-        if all(kept) and len(pieces) >= MANY:
+        if all(kept) and len(pieces) >= MANY.value:
             break
     found = [directory.rows(*stretch) for stretch in _joined(left)]
     absent = pc.field(run.layout.key[0]).is_null()

@@ -28,10 +28,11 @@ from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.finding import Finder, Known
 from windrow.archive.runs.open import Only, Run
 from windrow.archive.runs.ref import RunRef
+from windrow.core.thresholds import Threshold
 
 Schemas = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], pa.Schema]
 """By columns and encodings. Open runs know a schema by its identity, so readers share them."""
-REMEMBERED = 64
+REMEMBERED = Threshold(64, least=1)
 _SEVERAL = list | set | frozenset | pa.Array | pa.ChunkedArray
 
 
@@ -58,7 +59,7 @@ class Sources(list[tuple[Run, Only]]):
         """What is known of having buckets with the columns of a schema; by its identity."""
         found = self._known.get(id(schema))
         if found is None:
-            if len(self._known) >= REMEMBERED:
+            if len(self._known) >= REMEMBERED.value:
                 self._known.clear()
             found = self._known[id(schema)] = schema, Known(len(self))
         return found[1]
@@ -246,7 +247,7 @@ class PinnedReader(ABC):
                     where="reader", expected="an open reader", found="one that was closed"
                 )
             found = Sources((self._opened(run), only) for run, only in self.chosen(t1, t2))
-            if len(self._sources) >= REMEMBERED:
+            if len(self._sources) >= REMEMBERED.value:
                 self._sources.clear()
             self._sources[t1, t2] = found
         return found

@@ -23,8 +23,9 @@ from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.runs.write import write_day
 from windrow.archive.techniques.planned import Copied, Merged, Piece, Planned
 from windrow.archive.wave import Index, Part
+from windrow.core.thresholds import Threshold
 
-AT_ONCE = 256 << 20
+AT_ONCE = Threshold(256 << 20, least=4096)
 """Bytes of a day that are sorted in memory at a time; a longer day is sorted in turns, merged."""
 
 MANY, ALIKE = 64, 8
@@ -161,7 +162,7 @@ def _in_turns(data: Any, schema: pa.Schema) -> Iterator[pa.Table]:
     size = 0
     for batch in found:
         table = declared(batch, schema)
-        if held and size + table.nbytes > AT_ONCE:
+        if held and size + table.nbytes > AT_ONCE.value:
             yield from _slices(pa.concat_tables(held))
             held, size = [], 0
         held.append(table)
@@ -172,7 +173,7 @@ def _in_turns(data: Any, schema: pa.Schema) -> Iterator[pa.Table]:
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
     """A table, in as many parts as it takes."""
-    turns = max(1, -(-table.nbytes // AT_ONCE))
+    turns = max(1, -(-table.nbytes // AT_ONCE.value))
     rows = max(1, -(-len(table) // turns))
     for start in range(0, len(table), rows):
         yield table.slice(start, rows)

@@ -79,7 +79,7 @@ class Rows:
                     expected=f"a column {missing}, as in the first file",
                     found=", ".join(file.schema_arrow.names),
                 )
-            for batch in file.iter_batches(batch_size=ROWS, columns=wanted):
+            for batch in file.iter_batches(batch_size=ROWS.value, columns=wanted):
                 columns = [
                     _cast(batch.column(name), field, path)
                     for name, field in zip(wanted, self.schema, strict=True)

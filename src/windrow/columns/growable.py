@@ -14,8 +14,17 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-SMALLEST = 64
+from windrow.core.thresholds import Threshold
+
+SMALLEST = Threshold(64, least=1)
+"""How many values there is room for at first."""
 Values = TypeVar("Values", bound=np.generic)
+
+
+def fresh(fill: int, dtype: npt.DTypeLike = np.int64, width: int | None = None) -> npt.NDArray[Any]:
+    """An array to be ``grown``, with ``fill`` in every place."""
+    shape = (SMALLEST.value,) if width is None else (SMALLEST.value, width)
+    return np.full(shape, fill, dtype)
 
 
 def grown(values: npt.NDArray[Values], size: int, fill: int) -> npt.NDArray[Values]:
@@ -32,7 +41,7 @@ class Growable:
 
     def __init__(self, dtype: npt.DTypeLike, width: int | None = None) -> None:
         self._shape: tuple[int, ...] = () if width is None else (width,)
-        self._values: npt.NDArray[Any] = np.empty((SMALLEST, *self._shape), dtype)
+        self._values: npt.NDArray[Any] = np.empty((SMALLEST.value, *self._shape), dtype)
         self._start = self._stop = 0
         self.base = 0
         """The position of the first value that is still here."""
@@ -87,7 +96,7 @@ class Growable:
         needed = len(live) + count
         if needed * 2 > len(self._values):
             target = np.empty((needed * 2, *self._shape), self._values.dtype)
-        elif len(self._values) > 8 * needed + SMALLEST:
+        elif len(self._values) > 8 * needed + SMALLEST.value:
             target = np.empty((needed * 4, *self._shape), self._values.dtype)
         else:
             target = self._values

@@ -24,6 +24,7 @@ from windrow.columns.arrays import (
     string_parts,
     validity,
 )
+from windrow.columns.growable import SMALLEST
 from windrow.columns.hashing import hash_bytes, mix
 from windrow.columns.kernels import (
     bytes_in,
@@ -81,8 +82,8 @@ class IntTable:
     """64-bit integers to dense codes."""
 
     def __init__(self) -> None:
-        self._slots = np.full((128, 2), -1, np.int64)
-        self._known = np.empty(64, np.int64)
+        self._slots = np.full((2 * SMALLEST.value, 2), -1, np.int64)
+        self._known = np.empty(SMALLEST.value, np.int64)
         self.count = 0
 
     @property
@@ -180,10 +181,10 @@ class StringTable:
     """Strings to dense codes; their bytes stand one after another in an arena."""
 
     def __init__(self) -> None:
-        self._slots = np.full(128, -1, np.int64)
-        self._hashes = np.empty(64, np.int64)
-        self._ends = np.zeros(65, np.int64)
-        self._arena = np.empty(1024, np.uint8)
+        self._slots = np.full(2 * SMALLEST.value, -1, np.int64)
+        self._hashes = np.empty(SMALLEST.value, np.int64)
+        self._ends = np.zeros(SMALLEST.value + 1, np.int64)
+        self._arena = np.empty(16 * SMALLEST.value, np.uint8)
         self.count = 0
 
     def codes(self, offsets: Int64s, data: npt.NDArray[np.uint8]) -> Int64s:

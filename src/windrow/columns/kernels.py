@@ -16,6 +16,7 @@ import numba
 from numba import types
 
 from windrow.columns.kernel_cache import home_is_nowhere, use_own_directory, warn_once
+from windrow.core.thresholds import Threshold
 
 int64, uint8, int8, boolean, float64, void = (
     types.int64,
@@ -36,6 +37,9 @@ flags = types.Array(boolean, 1, "C", readonly=True)
 flags_out = types.Array(boolean, 1, "C")
 floats = types.Array(float64, 1, "C", readonly=True)
 floats_out = types.Array(float64, 1, "C")
+
+GUESSING = Threshold(1, least=0)
+"""How many times the room that is likely to be enough; none at all makes every kernel run twice."""
 
 
 Compiled = Callable[..., Any]
@@ -79,3 +83,11 @@ def _compiled(function: Compiled, *signature: Any, **options: Any) -> Compiled:
 def inlined(function: Compiled) -> Compiled:
     """A helper that kernels call; compiled into them."""
     return _compiled(function, inline="always")
+
+
+def likely_room(count: int) -> int:
+    """The room for the answers of a kernel that counts also those that do not fit.
+
+    If there are more than ``count`` of them, the caller calls it again with the room that it needs.
+    """
+    return count * GUESSING.value

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from windrow.core.thresholds import Threshold
 from windrow.engine import files
 from windrow.engine.answers import last_answer, write_snapshot
 from windrow.engine.compacted import Compacted, Marks, Segment, Snapshot
@@ -31,7 +32,7 @@ from windrow.engine.published import Published, published
 from windrow.engine.result_files import SUFFIX, writing
 from windrow.engine.result_reader import Reading
 
-ROWS = 1_000_000
+ROWS = Threshold(1_000_000, least=1)
 """Changes that a merged file has at most: it is read as a whole."""
 WORTH_FORGETTING = 16
 """Micro-batches whose changes are let go of together, since the answer is written down then."""
@@ -100,7 +101,7 @@ def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
     singles: list[list[Segment]] = []
     for segment in segments:
         last = singles[-1] if singles else []
-        if last and segment.single and last[-1].single and _rows(last) + segment.rows <= ROWS:
+        if last and segment.single and last[-1].single and _rows(last) + segment.rows <= ROWS.value:
             last.append(segment)
         else:
             singles.append([segment])
@@ -117,7 +118,7 @@ def _rows(group: Sequence[Segment]) -> int:
 
 
 def _alike(left: int, right: int) -> bool:
-    return left + right <= ROWS and left <= 2 * right
+    return left + right <= ROWS.value and left <= 2 * right
 
 
 def _merged(reading: Reading, group: list[Segment]) -> Segment:

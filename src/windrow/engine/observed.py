@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from windrow.columns.evaluate import evaluate, selected
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError
+from windrow.core.thresholds import Threshold
 from windrow.plan.costs.statistics import Statistics
 from windrow.plan.expressions import conjuncts, render
 from windrow.plan.nodes import Node, Projection, Selection, StreamScan, walk
 from windrow.streams.monitor import InputMonitor
 
-SAMPLE = 10_000
+SAMPLE = Threshold(10_000, least=1)
 """Rows of a stream that are looked at."""
 
 
@@ -42,7 +43,7 @@ class Observed:
         """Rows that a stream has brought."""
         if rows.num_rows:
             self._first.setdefault(stream, int(ts.min()))
-            self._samples[stream] = rows.slice(max(rows.num_rows - SAMPLE, 0))
+            self._samples[stream] = rows.slice(max(rows.num_rows - SAMPLE.value, 0))
 
     def statistics(
         self, monitors: Mapping[str, InputMonitor], plans: Iterable[Node] = ()

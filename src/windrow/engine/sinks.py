@@ -10,12 +10,13 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from windrow.core.errors import InputError, StateError
+from windrow.core.thresholds import Threshold
 from windrow.engine import files
 from windrow.engine.commits import Commit, commit_path, committed_numbers
 from windrow.engine.compacted import Compacted
@@ -25,8 +26,8 @@ from windrow.engine.ownership import prepare, refuse_results_of_others
 from windrow.engine.result_files import SUFFIX, in_order, write_table
 from windrow.plan.catalog import QueryDeclaration
 
-ROWS_PER_FILE = 250_000
-COMPACT_AT = 64
+ROWS_PER_FILE = Threshold(250_000, least=1)
+COMPACT_AT = Threshold(64, least=2)
 """Micro-batches with commits of their own at which results are compacted."""
 
 
@@ -37,7 +38,7 @@ class Place:
     directory: Path
     format: str
     run: str
-    compact_at: int = COMPACT_AT
+    compact_at: int = field(default_factory=lambda: COMPACT_AT.value)
 
     def hide(self, table: pa.Table) -> str:
         """Changes in order of their instants, as a file that is not a result yet; its name."""
@@ -146,14 +147,14 @@ class FileSink:
         """Take changes in; they are published when there are enough for a file."""
         self._pending.append(changes)
         self._rows += changes.num_rows
-        if self._rows >= ROWS_PER_FILE:
+        if self._rows >= ROWS_PER_FILE.value:
             self.flush(rows_in, now)
 
     def flush(self, rows_in: int, now: int | None) -> None:
         """Publish what is pending; if that fails, the next time. ``rows_in`` is a total."""
         if not self._pending:
             return
-        place = Place(self.directory, self._identity.format, self._identity.run, COMPACT_AT)
+        place = Place(self.directory, self._identity.format, self._identity.run, COMPACT_AT.value)
         new = rows_in - self._rows_in
         commit = Commit(self._batch, self._identity.run, (), now, new, self._rows, 0, 0)
         try:

@@ -14,16 +14,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import identity_keys, string_parts
-from windrow.columns.kernels import bytes_in, flags_out, ints, ints_out, kernel, signs, void
+from windrow.columns.kernels import bytes_in, flags_out, int64, ints, ints_out, kernel, signs, void
+from windrow.core.thresholds import Threshold
 
 Int64s = npt.NDArray[np.int64]
-CROWD = 32
+CROWD = Threshold(32)
 """Events of one instant beyond which comparing each with each costs more than it saves."""
 
 
-@kernel(ints_out, ints, signs)
-def mixed_instants(times, sign):  # type: ignore[no-untyped-def]
-    """Of each event: 0 if all of its instant come or all go; else 1, or 2 in a crowd."""
+@kernel(ints_out, ints, signs, int64)
+def _mixed_instants(times, sign, crowd):  # type: ignore[no-untyped-def]
     found = np.zeros(len(times), np.int64)
     start = 0
     while start < len(times):
@@ -33,8 +33,14 @@ def mixed_instants(times, sign):  # type: ignore[no-untyped-def]
             minus |= sign[stop] < 0
             stop += 1
         if plus and minus:
-            found[start:stop] = 1 if stop - start <= CROWD else 2
+            found[start:stop] = 1 if stop - start <= crowd else 2
         start = stop
+    return found
+
+
+def mixed_instants(times: Int64s, sign: npt.NDArray[np.int8]) -> Int64s:
+    """Of each event: 0 if all of its instant come or all go; else 1, or 2 in a crowd."""
+    found: Int64s = _mixed_instants(times, sign, CROWD.value)
     return found
 
 

@@ -97,7 +97,7 @@ class BagDifference:
                 move.carry(codes)
             codes.drop_before(buffer.base)
         held = sum(len(buffer.life) for buffer in self.buffers)
-        if len(self.rows) > max(FEW, 4 * held):
+        if len(self.rows) > max(FEW.value, 4 * held):
             self._recount()
         return answer
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.time import BEGINNING, FOREVER
@@ -59,12 +59,9 @@ class DistinctAuxiliary:
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.values = Interner(schema.types)
-        self.standing, self.spare = (
-            np.full(64, BEGINNING, np.int64),
-            np.full(64, BEGINNING, np.int64),
-        )
+        self.standing, self.spare = fresh(BEGINNING), fresh(BEGINNING)
         self.calendar = Calendar()
-        self.log, self.dirty = UpsertLog(), np.zeros(64, np.bool_)
+        self.log, self.dirty = UpsertLog(), fresh(False, np.bool_)
         self.crowding = Crowding()
         self.now = BEGINNING
 

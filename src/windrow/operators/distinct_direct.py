@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
+from windrow.columns.kernels import grid, int64, ints, ints_out, kernel, likely_room
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
@@ -25,6 +25,7 @@ from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import EXP, LINK, TS
 from windrow.windows.rings.chains import older
+from windrow.windows.values.rows import Crowding
 
 Int64s = npt.NDArray[np.int64]
 
@@ -73,7 +74,8 @@ class DistinctDirect:
         self.schema = schema
         self.values = Interner(schema.types)
         self.side = Side(schema, pattern, ())
-        self.standing = np.full(64, BEGINNING, np.int64)
+        self.standing = fresh(BEGINNING)
+        self.crowding = Crowding()
         self.output = StateBuffer(pa.schema([("value", pa.int64())]), UpdatePattern.WEAK, scan=True)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -92,10 +94,11 @@ class DistinctDirect:
         answer = self._emit(codes, ts, exp, now)
         self.output.reclaim()
         self.side.forget(now)
+        self._forget_values(now)
         return answer
 
     def _emit(self, codes: Int64s, ts: Int64s, exp: Int64s, now: int) -> Delta:
-        life, room = self.side.buffer.life, 2 * len(codes) + 64
+        life, room = self.side.buffer.life, likely_room(2 * len(codes) + 64)
         while True:
             standing = self.standing.copy()
             out = [np.empty(room, np.int64) for _ in range(3)]
@@ -109,11 +112,32 @@ class DistinctDirect:
         order = np.argsort(time, kind="stable")
         code, time, expiry = code[order], time[order], expiry[order]
         lasting = expiry > now
-        kept = [pa.array(code[lasting])]
-        stored = pa.RecordBatch.from_arrays(kept, schema=self.output.schema)
-        self.output.insert(Delta.insertions(time[lasting], stored, expiry[lasting]))
+        self._keep(code[lasting], time[lasting], expiry[lasting])
         rows = batch_of(self.values.rows(code), self.schema, count)
         return Delta.insertions(time, rows, expiry)
+
+    def _forget_values(self, now: int) -> None:
+        """Give new codes to the values that have a tuple, once most have none."""
+        size = len(self.values)
+        if not self.crowding.due(size):
+            return
+        live = np.flatnonzero(self.standing[:size] > now)
+        if not self.crowding.outnumbered(size, len(live)):
+            return
+        standing, held = self.standing[live], self.output.living()
+        codes = self.output.rows.column(0, held).to_numpy()
+        life = self.output.life.take(held)
+        remap = self.values.compact(live)
+        self.standing = grown(fresh(BEGINNING), len(self.values), BEGINNING)
+        self.standing[remap[live]] = standing
+        self.side.relink(np.maximum(remap[self.side.codes.view], 0), len(self.values))
+        self.output.kill(held, now)
+        self._keep(remap[codes], life[:, TS].copy(), life[:, EXP].copy())
+
+    def _keep(self, codes: Int64s, ts: Int64s, exp: Int64s) -> None:
+        """Store which values are in the output, and until when."""
+        rows = pa.RecordBatch.from_arrays([pa.array(codes)], schema=self.output.schema)
+        self.output.insert(Delta.insertions(ts, rows, exp))
 
     def _relink(self) -> None:
         buffer = self.side.buffer

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta, batch_of, concat_rows, take
 from windrow.columns.evaluate import evaluate
-from windrow.columns.growable import Growable, grown
+from windrow.columns.growable import Growable, fresh, grown
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
@@ -74,7 +74,7 @@ class GroupedAggregation:
         self.slots = tuple(aggregates)
         self.aggregates = tuple(slot for slot in self.slots if slot is not None)
         self.log = UpsertLog()
-        self.dirty = np.zeros(64, np.bool_)
+        self.dirty = fresh(False, np.bool_)
         self.crowding = Crowding()
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:

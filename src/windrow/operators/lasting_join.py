@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
 from windrow.core.patterns import UpdatePattern
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.pairing import Pairing, Pairs, purged
@@ -31,7 +32,7 @@ from windrow.operators.state.index import END, EXP, TS
 from windrow.plan.expressions import Expression
 
 Int64s = npt.NDArray[np.int64]
-CROWDED = 4096
+CROWDED = Threshold(4096)
 """A past with fewer tuples than this is not gone through."""
 
 
@@ -55,7 +56,7 @@ class LastingPairs:
         self.pairing = Pairing(self.left, self.right, kinds, residual, schema)
         self.earlier = Pairing(self.left, self.past, kinds, residual, schema)
         self.withdraws = patterns[0] is UpdatePattern.STRICT
-        self.crowded = CROWDED
+        self.crowded = CROWDED.value
         self._share(self.pairing.interner)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -66,9 +67,11 @@ class LastingPairs:
         pairing.make_room()
         self.earlier.make_room()
 
-        # Until the new ones are linked, chains lead to old tuples only.
+        # Until the new ones are linked, chains lead to old tuples only. Right ones that ended
+        # before this interval may still be linked, but are in the past as well.
+        before = left.buffer.now
         cut = [
-            (pairing, pairing.probe(gone_left, left, BEGINNING)),
+            (pairing, pairing.probe(gone_left, left, before)),
             (self.earlier, self.earlier.probe(gone_left, left, BEGINNING)),
         ]
         fresh = [pairing.probe(new_left, left, BEGINNING)]
@@ -137,7 +140,7 @@ class LastingPairs:
         held = self.past.buffer.living()
         pairs = self.earlier.probe(self.left.buffer.living(), self.left, BEGINNING)
         self.past.buffer.kill(np.setdiff1d(held, pairs.right), BEGINNING)
-        self.crowded = max(2 * len(self.past.buffer), CROWDED)
+        self.crowded = max(2 * len(self.past.buffer), CROWDED.value)
 
     def _share(self, interner: Any) -> None:
         self.pairing.interner = self.earlier.interner = interner

@@ -32,8 +32,9 @@ import pyarrow as pa
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import selected
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import helper
+from windrow.columns.kernels import helper, likely_room
 from windrow.core.patterns import UpdatePattern
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.pairing import purged
@@ -44,7 +45,7 @@ from windrow.plan.expressions import Expression
 from windrow.windows.rings.chains import older
 
 Int64s = npt.NDArray[np.int64]
-REVIEW_AFTER = 1024
+REVIEW_AFTER = Threshold(1024)
 """The join order is not looked at again before so many tuples have come."""
 WORTH = 0.9
 """An order that is expected to save less than a tenth is not worth a change."""
@@ -152,7 +153,7 @@ class MultiwayJoin:
             return
         self._came += came
         held = sum(len(side.buffer) for side in self.sides)
-        if int(self._came.sum()) < max(held, REVIEW_AFTER) or now == self._since:
+        if int(self._came.sum()) < max(held, REVIEW_AFTER.value) or now == self._since:
             return
         rates = np.maximum(self._came / (now - self._since), 1e-9)
         observed = []
@@ -176,7 +177,7 @@ class MultiwayJoin:
         heads = tuple(side.heads for side in self.sides)
         lives = tuple(side.buffer.life.view for side in self.sides)
         bases = np.array([side.buffer.base for side in self.sides], np.int64)
-        room = 2 * len(at) + 64
+        room = likely_room(2 * len(at) + 64)
         while True:
             out, lifetimes = np.empty((room, width), np.int64), np.empty((room, 4), np.int64)
             codes = self.sides[me].codes.view

@@ -24,12 +24,13 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate
-from windrow.columns.growable import Growable, grown
+from windrow.columns.growable import Growable, fresh, grown
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.openings import Flips, changes_of, counted
+from windrow.operators.pairing import WORTH_RECODING
 from windrow.operators.parting import parted
 from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
@@ -64,7 +65,7 @@ class Unmatched:
     def _restart(self) -> None:
         self.values = Interner(self.kinds)
         self.right_codes = Growable(np.int64)
-        self.per_value = np.zeros(64, np.int64)
+        self.per_value = fresh(0)
         self.nulls, self.total = np.zeros(1, np.int64), np.zeros(1, np.int64)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -162,7 +163,7 @@ class Unmatched:
             move.carry(self.right_codes)
         self.right_codes.drop_before(self.right.base)
         held = len(self.left.codes) + len(self.right_codes)
-        if len(self.values) > 4 * held + 4096:
+        if len(self.values) > 4 * held + WORTH_RECODING.value:
             self._recount()
 
     def _recount(self) -> None:

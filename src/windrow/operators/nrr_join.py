@@ -18,7 +18,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta, batch_of, take
 from windrow.columns.evaluate import evaluate, selected
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import grid, int64, ints, ints_out, kernel
+from windrow.columns.kernels import grid, int64, ints, ints_out, kernel, likely_room
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.pairing import purged
@@ -84,7 +84,7 @@ class NonRetroactiveJoin:
             if key.null_count:
                 codes[key.is_null().to_numpy(zero_copy_only=False)] = -1
         self.side.rings.reserve(len(self.interner))
-        life, room = self.side.buffer.life, 2 * len(tuples) + 64
+        life, room = self.side.buffer.life, likely_room(2 * len(tuples) + 64)
         while True:
             out = [np.empty(room, np.int64) for _ in range(2)]
             count = _meet(codes, tuples.ts, self.side.heads, life.view, life.base, *out)

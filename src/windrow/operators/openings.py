@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.columns.growable import Growable
-from windrow.columns.kernels import boolean, flags, grid, int64, ints, ints_out, kernel
+from windrow.columns.kernels import boolean, flags, grid, int64, ints, ints_out, kernel, likely_room
 from windrow.operators.aggregates.events import Events
 from windrow.operators.state.index import END, EXP, TS
 
@@ -136,7 +136,7 @@ def changes_of(
 
     ``others`` are instants at which everything opens or closes at once.
     """
-    room = 2 * len(at) + 64
+    room = likely_room(2 * len(at) + 64)
     while True:
         out = [np.empty(room, np.int64) for _ in range(3)]
         count = _pieces(

@@ -20,7 +20,8 @@ import pyarrow as pa
 from windrow.columns.delta import batch_of
 from windrow.columns.evaluate import selected
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel
+from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel, likely_room
+from windrow.core.thresholds import Threshold
 from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP, LINK, TS
 from windrow.operators.state.move import Move
@@ -28,8 +29,10 @@ from windrow.plan.expressions import Expression
 from windrow.windows.rings.chains import older
 
 Int64s = npt.NDArray[np.int64]
-PAIRS_AT_A_TIME = 2_000_000
+PAIRS_AT_A_TIME = Threshold(2_000_000, least=1)
 """How many candidate pairs a nested-loops probe may put into memory at once."""
+WORTH_RECODING = Threshold(4096)
+"""Codes of keys, beyond four per tuple, that are not worth giving all tuples new ones."""
 
 
 @kernel(int64, ints, ints, grid, int64, ints, grid, int64, int64, boolean, *[ints_out] * 5)
@@ -126,7 +129,7 @@ class Pairing:
             return Pairs.none()
         step = len(at)
         if not self.kinds:
-            step = max(1, PAIRS_AT_A_TIME // len(other.buffer.life))
+            step = max(1, PAIRS_AT_A_TIME.value // len(other.buffer.life))
         parts = [
             self._probe(at[i : i + step], side, other, since, whole)
             for i in range(0, len(at), step)
@@ -135,7 +138,7 @@ class Pairing:
 
     def _probe(self, at: Int64s, side: Side, other: Side, since: int, whole: bool) -> Pairs:
         life, theirs = side.buffer.life, other.buffer.life
-        room = 2 * len(at) + 64
+        room = likely_room(2 * len(at) + 64)
         while True:
             out = [np.empty(room, np.int64) for _ in range(5)]
             count = _probe(
@@ -174,7 +177,7 @@ class Pairing:
 def purged(interner: Interner, sides: Sequence[Side]) -> Interner:
     """The coding of the sides' keys; a new one, if most of it is dead."""
     held = sum(len(side.codes) for side in sides)
-    if len(interner) <= 4 * held + 4096:
+    if len(interner) <= 4 * held + WORTH_RECODING.value:
         return interner
     interner = Interner(interner.kinds)
     for side in sides:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.patterns import UpdatePattern
@@ -45,7 +45,7 @@ class PartitionWindow:
 
     def _start_over(self) -> None:
         self.interner = Interner([self.schema.types[k] for k in self.keys])
-        self.queues, self.held = Queues(), np.zeros(64, np.int64)
+        self.queues, self.held = Queues(), fresh(0)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

@@ -23,8 +23,10 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat_rows, take
 from windrow.columns.evaluate import evaluate
+from windrow.columns.kernels import likely_room
 from windrow.columns.ordering import sorted_positions
 from windrow.core.patterns import UpdatePattern
+from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.first_ranks import changes_of_first, counting_tree
@@ -35,8 +37,8 @@ from windrow.plan.nodes import OrderKey
 
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
-SPARE = 256
-"""Rows that a new front has beyond twice as many as are asked for."""
+SPARE = Threshold(256)
+"""Rows that a new front has beyond twice as many as are asked for. If none, it has just those."""
 
 
 class FirstK:
@@ -52,7 +54,8 @@ class FirstK:
     ) -> None:
         self.schema, self.keys, self.count = schema, tuple(keys), count
         self.buffer = StateBuffer(schema, pattern, scan)
-        self.keep = 2 * count + SPARE
+        self.keep = 2 * count + SPARE.value if SPARE.value else count
+        self.most = 2 * self.keep if SPARE.value else count
         self._start(NONE)
 
     def _start(self, living: Int64s) -> None:
@@ -112,7 +115,7 @@ class FirstK:
         self.front = ranked[ends > now]
         if rare:
             self.bound = None
-        if len(self.front) > 2 * self.keep or (rare and len(self.front) > self.keep):
+        if len(self.front) > (self.keep if rare else self.most):
             rows = self.buffer.rows.take(self.front)
             order = self._order(rows)[: self.keep]
             self.bound = take(rows, order[-1:])
@@ -142,7 +145,7 @@ class FirstK:
         present = np.flatnonzero(held)[:count]
         shown[: len(present)] = present
         events = (rank[at][by_time], time[by_time], sign[by_time])
-        room = 4 * len(position) + 64
+        room = likely_room(4 * len(position) + 64)
         while True:
             state = tree.copy(), held.copy(), shown.copy()
             out = [np.empty(room, np.int64) for _ in range(3)]

@@ -24,6 +24,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
+from windrow.core.thresholds import Threshold
 from windrow.core.time import Clock
 from windrow.plan.subscribe import SUBSCRIPTION
 from windrow.spark.cutting import parts_for
@@ -37,7 +38,7 @@ from windrow.subscriptions.values import exactly
 RANGE = "__range"
 BUILT: OrderedDict[tuple[str, int], Subscriptions] = OrderedDict()
 """The indexes of this worker by token and part; the longest unused is forgotten."""
-MOST_BUILT = 8
+MOST_BUILT = Threshold(8, least=1)
 
 
 def match(
@@ -168,7 +169,7 @@ class _Match:
             found = Subscriptions(shape.attributes, ids=shape.ids, clock=shape.clock)
             found.add(self.parts[part].value)
         BUILT[key] = found
-        while len(BUILT) > MOST_BUILT:
+        while len(BUILT) > MOST_BUILT.value:
             BUILT.popitem(last=False)
         return found
 

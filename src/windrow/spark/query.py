@@ -130,7 +130,7 @@ class SparkQuery:
 
     @property
     def _sink(self) -> SinkSpec:
-        return SinkSpec(str(self.results), self.format, self.home.run, COMPACT_AT)
+        return SinkSpec(str(self.results), self.format, self.home.run, COMPACT_AT.value)
 
     @property
     def reading(self) -> Reading:

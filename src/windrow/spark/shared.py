@@ -56,7 +56,7 @@ class SharedSparkQuery(SparkQuery):
         own = {n: (str(Path(d.path).absolute()), d.format) for n, d in self.own.items()}
         kept = frozenset(self.group.members) - frozenset(own)
         return SharedSinkSpec(
-            str(self.results), self.format, self.home.run, COMPACT_AT, own=own, kept=kept
+            str(self.results), self.format, self.home.run, COMPACT_AT.value, own=own, kept=kept
         )
 
     def prepare(self, *, overwrite: bool = False) -> None:

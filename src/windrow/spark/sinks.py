@@ -10,7 +10,7 @@ that no commit mentions; the repetition replaces them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ class SinkSpec:
     directory: str
     format: str
     run: str
-    compact_at: int = COMPACT_AT
+    compact_at: int = field(default_factory=lambda: COMPACT_AT.value)
 
     def writer(self) -> ResultWriter:
         return ResultWriter(self)

@@ -34,6 +34,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from windrow.core.errors import StateError
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.spark.filelog import Entry, FileLog
@@ -49,9 +50,9 @@ if TYPE_CHECKING:
     from windrow.spark.relations import Register
 
 FORMAT = "windrow-packed"
-ROWS_PER_BLOB = 1_000_000
+ROWS_PER_BLOB = Threshold(1_000_000, least=1)
 """Tuples that a task gathers before it packs them."""
-BYTES_PER_TRIGGER = 16 * 2**20
+BYTES_PER_TRIGGER = Threshold(16 * 2**20)
 """Small files are taken together up to this size, since a trigger costs half a second by itself."""
 
 
@@ -154,7 +155,9 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         assert isinstance(partition, Stretch)
         spec, stream, routes = self.spec, self.spec.declaration.name, self.spec.routes
-        intake = Intake(spec.declaration, spec.quarantine, ROWS_PER_BLOB, spec.relation, spec.since)
+        intake = Intake(
+            spec.declaration, spec.quarantine, ROWS_PER_BLOB.value, spec.relation, spec.since
+        )
         before = zip(partition.entries, partition.times, strict=False)
         for chunk, delta in enumerate(intake.files(before)):
             yield packed_batch(blobs(scatter(delta, routes, (partition.first, chunk))))
@@ -210,7 +213,7 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _enough(self, files: int, size: int) -> bool:
         if self.spec.files is not None:
             return files >= self.spec.files
-        return files >= self.spec.tasks and size > BYTES_PER_TRIGGER
+        return files >= self.spec.tasks and size > BYTES_PER_TRIGGER.value
 
     def _judges(self, log: FileLog, waiting: Sequence[Entry]) -> bool:
         """Whether the files are the contents of a relation; from now on its files are judged."""

@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from windrow.core.thresholds import Threshold
 from windrow.streams.parts import Part
 from windrow.streams.row_ends import IN_QUOTES, RowEnds
 
 ENDLESS = 8
 BLOCKS_IN_SILENCE = 16
 """So often at least something is given while a row is passed over, so that readers can stop."""
-FIRST_BLOCK = 1 << 17
-ROWS = 1 << 16
+FIRST_BLOCK = Threshold(1 << 17, least=1)
+ROWS = Threshold(1 << 16, least=1)
 """Rows that a block should have; more would take much memory if all of them were refused."""
 SHOWN = 1000
 """Bytes of a row that is too long that are kept."""
@@ -72,11 +73,11 @@ class _Cutter:
         """Whether what is skipped belongs to a row that was taken for whole."""
 
     def cut(self, read: Read) -> Iterator[Chunk]:
-        silent, wanted = 0, min(self.limit, FIRST_BLOCK)
+        silent, wanted = 0, min(self.limit, FIRST_BLOCK.value)
         while block := read(wanted):
             self.at += len(block)
-            wanted = len(block) // max(block.count(b"\n"), 1) * ROWS
-            wanted = min(self.limit, max(wanted, FIRST_BLOCK))
+            wanted = len(block) // max(block.count(b"\n"), 1) * ROWS.value
+            wanted = min(self.limit, max(wanted, FIRST_BLOCK.value))
             given = list(self._from_block(block))
             yield from given
             silent = 0 if given else silent + 1

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from windrow.core.errors import InputError
+from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.csv import first_row, header, read_csv
 from windrow.streams.jsonlines import first_object, read_json
@@ -21,7 +22,7 @@ from windrow.streams.parsed import Parsed
 from windrow.streams.parts import WHOLE, Part
 from windrow.streams.unpacking import is_compressed, unpack
 
-ROWS = 1 << 17
+ROWS = Threshold(1 << 17, least=1)
 FORMATS = ("csv", "json", "parquet")
 UNREADABLE = (InputError, OSError, pa.ArrowException, EOFError, zlib.error, LookupError)
 SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
@@ -30,7 +31,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 def read_file(
     path: Path,
     declaration: StreamDeclaration,
-    rows_per_batch: int = ROWS,
+    rows_per_batch: int | None = None,
     part: Part = WHOLE,
 ) -> Iterator[Parsed]:
     """The rows of one file, or of a part of it, in batches of at most ``rows_per_batch``.
@@ -39,11 +40,12 @@ def read_file(
     A file that cannot be read as a whole is an InputError; so is one that breaks off in the
     middle, after the batches before that.
     """
+    most = rows_per_batch or ROWS.value
     with _in_words(path, declaration):
-        for parsed in _batches(path, declaration, rows_per_batch, part):
+        for parsed in _batches(path, declaration, most, part):
             rest = replace(parsed, after=None) if is_compressed(path) else parsed
-            while len(rest) > rows_per_batch:
-                first, rest = rest.split(rows_per_batch)
+            while len(rest) > most:
+                first, rest = rest.split(most)
                 yield first
             yield rest
 

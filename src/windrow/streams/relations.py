@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta, batch_of, take
+from windrow.columns.growable import fresh, grown
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, flags_out, ints, ints_out, kernel, signs, void
 from windrow.columns.netting import net
@@ -118,8 +119,8 @@ class RelationMonitor(InputMonitor):
         self.refused: list[Rejected] = []
         self._rows = Interner(self.contents.types)
         self._keys = Interner([self.contents.types[k] for k in relation.key])
-        self._held = np.zeros(64, np.int64)
-        self._retired = np.zeros(64, np.bool_)
+        self._held = fresh(0)
+        self._retired = fresh(False, np.bool_)
 
     def accept(self, parsed: Parsed | pa.RecordBatch, horizon: Horizon | None = None) -> Accepted:
         """Take updates in, in order; those that break the relation's rules are refused."""
@@ -171,8 +172,8 @@ class RelationMonitor(InputMonitor):
         """Whether each update keeps the rules; those that do are counted."""
         row = self._rows.codes(rows.columns, rows.num_rows)
         key = self._keys.codes([rows.column(k) for k in self.relation.key], rows.num_rows)
-        self._held = _larger(self._held, len(self._rows))
-        self._retired = _larger(self._retired, len(self._keys))
+        self._held = grown(self._held, len(self._rows), 0)
+        self._retired = grown(self._retired, len(self._keys), False)
         kept = np.empty(len(row), np.bool_)
         _apply(row, key, sign, not self.relation.retroactive, self._held, self._retired, kept)
         return kept
@@ -220,11 +221,3 @@ class RelationMonitor(InputMonitor):
 
 def _unknown(found: object) -> str:
     return f"{CHANGE}: expected '+' or '-', found {found!r}"
-
-
-def _larger(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    if size <= len(values):
-        return values
-    larger = np.zeros(size * 2, values.dtype)
-    larger[: len(values)] = values
-    return larger

@@ -12,6 +12,7 @@ import pyarrow as pa
 from windrow.columns.arrays import Bools, Int64s, string_parts, validity
 from windrow.columns.growable import Growable
 from windrow.columns.interner import StringTable
+from windrow.core.thresholds import Threshold
 from windrow.subscriptions import kernels
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.indexes import GriddedIntervals, IntervalIndex, UnitIntervals
@@ -19,9 +20,9 @@ from windrow.subscriptions.kinds import Kind, checked, is_text, words_of
 from windrow.subscriptions.spans import Spans
 from windrow.subscriptions.values import Keys, exactly, keys_of
 
-SAMPLE = 4096
+SAMPLE = Threshold(4096, least=2)
 """So many ends of spans are kept in order, to tell how selective another span is."""
-FIRST_CODES = 1024
+FIRST_CODES = Threshold(1024, least=1)
 """Numbers of texts that an index is made for at first; it grows."""
 
 
@@ -36,7 +37,7 @@ class Attribute:
         self.name, self.kind = name, checked(name, kind)
         self.texts = StringTable() if is_text(kind) else None
         self.index: IntervalIndex = (
-            GriddedIntervals() if self.texts is None else UnitIntervals(0, FIRST_CODES)
+            GriddedIntervals() if self.texts is None else UnitIntervals(0, FIRST_CODES.value)
         )
         self.first, self.count = Growable(np.int64), Growable(np.int64)
         self.lo, self.hi = Growable(np.int64), Growable(np.int64)
@@ -76,10 +77,10 @@ class Attribute:
         return np.where(spans.constrained, total, np.inf)
 
     def _note(self, spans: Spans) -> None:
-        step = max(1, 2 * len(spans) // SAMPLE)
+        step = max(1, 2 * len(spans) // SAMPLE.value)
         ends = np.concatenate([self._ends, spans.lo[::step], spans.hi[::step]])
         ends = np.sort(ends[(ends != NEAR) & (ends != FAR)])
-        self._ends = ends if len(ends) <= SAMPLE else ends[:: -(-len(ends) // SAMPLE)]
+        self._ends = ends if len(ends) <= SAMPLE.value else ends[:: -(-len(ends) // SAMPLE.value)]
 
     def quantiles(self, count: int) -> Int64s:
         """At most ``count`` keys with about as many ends of ranges between each two."""

@@ -20,8 +20,9 @@ import numpy as np
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import inlined, int64, ints, ints_out, kernel, void
+from windrow.core.thresholds import Threshold
 
-BUCKETS = 4096
+BUCKETS = Threshold(4096, least=2)
 MIN, MAX = -(2**63), 2**63 - 1
 U = np.uint64
 
@@ -50,7 +51,7 @@ class Grid:
         """
         low, high = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)
         width = high - low + 1
-        bits = max((width - 1).bit_length() - (BUCKETS - 1).bit_length(), 0)
+        bits = max((width - 1).bit_length() - (BUCKETS.value - 1).bit_length(), 0)
         buckets = ((width - 1) >> bits) + 1
         if width <= 8 * wanted:
             fine = np.full(buckets, bits, np.int64)

@@ -25,6 +25,7 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner
 from windrow.core.errors import InputError
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.subscriptions import kernels
 from windrow.subscriptions.kinds import Kind
@@ -33,7 +34,7 @@ from windrow.subscriptions.store import EntryStore
 from windrow.subscriptions.tables import Entries, entries_of
 from windrow.subscriptions.values import Keys
 
-CANDIDATE_ROWS = 1 << 14
+CANDIDATE_ROWS = Threshold(1 << 14, least=1)
 """Rows whose candidates are looked at together if some have to be checked."""
 
 
@@ -180,7 +181,7 @@ class Subscriptions:
         asked = [c.keys(column) for c, column in zip(self._store.columns, columns, strict=True)]
         length = len(columns[0])
         # Candidates that will not be confirmed can be many more than matches.
-        step = CANDIDATE_ROWS if self._store.several else max(length, 1)
+        step = CANDIDATE_ROWS.value if self._store.several else max(length, 1)
         parts = [self._candidates(asked, at, at + step) for at in range(0, length, step)]
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64)

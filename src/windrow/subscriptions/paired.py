@@ -20,6 +20,7 @@ import numpy as np
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
+from windrow.core.thresholds import Threshold
 from windrow.subscriptions.attribute import Attribute, runs
 from windrow.subscriptions.indexes import GriddedIntervals
 from windrow.subscriptions.values import Keys
@@ -27,9 +28,9 @@ from windrow.subscriptions.values import Keys
 GONE = -1
 BINS_PER_ENTRY = 4
 """Bins for each entry of a text with as many as the others have, so that few share one."""
-LEAST, MOST = 16, 1024
+LEAST, MOST = Threshold(16, least=1), Threshold(1024, least=1)
 """Bins."""
-MOST_TEXTS = 16
+MOST_TEXTS = Threshold(16, least=1)
 """An entry with more texts is reached through the range alone: each text takes an interval."""
 
 
@@ -46,7 +47,7 @@ class Paired:
         """Make bins and index for ids that are known."""
         assert self.text.texts is not None  # the first of the two is one of texts
         each = BINS_PER_ENTRY * len(ids) // max(self.text.texts.count, 1)
-        self._bins = self.ranged.quantiles(min(max(each, LEAST), MOST))
+        self._bins = self.ranged.quantiles(min(max(each, LEAST.value), MOST.value))
         self.index = GriddedIntervals()
         self._built = len(ids)
         self._insert(ids)
@@ -60,7 +61,7 @@ class Paired:
         first, count = self.text.first.take(entries), self.text.count.take(entries)
         base = self.reached.append(np.repeat(entries, count))
         self._codes.append(self.text.lo.take(runs(first, count)))
-        if len(self.index) + int(count.sum()) > 2 * self._built + LEAST:
+        if len(self.index) + int(count.sum()) > 2 * self._built + LEAST.value:
             self._start(np.flatnonzero(self.reached.view != GONE))
         else:
             self._insert(np.arange(base, self.reached.next))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.subscriptions import kernels
 from windrow.subscriptions.attribute import Attribute
@@ -25,7 +26,7 @@ from windrow.subscriptions.spans import Spans
 
 GONE, NOWHERE = -1, -2
 """In place of an attribute: of an entry that was forgotten, and of one that nothing can meet."""
-WORTH_REBUILDING = 4096
+WORTH_REBUILDING = Threshold(4096)
 """Fewer dead entries than this are not worth a rebuilding."""
 
 
@@ -67,7 +68,7 @@ class EntryStore:
     @property
     def crowded(self) -> bool:
         """Whether most entries are dead."""
-        return len(self.owner) - self.live > max(self.live, WORTH_REBUILDING)
+        return len(self.owner) - self.live > max(self.live, WORTH_REBUILDING.value)
 
     def insert(
         self, owners: Int64s, since: Int64s, until: Int64s, asked: Sequence[Spans]
@@ -109,7 +110,7 @@ class EntryStore:
         fit = shares.copy()
         for number, (column, span) in enumerate(zip(self.columns, spans, strict=True)):
             # Two ranges of an entry could be in one bin, and the entry be found twice.
-            most = 1 if column.texts is None else MOST_TEXTS
+            most = 1 if column.texts is None else MOST_TEXTS.value
             fit[number, np.bincount(span.entry, minlength=len(via)) > most] = np.inf
         texts, others = (np.where(k[:, np.newaxis], fit, np.inf) for k in (of_texts, ~of_texts))
         both = np.flatnonzero(np.isfinite(texts.min(axis=0)) & np.isfinite(others.min(axis=0)))

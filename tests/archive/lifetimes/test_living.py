@@ -32,9 +32,9 @@ SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64()), ("text", pa.string())
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
-@pytest.mark.parametrize("worth", [1, module.WORTH_A_SLICE])
+@pytest.mark.parametrize("worth", [1, module.WORTH_A_SLICE.usual])
 def test_sliced_and_sieved_scans_agree(form, worth, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "WORTH_A_SLICE", worth)
+    monkeypatch.setattr(module.WORTH_A_SLICE, "value", worth)
     index = LifetimeIndex.create(
         UnsyncedDisk(tmp_path), SCHEMA, "k", longest=50, interval=5, grid=d_ins(1), format=form
     )

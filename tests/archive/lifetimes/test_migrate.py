@@ -293,7 +293,7 @@ def test_an_empty_index_just_changes_its_grid(tmp_path):
 
 
 def test_what_does_not_fit_into_memory_is_written_in_pieces_and_leaves_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(spread, "AT_ONCE", 600)
+    monkeypatch.setattr(spread.AT_ONCE, "value", 600)
     index = filled(tmp_path, Grid(2, 2))
     index.migrate(grid=Grid(3, 4, REBUILD))
     well(index, FULL)

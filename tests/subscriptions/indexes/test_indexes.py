@@ -70,6 +70,7 @@ def every_bound(steps, near: int) -> list[int]:
     return sorted({min(max(x + d, MIN), MAX) for x in named for d in (-1, 0, 1)})
 
 
+@pytest.mark.usefixtures("sizes")
 @given(
     steps=changes(),
     low=st.integers(-3, 8),
@@ -90,6 +91,7 @@ def test_every_index_gives_what_comparing_gives(steps, low, high, length):
             assert len(index) == len(twin.held)
 
 
+@pytest.mark.usefixtures("sizes")
 @given(steps=changes())
 @settings(max_examples=30)
 def test_edited_lists_are_as_good_as_rebuilt_ones(steps):
@@ -116,6 +118,7 @@ def _forget_the_walk(index: GriddedIntervals, count: int) -> bool:
     return False
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("kind", [*RANGED, IntervalSkipList, GriddedIntervals])
 def test_many_intervals_come_and_go_one_by_one_and_at_once(kind):
     rng = np.random.default_rng(11)
@@ -140,6 +143,7 @@ def test_many_intervals_come_and_go_one_by_one_and_at_once(kind):
     assert stabbed(index, points) == []
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("kind", [*RANGED, IntervalSkipList, GriddedIntervals])
 def test_nothing_is_found_where_nothing_was_put(kind):
     index = kind(0, 10) if kind in RANGED else kind()
@@ -154,6 +158,7 @@ def test_nothing_is_found_where_nothing_was_put(kind):
     assert len(index) == 0
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("kind", [*RANGED, IntervalSkipList, GriddedIntervals])
 def test_ids_are_new_when_inserted_and_known_when_removed(kind):
     index = kind(0, 10) if kind in RANGED else kind()
@@ -169,6 +174,7 @@ def test_ids_are_new_when_inserted_and_known_when_removed(kind):
     assert stabbed(index, [0, 1, 4]) == [(0, 1), (1, 1), (1, 2), (2, 2)]
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("kind", [*RANGED, IntervalSkipList, GriddedIntervals])
 def test_points_may_be_any_view_of_an_array(kind):
     index = kind(0, 10) if kind in RANGED else kind()
@@ -176,6 +182,7 @@ def test_points_may_be_any_view_of_an_array(kind):
     assert stabbed(index, np.arange(10)[::3]) == [(0, 0), (1, 2)]
 
 
+@pytest.mark.usefixtures("sizes")
 def test_the_range_grows_when_many_intervals_end_outside():
     index = cei(0, 100)
     ids = np.arange(1_000)
@@ -200,6 +207,7 @@ def test_a_range_does_not_grow_for_a_few_intervals_nor_without_end():
     assert stabbed(far, [3, 2**41 + 6, 2**41 + 7]) == [(0, 0), (1, 2)]
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("kind", [ContainmentEncoded, GriddedIntervals])
 def test_unbounded_intervals_are_few_pieces(kind):
     index = kind(0, 2**20, 16) if kind is ContainmentEncoded else kind()
@@ -224,12 +232,14 @@ def test_the_maximal_length_follows_the_data():
     assert index.layout.k == short
 
 
+@pytest.mark.usefixtures("sizes")
 def test_a_given_length_is_kept():
     index = cei(0, 2**12, 8)
     index.insert(np.arange(5_000), np.arange(5_000) % 4_000, np.arange(5_000) % 4_000 + 90)
     assert index.layout.k == 3
 
 
+@pytest.mark.usefixtures("sizes")
 def test_a_segment_holds_more_ids_than_two_bytes_count():
     index = cei(0, 64, 16)
     count = 70_000
@@ -249,6 +259,7 @@ def test_ends_become_wide_when_a_segment_grows_past_two_bytes():
     assert lists.ends[:4].tolist() == [0, 65_530, 65_539, 65_539]
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("kind", [UnitIntervals, IntervalSkipList, ContainmentEncoded])
 def test_a_buffer_that_is_too_small_grows_and_one_that_is_too_large_is_two(kind, monkeypatch):
     index = kind(0, 64) if kind in RANGED else kind()
@@ -257,16 +268,18 @@ def test_a_buffer_that_is_too_small_grows_and_one_that_is_too_large_is_two(kind,
     points = ints([0, 10, 63, 20, 6, 46, 45])
     whole = stabbed(index, points)
     assert len(whole) == sum(1 for x in points for i in range(count) if i % 7 <= x < i % 7 + 40)
-    monkeypatch.setattr(batches, "MOST_PAIRS", 4_000)
+    monkeypatch.setattr(batches.MOST_PAIRS, "value", 4_000)
     assert stabbed(index, points) == whole
 
 
+@pytest.mark.usefixtures("sizes")
 def test_more_pieces_than_can_be_numbered_are_refused():
     index = UnitIntervals(0, 2**25)
     with pytest.raises(CapacityError, match="containment-encoded"):
         index.insert(np.arange(40), np.zeros(40, np.int64), np.full(40, 2**25))
 
 
+@pytest.mark.usefixtures("sizes")
 def test_a_range_of_too_many_integers_and_too_many_lists_are_refused():
     with pytest.raises(CapacityError, match="GriddedIntervals"):
         cei(0, 2**40)
@@ -274,6 +287,7 @@ def test_a_range_of_too_many_integers_and_too_many_lists_are_refused():
         SimpleConstructs(0, 2**20, 2**12)
 
 
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("kind", [*RANGED, IntervalSkipList, GriddedIntervals])
 def test_an_index_travels_to_another_process_and_goes_on_there(kind):
     index = kind(0, 10) if kind in RANGED else kind()
@@ -285,6 +299,7 @@ def test_an_index_travels_to_another_process_and_goes_on_there(kind):
     assert (stabbed(there, [3]), len(index)) == ([(0, 1)], 2)
 
 
+@pytest.mark.usefixtures("sizes")
 def test_a_skip_list_is_the_same_however_it_came_about():
     """Where markers are depends on the nodes alone: what was edited is minimal, too."""
     rng = np.random.default_rng(2)
@@ -333,4 +348,4 @@ def test_bytes_are_those_of_what_is_held():
     grid = GriddedIntervals()
     grid.insert(np.arange(100_000), lo * 2**30, (lo + 100) * 2**30)
     assert grid.nbytes < 130 * 100_000
-    assert gridded.LEAST < grid.grid.cells < 2**20
+    assert gridded.LEAST.value < grid.grid.cells < 2**20

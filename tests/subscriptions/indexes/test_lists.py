@@ -14,6 +14,8 @@ from windrow.subscriptions.indexes.batches import pairs
 from windrow.subscriptions.indexes.idlists import IdLists
 from windrow.subscriptions.indexes.segments import SegmentLists
 
+pytestmark = pytest.mark.usefixtures("sizes")
+
 K, SEGMENTS, UPPER = 2, 3, 4
 NODES = 2 << K
 NUMBERS = [s * NODES + node for s in range(SEGMENTS) for node in range(1, NODES)]

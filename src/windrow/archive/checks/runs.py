@@ -24,8 +24,9 @@ from windrow.archive.runs.listing import listing_of
 from windrow.archive.runs.open import ALL, Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.runs.sorting import rank
+from windrow.core.thresholds import Threshold
 
-ROWS = 1_000_000
+ROWS = Threshold(1_000_000, least=1)
 
 
 @dataclass
@@ -92,7 +93,7 @@ def _contents(run: Run, layout: Layout, periods: Periods | None, tally: Tally) -
     ref, directory = run.ref, run.directory
     schema, before = layout.given({}), None
     end = ref.rows if directory.of_lists else directory.end
-    for start, stop in pairwise(sorted({*range(0, ref.rows, ROWS), end, ref.rows})):
+    for start, stop in pairwise(sorted({*range(0, ref.rows, ROWS.value), end, ref.rows})):
         table = pa.Table.from_batches(run.entries.rows(start, stop, schema, ALL), schema)
         tally.add(table, periods)
         if directory.of_lists:

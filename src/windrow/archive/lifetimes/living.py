@@ -14,8 +14,9 @@ from windrow.archive.layout import EXPIRY
 from windrow.archive.runs.open import ALL, Only, Run
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints, ints_out, kernel
+from windrow.core.thresholds import Threshold
 
-WORTH_A_SLICE = 128 << 10
+WORTH_A_SLICE = Threshold(128 << 10)
 """Bytes of a bucket from which a slice costs less than a copy (some microseconds)."""
 
 _ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
@@ -24,7 +25,7 @@ _ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
 def living(run: Run, schema: pa.Schema, after: int) -> list[pa.RecordBatch]:
     """All entries that expire at ``after`` or later."""
     directory, rows = run.directory, run.ref.rows
-    worth = run.ref.entries.size >= WORTH_A_SLICE * max(1, len(directory))
+    worth = run.ref.entries.size >= WORTH_A_SLICE.value * max(1, len(directory))
     if run.ref.format != "arrow" or not worth or run.layout.list_key is not None:
         return run.entries.rows(0, rows, schema, Only(after=after))
     found: list[pa.RecordBatch] = []

@@ -73,7 +73,7 @@ def estimate(manifest: Manifest, cells: Cells, how: How) -> Estimate:
         return Estimate(0, max(ends, default=over) - over, len(runs) + cells.grid.size)
     dealt = deal(contents, contents.now, cells)
     scattered = sum(held.live_bytes(over) for held in dealt.scattered)
-    written = 2 * scattered if scattered > AT_ONCE else scattered
+    written = 2 * scattered if scattered > AT_ONCE.value else scattered
     for found in dealt.whole.values():
         if scattered or len(found) > 1 or not cells.wants(found[0], over):
             written += sum(one.live_bytes(over) for one in found)

@@ -23,9 +23,10 @@ from windrow.archive.runs.open import ALL, Only, Run
 from windrow.archive.runs.ref import RunRef
 from windrow.archive.runs.write import write_day
 from windrow.columns.arrays import Int64s
+from windrow.core.thresholds import Threshold
 
-AT_ONCE = 256 << 20
-ROWS = 1_000_000
+AT_ONCE = Threshold(256 << 20, least=600)
+ROWS = Threshold(1_000_000, least=1)
 
 
 class Spread:
@@ -48,10 +49,10 @@ class Spread:
         """Take in the entries of a run that count."""
         run.read_whole()
         schema, rows = self._layout.given({}), run.ref.rows
-        step = max(1, min(ROWS, AT_ONCE // 4 * rows // max(1, run.ref.entries.size)))
+        step = max(1, min(ROWS.value, AT_ONCE.value // 4 * rows // max(1, run.ref.entries.size)))
         for start in range(0, rows, step):
             self._batches += run.entries.rows(start, min(start + step, rows), schema, only)
-            if sum(batch.nbytes for batch in self._batches) >= AT_ONCE:
+            if sum(batch.nbytes for batch in self._batches) >= AT_ONCE.value:
                 self.flush()
 
     def flush(self) -> None:

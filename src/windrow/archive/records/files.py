@@ -136,7 +136,7 @@ def _numbered(path: Path, schema: pa.Schema) -> Iterator[Numbered]:
             with _readable(path), pa.parquet.ParquetFile(path) as file:
                 names = _resolved(file.schema_arrow.names, schema.names, path)
                 found = pa.schema([file.schema_arrow.field(name) for name in names])
-                read = file.iter_batches(batch_size=ROWS, columns=names)
+                read = file.iter_batches(batch_size=ROWS.value, columns=names)
                 yield from _columnar(read, found, schema, path)
         case "json" if any(plain_type(kind) is None for kind in schema.types):
             with _readable(path):

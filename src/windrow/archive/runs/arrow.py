@@ -24,8 +24,9 @@ from windrow.archive.runs.entries import ALL, LONG, Direct, Only, converted, pos
 from windrow.archive.runs.metadata import check_metadata
 from windrow.archive.runs.touching import Sheet
 from windrow.columns.arrays import Int64s
+from windrow.core.thresholds import Threshold
 
-_REMEMBERED = 64
+_REMEMBERED = Threshold(64, least=1)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class ArrowEntries:
     ) -> tuple[int, int, int] | None:
         known = self._copies.get(id(schema))
         if known is None:
-            if len(self._copies) >= _REMEMBERED:
+            if len(self._copies) >= _REMEMBERED.value:
                 self._copies.clear()
             known = self._copies[id(schema)] = _Copies.of(schema, self.batches, self._blocks)
         found = self._within(start, stop, only)
@@ -134,7 +135,7 @@ class ArrowEntries:
 
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         view = self._view(schema)
-        if stop - start > LONG:
+        if stop - start > LONG.value:
             self._pages.read_ahead()
         found = []
         for place in range(bisect_right(self.starts, start) - 1, len(view.batches)):
@@ -194,7 +195,9 @@ class ArrowEntries:
         """The batches with the columns of a schema; found again by the schema's identity."""
         view = self._views.get(id(schema))
         if view is None:
-            if len(self._views) >= _REMEMBERED:  # readers come and go, and each brings schemas
+            if (
+                len(self._views) >= _REMEMBERED.value
+            ):  # readers come and go, and each brings schemas
                 self._views.clear()
             chosen = [b.select(schema.names) for b in self.batches]
             convert = not chosen[0].schema.equals(schema)

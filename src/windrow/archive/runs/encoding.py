@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from windrow.archive.layout import Layout
 from windrow.archive.runs.parallel import each
+from windrow.core.thresholds import Threshold
 
-_SAMPLE = 16_384
-_ENOUGH = 1_024
+_SAMPLE = Threshold(16_384, least=1)
+_ENOUGH = Threshold(1_024, least=1)
 _WIDTHS = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
 
 
@@ -52,7 +53,7 @@ def _codes(
         return None
     codes = column.combine_chunks().dictionary_encode()
     codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
-    pays = len(column) >= _ENOUGH and _pays(len(codes.dictionary), column)
+    pays = len(column) >= _ENOUGH.value and _pays(len(codes.dictionary), column)
     return codes if pays or name in before else None
 
 
@@ -72,9 +73,13 @@ def joined(*encodings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    if len(column) < _ENOUGH or pa.types.is_boolean(column.type) or not _hashable(column.type):
+    if (
+        len(column) < _ENOUGH.value
+        or pa.types.is_boolean(column.type)
+        or not _hashable(column.type)
+    ):
         return False
-    step = max(1, len(column) // _SAMPLE)
+    step = max(1, len(column) // _SAMPLE.value)
     sample = column.take(pa.array(np.arange(0, len(column), step))) if step > 1 else column
     return len(sample.unique()) <= 0.8 * len(sample)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from windrow.archive.runs.encoding import encoded
 from windrow.archive.runs.touching import Sheet
 from windrow.columns.arrays import Int64s
+from windrow.core.thresholds import Threshold
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Only:
 
 ALL = Only()
 
-LONG = 16_384
+LONG = Threshold(16_384)
 """Rows in a piece from which on what comes after it is likely to be wanted too."""
 
 

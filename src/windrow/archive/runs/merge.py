@@ -31,8 +31,9 @@ from windrow.archive.runs.ref import Format, RunRef
 from windrow.archive.runs.sorting import Ranked, arrange, rank
 from windrow.archive.runs.write import Piece, write_run
 from windrow.columns.arrays import Int64s
+from windrow.core.thresholds import Threshold
 
-PIECE, PIECE_BYTES = 1_000_000, 128 << 20
+PIECE, PIECE_BYTES = Threshold(1_000_000, least=1), Threshold(128 << 20, least=1)
 
 
 def merge(
@@ -106,7 +107,7 @@ def _piece_rows(inputs: Inputs) -> int:
         run.ref.entries.size * (3 if run.ref.format == "parquet" else 1) for run, _ in inputs
     )
     rows = sum(run.ref.rows for run, _ in inputs)
-    return max(1, min(PIECE, PIECE_BYTES * rows // stored))
+    return max(1, min(PIECE.value, PIECE_BYTES.value * rows // stored))
 
 
 def _cuts(ranked: Ranked, counts: list[Int64s], rows: int) -> Iterator[tuple[int, int]]:

@@ -10,14 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_ENOUGH = 100_000
+from windrow.core.thresholds import Threshold
+
+_ENOUGH = Threshold(100_000)
 A = TypeVar("A")
 B = TypeVar("B")
 
 
 def each(function: Callable[[A], B], items: Iterable[A], rows: int) -> list[B]:
     """``map`` over columns of so many rows, in threads if they are long enough to pay for them."""
-    if rows < _ENOUGH or pa.cpu_count() == 1:
+    if rows < _ENOUGH.value or pa.cpu_count() == 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(pa.cpu_count()) as threads:
         return list(threads.map(function, items))

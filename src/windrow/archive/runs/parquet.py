@@ -18,11 +18,12 @@ from windrow.archive.runs.blocks import Blocks
 from windrow.archive.runs.encoding import encoded
 from windrow.archive.runs.entries import ALL, LONG, Direct, Only, converted, positions
 from windrow.columns.arrays import Int64s
+from windrow.core.thresholds import Threshold
 
 _END = 8
 """Bytes of the end of a file: the footer's length, and a mark."""
-_MANY = 16  # row groups from which on several threads pay
-_REMEMBERED = 64
+_MANY = Threshold(16)  # row groups from which on several threads pay
+_REMEMBERED = Threshold(64, least=1)
 
 
 @dataclass(frozen=True)
@@ -135,12 +136,12 @@ class ParquetEntries:
     def _read(self, start: int, stop: int, columns: list[str]) -> pa.Table:
         if start >= stop:
             return self._schema.empty_table().select(columns)
-        if stop - start > LONG:
+        if stop - start > LONG.value:
             self._pages.read_ahead()
         first, last = self._groups(start, stop)
         self._check(range(first, last), self._leaves(columns))
         table = self._file.read_row_groups(
-            list(range(first, last)), columns, use_threads=last - first > _MANY
+            list(range(first, last)), columns, use_threads=last - first > _MANY.value
         )
         return table.select(columns).slice(start - self.starts[first], stop - start)
 
@@ -173,7 +174,9 @@ class ParquetEntries:
         """What is read for a schema (and stamps); found again by the schema's identity."""
         view = self._views.get((id(schema), stamped))
         if view is None:
-            if len(self._views) >= _REMEMBERED:  # readers come and go, and each brings schemas
+            if (
+                len(self._views) >= _REMEMBERED.value
+            ):  # readers come and go, and each brings schemas
                 self._views.clear()
             wanted = {*schema.names, *((DAY, EXPIRY) if stamped else ())}
             stored = self._file.schema_arrow

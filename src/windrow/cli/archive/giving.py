@@ -23,8 +23,9 @@ from windrow.cli.answers import SHOWN, answer_table, counted
 from windrow.cli.words import out
 from windrow.columns.written import plain, textual
 from windrow.core.errors import InputError
+from windrow.core.thresholds import Threshold
 
-AT_ONCE = 10_000
+AT_ONCE = Threshold(10_000, least=1)
 """Rows that are made into lines at a time."""
 
 Write = Callable[[pa.Table], object]
@@ -108,7 +109,7 @@ def lines(table: pa.Table) -> Iterator[str]:
     for name in table.column_names:
         same = sum(n == name for n in table.column_names[: len(names)])
         names.append(f"{name}_{same + 1}" if same else name)
-    for batch in table.to_batches(AT_ONCE):
+    for batch in table.to_batches(AT_ONCE.value):
         for values in zip(*map(plain, batch.columns), strict=True):
             yield _line(dict(zip(names, values, strict=True)))
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import validity
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.operators.aggregates.events import Events, Values, regrouped
 from windrow.operators.state.move import Move
 
@@ -18,7 +18,7 @@ class Count:
     """How many tuples, or how many of them are not NULL in the argument."""
 
     def __init__(self) -> None:
-        self.counts = np.zeros(64, np.int64)
+        self.counts = fresh(0)
 
     def grow(self, size: int) -> None:
         self.counts = grown(self.counts, size, 0)

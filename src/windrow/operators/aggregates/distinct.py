@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import validity
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, Events, Values
 from windrow.operators.state.move import Move
@@ -61,7 +61,7 @@ class OfDistinct:
     def __init__(self, kind: pa.DataType, plain: Accumulator) -> None:
         self.kind, self.plain = kind, plain
         self.pairs, self.crowding = RowIndex([pa.int64(), kind]), Crowding()
-        self.keeper = np.full(64, -1, np.int64)
+        self.keeper = fresh(-1)
 
     def grow(self, size: int) -> None:
         self.plain.grow(size)
@@ -96,7 +96,7 @@ class OfDistinct:
     def _renew(self, live: Int64s, columns: list[pa.Array] | None) -> None:
         keeper = self.keeper[live]
         self.pairs.renew(live, columns)  # pairs are numbered as they are met
-        self.keeper = np.full(max(64, len(self.pairs)), -1, np.int64)
+        self.keeper = grown(fresh(-1), len(self.pairs), -1)
         self.keeper[: len(live)] = keeper
         self.plain.follow(Move(live, 0))
 

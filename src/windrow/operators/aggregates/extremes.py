@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numba import types
 
 from windrow.columns.arrays import order_keys, validity
-from windrow.columns.growable import Growable, grown
+from windrow.columns.growable import Growable, fresh, grown
 from windrow.columns.kernels import (
     boolean,
     bytes_in,
@@ -29,6 +29,7 @@ from windrow.columns.kernels import (
     ints,
     ints_out,
     kernel,
+    likely_room,
     signs,
     void,
 )
@@ -160,7 +161,7 @@ class Extreme:
 
     def __init__(self, kind: pa.DataType, largest: bool, departs: bool) -> None:
         self.kind, self.largest, self.departs = kind, largest, departs
-        self.heads, self.best = np.full(64, -1, np.int64), np.full(64, -1, np.int64)
+        self.heads, self.best = fresh(-1), fresh(-1)
         self.nodes = Growable(np.int64, width=3)
         self._was = NONE
 
@@ -193,7 +194,7 @@ class Extreme:
 
     def dominated(self, groups: Int64s, values: Values) -> Int64s:
         """Tuples of these groups that cannot matter any more, if tuples leave in order of age."""
-        nodes, room = self.nodes, 1024
+        nodes, room = self.nodes, likely_room(1024)
         strings = _strings(values)
         while True:
             out = np.empty(room, np.int64)

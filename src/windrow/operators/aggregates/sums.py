@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import numbers, validity
 from windrow.columns.exactsum import FRACTION, SCRATCH, WIDTH, add_exact, read_mean
+from windrow.columns.growable import fresh
 from windrow.columns.kernels import (
     floats_out,
     grid_out,
@@ -68,7 +69,7 @@ class Sum:
         self.floating, self.mean = pa.types.is_floating(kind), mean
         self.present = Count()
         self.overflows = 0
-        self.sums: npt.NDArray[Any] = np.zeros((64, WIDTH if self.floating else 2), np.int64)
+        self.sums: npt.NDArray[Any] = fresh(0, width=WIDTH if self.floating else 2)
 
     def grow(self, size: int) -> None:
         self.present.grow(size)

@@ -28,6 +28,7 @@ from windrow.columns.exactsum import (
     is_special,
     mantissa_of,
 )
+from windrow.columns.growable import fresh
 from windrow.columns.kernels import (
     boolean,
     floats_out,
@@ -149,8 +150,8 @@ class Variance:
         self.root, self.integral = root, not pa.types.is_floating(kind)
         widths = OF_INTEGERS if self.integral else OF_DOUBLES
         self.present = Count()
-        self.sums = np.zeros((64, widths.sums), np.int64)
-        self.squares = np.zeros((64, widths.squares), np.int64)
+        self.sums = fresh(0, width=widths.sums)
+        self.squares = fresh(0, width=widths.squares)
 
     def grow(self, size: int) -> None:
         self.present.grow(size)

@@ -27,6 +27,7 @@ from windrow.columns.growable import Growable
 from windrow.columns.rowstore import RowStore
 from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
 from windrow.operators.state.index import END, EXP, LINK, TS, TupleIndex
@@ -34,8 +35,10 @@ from windrow.operators.state.move import Move
 from windrow.operators.state.schedules import in_order, schedule_for
 
 Int64s = npt.NDArray[np.int64]
-WORTH_MOVING = 4096
+WORTH_MOVING = Threshold(4096)
 """Fewer dead tuples than this are not worth a move."""
+AT_A_LOOK = Threshold(1024, least=1)
+"""Tuples that are first looked at for one that lives."""
 
 
 class StateBuffer:
@@ -140,7 +143,7 @@ class StateBuffer:
 
     def reclaim(self) -> Move | None:
         """Free what is dead. If the living moved: where they went; else None."""
-        end, start, step = self.life.view[:, END], 0, 1024
+        end, start, step = self.life.view[:, END], 0, AT_A_LOOK.value
         while start < len(end):
             alive = np.flatnonzero(end[start : start + step] > self.now)
             if len(alive):
@@ -150,9 +153,9 @@ class StateBuffer:
             step *= 2
         self._drop_before(self.base + min(start, len(end)))
         holes = len(self.life) - self._live
-        if holes > max(self._live, WORTH_MOVING):
+        if holes > max(self._live, WORTH_MOVING.value):
             return self._move()
-        if self.index is not None and len(self.index) > 4 * len(self.life) + WORTH_MOVING:
+        if self.index is not None and len(self.index) > 4 * len(self.life) + WORTH_MOVING.value:
             self._index_anew()
         return None
 

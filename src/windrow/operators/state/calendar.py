@@ -25,36 +25,39 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.columns.kernels import grid_out, inlined, int64, ints, ints_out, kernel
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER
 
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
-DAYS = 512
+DAYS = Threshold(512, least=2)
 """A power of two; the more, the fewer tuples are read that stay."""
-CHUNK = 64
-LOOSE = 4096
-PATIENCE = 4
+CHUNK = Threshold(64, least=1)
+"""A power of two as well."""
+LOOSE = Threshold(4096)
+PATIENCE = Threshold(4, least=1)
 FIRST, END = 0, 1
 """Columns of ``days``: the first chunk, and the place behind the last entry, 0 if there is none."""
-FREE, SPARE, VAIN = 0, 1, 2
-"""Places of ``slab``: the first free chunk, how many are free, entries read that stayed."""
+FREE, SPARE, VAIN, BITS = 0, 1, 2, 3
+"""Places of ``slab``: the first free chunk, how many are free, entries read that stayed, and the
+logarithm of the size of a chunk."""
 
 
 @inlined
 def _put(day, position, exp, days, entries, following, slab):  # type: ignore[no-untyped-def]
     """Add an entry to a day; there has to be a free chunk."""
-    at = days[day, END]
-    if at & (CHUNK - 1) == 0:
+    at, bits = days[day, END], slab[BITS]
+    if at & ((1 << bits) - 1) == 0:
         chunk = slab[FREE]
         slab[FREE] = following[chunk]
         slab[SPARE] -= 1
         if at == 0:
             days[day, FIRST] = chunk
         else:
-            following[at // CHUNK - 1] = chunk
-        at = chunk * CHUNK
+            following[(at >> bits) - 1] = chunk
+        at = chunk << bits
     entries[at, 0] = position
     entries[at, 1] = exp
     days[day, END] = at + 1
@@ -66,7 +69,7 @@ def _file(positions, exp, shift, today, days, entries, following, slab):  # type
     count = 0
     for i in range(len(positions)):
         if exp[i] < FOREVER:
-            day = max(exp[i] >> shift, today) & (DAYS - 1)
+            day = max(exp[i] >> shift, today) & (len(days) - 1)
             _put(day, positions[i], exp[i], days, entries, following, slab)
             count += 1
     return count
@@ -100,19 +103,21 @@ def _wider(values, room):  # type: ignore[no-untyped-def]
 @kernel(types.UniTuple(ints_out, 2), int64, int64, int64, grid_out, grid_out, ints_out, ints_out)
 def _read(now, first, last, days, entries, following, slab):  # type: ignore[no-untyped-def]
     """Take what has expired by ``now`` out of the days from ``first`` to ``last``."""
-    room = 256
+    bits = slab[BITS]
+    size = 1 << bits
+    room = 4 * size
     found, expiries, count = np.empty(room, np.int64), np.empty(room, np.int64), 0
     for number in range(first, last + 1):
-        day = number & (DAYS - 1)
+        day = number & (len(days) - 1)
         chunk, end = days[day, FIRST], days[day, END]
         days[day, END] = 0
         while end > 0:
-            final = chunk == (end - 1) // CHUNK
-            stop = end if final else (chunk + 1) * CHUNK
-            if count + CHUNK > room:
+            final = chunk == (end - 1) >> bits
+            stop = end if final else (chunk + 1) << bits
+            if count + size > room:
                 room *= 2
                 found, expiries = _wider(found, room), _wider(expiries, room)
-            for at in range(chunk * CHUNK, stop):
+            for at in range(chunk << bits, stop):
                 if entries[at, 1] <= now:
                     found[count], expiries[count] = entries[at, 0], entries[at, 1]
                     count += 1
@@ -134,23 +139,24 @@ class Calendar:
     """See the module."""
 
     def __init__(self) -> None:
-        self._positions, self._exp = np.empty(64, np.int64), np.empty(64, np.int64)
+        self._positions, self._exp = fresh(0), fresh(0)
         self._loose = 0
         self._now = BEGINNING
+        self._chunk = CHUNK.value
         self._start_over()
 
     def _start_over(self) -> None:
         """No tuples in any day, and days of no length yet."""
         self._filed = self._shift = self._today = 0
-        self._days = np.zeros((DAYS, 2), np.int64)
+        self._days = np.zeros((DAYS.value, 2), np.int64)
         self._entries, self._following = np.empty((0, 2), np.int64), NONE
-        self._slab = np.array([-1, 0, 0])
+        self._slab = np.array([-1, 0, 0, self._chunk.bit_length() - 1])
 
     def insert(self, positions: Int64s, exp: Int64s) -> None:
         start, stop = self._loose, self._loose + len(exp)
-        if stop > LOOSE:
+        if stop > LOOSE.value:
             self._file_loose()
-            if len(exp) > LOOSE // 2:
+            if len(exp) > LOOSE.value // 2:
                 self._file(positions, exp)
                 return
             start, stop = 0, len(exp)
@@ -168,7 +174,7 @@ class Calendar:
         if not self._filed:
             self._measure(exp)
         # A day may begin a chunk besides those that it fills; and one is left for reading.
-        needed = len(exp) // CHUNK + min(len(exp), DAYS) + 1
+        needed = len(exp) // self._chunk + min(len(exp), len(self._days)) + 1
         if self._slab[SPARE] < needed:
             self._grow(2 * (len(self._following) - int(self._slab[SPARE]) + needed))
         self._filed += _file(
@@ -181,13 +187,13 @@ class Calendar:
         finite = exp[exp < FOREVER]
         start = self._now if self._now > BEGINNING else int(finite.min(initial=FOREVER))
         reach = max(int(finite.max(initial=BEGINNING)) - start, 0)
-        self._shift = (reach // DAYS).bit_length()
+        self._shift = (reach // len(self._days)).bit_length()
         self._today = start >> self._shift
 
     def _grow(self, chunks: int) -> None:
         had = len(self._following)
-        entries = np.empty((chunks * CHUNK, 2), np.int64)
-        entries[: had * CHUNK] = self._entries
+        entries = np.empty((chunks * self._chunk, 2), np.int64)
+        entries[: had * self._chunk] = self._entries
         # New chunks are free, each followed by the next; behind the last those that were free.
         following = np.arange(1, chunks + 1)
         following[:had], following[-1] = self._following, self._slab[FREE]
@@ -207,20 +213,27 @@ class Calendar:
 
     def _read(self, now: int) -> tuple[Int64s, Int64s]:
         first, self._today = self._today, max(self._today, now >> self._shift)
-        last = min(self._today, first + DAYS - 1)
+        last = min(self._today, first + len(self._days) - 1)
         found: tuple[Int64s, Int64s] = _read(
             now, first, last, self._days, self._entries, self._following, self._slab
         )
         self._filed -= len(found[0])
-        wasteful = len(self._following) * CHUNK > PATIENCE * (self._filed + DAYS * CHUNK)
-        if wasteful or self._slab[VAIN] > PATIENCE * (self._filed + LOOSE):
+        patience, room = PATIENCE.value, len(self._days) * self._chunk
+        wasteful = len(self._entries) > patience * (self._filed + room)
+        if wasteful or self._slab[VAIN] > patience * (self._filed + LOOSE.value):
             self._file_anew()
         return found
 
     def _file_anew(self) -> None:
         """Choose the length of days again; this also gives back chunks that were needed once."""
         everything = _read(
-            FOREVER - 1, 0, DAYS - 1, self._days, self._entries, self._following, self._slab
+            FOREVER - 1,
+            0,
+            len(self._days) - 1,
+            self._days,
+            self._entries,
+            self._following,
+            self._slab,
         )
         self._start_over()
         self._file(*everything)

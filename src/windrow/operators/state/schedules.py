@@ -13,12 +13,15 @@ import numpy.typing as npt
 
 from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
+from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.operators.state.calendar import Calendar
 
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
-MANY, INTEGER = 1_000, 63
+MANY = Threshold(1_000)
+"""Expiries that are worth packing into integers to be sorted."""
+INTEGER = 63
 
 
 class Schedule(Protocol):
@@ -78,8 +81,9 @@ class Scan:
         self._struck = 0
 
     def insert(self, positions: Int64s, exp: Int64s) -> None:
-        self._positions.append(positions)
-        self._exp.append(exp)
+        ends = exp < FOREVER  # others are withdrawn some day, and would stay here
+        self._positions.append(positions[ends])
+        self._exp.append(exp[ends])
 
     def due(self, now: int) -> tuple[Int64s, Int64s]:
         positions, exp = self._positions.view, self._exp.view
@@ -105,7 +109,7 @@ class Scan:
 def in_order(positions: Int64s, exp: Int64s) -> tuple[Int64s, Int64s]:
     """By expiry, those of one expiry as they stand."""
     start, width = int(exp.min(initial=FOREVER)), len(exp).bit_length()
-    if len(exp) > MANY and (int(exp.max()) - start).bit_length() + width < INTEGER:
+    if len(exp) > MANY.value and (int(exp.max()) - start).bit_length() + width < INTEGER:
         # Expiries and places as single integers are sorted four times as fast.
         both = ((exp - start) << width) | np.arange(len(exp))
         both.sort()

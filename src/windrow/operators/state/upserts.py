@@ -14,9 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.core.thresholds import Threshold
 from windrow.operators.base import Saved
 
 Int64s = npt.NDArray[np.int64]
+WORTH_REWRITING = Threshold(4096)
+"""Rows of a log beyond twice the table that are not worth writing the table for."""
 
 
 class UpsertLog:
@@ -34,9 +37,8 @@ class UpsertLog:
     def save(self, dirty: Int64s, total: int, dump: Callable[[Int64s], pa.RecordBatch]) -> Saved:
         """Write the rows of the ``dirty`` codes, or of all ``total`` if that is due."""
         saved = Saved()
-        if self.stale or self.size + len(dirty) > 2 * total + 4096:
-            self.stale = False
-            saved.drop, self.names, self.size = self.names, [], 0
+        if self.stale or self.size + len(dirty) > 2 * total + WORTH_REWRITING.value:
+            saved.drop = self._start_anew()
             dirty = np.arange(total, dtype=np.int64)
         if len(dirty):
             name = f"{self.counter:08d}"
@@ -46,6 +48,12 @@ class UpsertLog:
             self.size += len(dirty)
         saved.meta = {"size": self.size, "counter": self.counter}
         return saved
+
+    def _start_anew(self) -> list[str]:
+        """An empty log; the segments of the old one."""
+        dropped, self.names = self.names, []
+        self.size, self.stale = 0, False
+        return dropped
 
     def load(
         self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]

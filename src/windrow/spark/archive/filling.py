@@ -155,7 +155,7 @@ class Filling:
         path = commit.path(self._directory)
         if not path.exists():
             publish(path, commit.to_json())
-            compact_if_due(self._directory, number, COMPACT_AT)
+            compact_if_due(self._directory, number, COMPACT_AT.value)
 
     def _put(self, over: int, days: dict[int, list[Delta]]) -> None:
         for attempt in range(ATTEMPTS):

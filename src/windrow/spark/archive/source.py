@@ -39,6 +39,7 @@ from windrow.archive.files import Disk
 from windrow.archive.layout import Layout
 from windrow.archive.runs.open import Run
 from windrow.archive.versions import Versions
+from windrow.core.thresholds import Threshold
 from windrow.spark.activity import active
 from windrow.spark.archive.format import SOURCE, provide
 from windrow.spark.archive.keys import Rows, in_both, key_of, rows_of
@@ -48,11 +49,11 @@ from windrow.spark.archive.types import arrow_schema, cast, spark_schema
 from windrow.spark.archive.wheres import Where
 from windrow.spark.archive.whole import whole_runs, whole_schema
 
-SLICE = 96 << 20
+SLICE = Threshold(96 << 20)
 """Bytes of a run that a task reads, about; a run of Parquet counts three times."""
-AT_ONCE = 65_536
+AT_ONCE = Threshold(65_536, least=1)
 """Rows of a record batch at most."""
-HELD = 64
+HELD = Threshold(64, least=1)
 """Leases that a process of Spark's own keeps; a busy one would otherwise keep all for ever."""
 _held: list[Pin] = []
 
@@ -121,12 +122,12 @@ class ArchiveReader(DataSourceReader):
         only = partition.source.only
         if len(partition.rows) > 1:
             for batch in entries.gather(partition.rows, schema, only):
-                for start in range(0, batch.num_rows, AT_ONCE):
-                    yield cast(batch.slice(start, AT_ONCE), target)
+                for start in range(0, batch.num_rows, AT_ONCE.value):
+                    yield cast(batch.slice(start, AT_ONCE.value), target)
             return
         for start, stop in partition.rows:
-            for low in range(start, stop, AT_ONCE):
-                for batch in entries.rows(low, min(low + AT_ONCE, stop), schema, only):
+            for low in range(start, stop, AT_ONCE.value):
+                for batch in entries.rows(low, min(low + AT_ONCE.value, stop), schema, only):
                     yield cast(batch, target)
 
     def _vacuumed(self) -> ArchiveError | None:
@@ -196,7 +197,7 @@ def _only_read(remedy: str) -> ArchiveError:
 
 def _keep(held: Pin) -> None:
     _held.append(held)
-    while len(_held) > HELD:
+    while len(_held) > HELD.value:
         _held.pop(0).close()
 
 
@@ -212,7 +213,8 @@ def _slices(source: Source, rows: Rows) -> Iterator[Rows]:
     """Rows of a run in parts for tasks: a long range is cut, short ones stay together."""
     run = source.run
     size = run.entries.size * (3 if run.format == "parquet" else 1)
-    most = max(AT_ONCE, run.rows * SLICE // max(size, 1) // AT_ONCE * AT_ONCE)
+    step = AT_ONCE.value
+    most = max(step, run.rows * SLICE.value // max(size, 1) // step * step)
     together: Rows = []
     for start, stop in rows:
         if stop - start <= most:

@@ -30,6 +30,7 @@ from pyspark.sql.types import StructType
 from windrow.archive.layout import DAY, EXPIRY, Layout
 from windrow.archive.reading import Range
 from windrow.archive.runs.directory import Directory
+from windrow.core.thresholds import Threshold
 from windrow.spark.archive.keys import Rows, rows_of
 from windrow.spark.archive.types import arrow_schema, spark_schema
 
@@ -38,7 +39,7 @@ DIGITS = 28
 """Longer decimals are rounded on their way from Spark's planner to Python."""
 OLDEST = 1900
 """The year from which on all calendars that Spark's planner passes through agree."""
-MANY = 10_000
+MANY = Threshold(10_000)
 """Of more keys than these, only the range is looked up."""
 NEVER = (1, 0)
 """From an instant to one before it."""
@@ -212,7 +213,7 @@ def _leading(limits: Sequence[Limits | None]) -> tuple[Any, int]:
         if listed is not None and len(listed) == 1:
             same = (*same, *listed)
             continue
-        if listed is not None and len(listed) <= MANY:
+        if listed is not None and len(listed) <= MANY.value:
             keys = listed if len(limits) == 1 else [(*same, value) for value in listed]
             return keys, len(same) + 1
         least, greatest = _ends(limit)

@@ -200,7 +200,7 @@ class Cut:
             own = batch if len(found) == 1 else batch.filter(pa.array(days == day))
             self._waiting.setdefault(day, []).append(own)
         self._bytes += batch.nbytes
-        if self._bytes >= AT_ONCE:
+        if self._bytes >= AT_ONCE.value:
             self._write()
 
     def runs(self) -> list[tuple[int, RunRef]]:

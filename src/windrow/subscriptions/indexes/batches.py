@@ -22,7 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import inlined, ints_out, kernel, void
+from windrow.columns.kernels import inlined, ints_out, kernel, likely_room, void
+from windrow.core.thresholds import Threshold
 from windrow.subscriptions.indexes.idlists import Int32s, ints32
 
 U = np.uint64
@@ -30,7 +31,7 @@ ZERO, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, WIDE = (U(n) for n in range(9))
 WIDTH = 8
 SLACK = 512
 """Cells that a buffer must have left for a point: eight for each of its lists that is short."""
-MOST_PAIRS = 2**31 - 2 * SLACK
+MOST_PAIRS = Threshold(2**31 - 2 * SLACK, least=4 * SLACK)
 
 Collect = Callable[[Int64s, Int32s, Int32s, int, int], tuple[int, int]]
 """(points, buffer, ends, done, end) -> (done, end): the ids of the points from ``done`` on are
@@ -48,11 +49,11 @@ def pairs(points: Int64s, collect: Collect) -> tuple[Int64s, Int64s]:
     """All pairs (row, id) of a batch of points."""
     count = len(points)
     ends = empty(count, np.int32)
-    buffer = empty(16 * count + 2 * SLACK, np.int32)
+    buffer = empty(likely_room(16 * count + SLACK) + SLACK, np.int32)
     done, end = collect(points, buffer, ends, 0, 0)
     while done < count:
         size = int(len(buffer) * max(2.0, 1.1 * count / (done + 1)))
-        if size > MOST_PAIRS and count > 1:
+        if size > MOST_PAIRS.value and count > 1:
             return _halved(points, collect)
         grown = empty(size, np.int32)
         grown[:end] = buffer[:end]

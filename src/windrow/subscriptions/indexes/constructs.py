@@ -25,17 +25,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from windrow.columns.arrays import Bools, Int64s
+from windrow.core.thresholds import Threshold
 from windrow.subscriptions.indexes.base import MAX, MIN, Bounds, contiguous
 from windrow.subscriptions.indexes.batches import Collect, pairs
 from windrow.subscriptions.indexes.idlists import CapacityError, Int32s, checked_entries
 from windrow.subscriptions.indexes.skiplist import SkipList
 
 MOST_CELLS = 2**26
-FEW = 64
+FEW = Threshold(64)
 """Ends outside that are not worth growing the range for."""
 LONG = 64
 """Whole pieces of an interval from which on it is an exception."""
-SAMPLE = 4096
+SAMPLE = Threshold(4096, least=1)
 LONGEST = 2**14
 
 
@@ -99,7 +100,7 @@ def best_length(layout: Callable[[int, int], Layout], cells: int, lo: Int64s, hi
     if usual.any():
         usual &= width <= LONG * np.median(width[usual])
     lo, hi = lo[usual], hi[usual]
-    step = max(len(lo) // SAMPLE, 1)
+    step = max(len(lo) // SAMPLE.value, 1)
     lo, hi = lo[::step].copy(), hi[::step].copy()
     costs = {}
     for k in range(min(cells, LONGEST).bit_length()):
@@ -240,7 +241,7 @@ class ConstructIndex(ABC):
         """Take in the ends that lie outside, if they are many and not too far away."""
         below = lo[(lo < self._low) & (lo != MIN) & (lo < hi)]
         above = hi[(hi > self._high) & (hi != MAX) & (lo < hi)]
-        if len(below) + len(above) <= max(FEW, len(lo) // 8):
+        if len(below) + len(above) <= max(FEW.value, len(lo) // 8):
             return
         # As much again as there was: a range that creeps outwards is not followed step by step.
         spare = self._high - self._low

@@ -20,6 +20,7 @@ from numba import types
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints
+from windrow.core.thresholds import Threshold
 from windrow.subscriptions.grid import Grid, cell_of
 from windrow.subscriptions.indexes.base import MAX, MIN, Bounds, contiguous
 from windrow.subscriptions.indexes.batches import SLACK, Collect, U, pairs
@@ -35,9 +36,9 @@ from windrow.subscriptions.indexes.idlists import (
 )
 from windrow.subscriptions.indexes.segments import for_both
 
-LEAST, MOST = 2**10, 2**22
+LEAST, MOST = Threshold(2**10, least=1), Threshold(2**22, least=4)
 """Cells."""
-FEW = 16
+FEW = Threshold(16)
 """Intervals that are compared one by one sooner than put on a grid."""
 
 
@@ -54,7 +55,7 @@ class GriddedIntervals:
         """Make grid and lists for intervals that are in the bounds."""
         lo, hi = self._bounds.lo[ids], self._bounds.hi[ids]
         ends = np.concatenate([lo[(lo != MIN) & (lo < hi)], hi[(hi != MAX) & (lo < hi)]])
-        wanted = min(max(1 << len(ids).bit_length(), LEAST), MOST)
+        wanted = min(max(1 << len(ids).bit_length(), LEAST.value), MOST.value)
         self.grid = Grid.over(ends, wanted)
         start, stop, left, right = self.grid.places(lo, hi)
         cells = self.grid.cells
@@ -125,7 +126,7 @@ class GriddedIntervals:
         """Count changes, and start anew if they are half of the whole."""
         self._collect = None
         self._changes += count
-        if self._changes <= max(len(self) // 2, FEW):
+        if self._changes <= max(len(self) // 2, FEW.value):
             return False
         self._start(self._bounds.ids)
         return True

@@ -21,6 +21,7 @@ from numba import types
 from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.kernels import flags, int64, kernel, void
 from windrow.core.errors import WindrowError
+from windrow.core.thresholds import Threshold
 
 Int32s = npt.NDArray[np.int32]
 
@@ -32,6 +33,8 @@ headers_out = types.Array(types.int32, 2, "C")
 PAD = 16
 """Cells after the last list that may be read, so that short lists are copied at a fixed width."""
 LEAST_ROOM = 4
+WORTH_PACKING = Threshold(1024)
+"""Cells of garbage that are not worth packing a pool, and by which it grows at least."""
 MOST_CELLS = 2**31 - 1
 
 
@@ -86,7 +89,7 @@ class IdLists:
     def drop(self, lists: Int32s, live: Bools) -> None:
         """Take the ids that are not live out of these lists."""
         self.entries -= _drop(self.headers, self.pool, np.unique(lists), live)
-        if self._end > 2 * self.entries + len(self.headers) // 8 + 1024:
+        if self._end > 2 * self.entries + len(self.headers) // 8 + WORTH_PACKING.value:
             self.pack()
 
     def extend(self, count: int) -> None:
@@ -109,9 +112,9 @@ class IdLists:
         self._packed = self._end = 1 + self.entries
 
     def _grow(self, length: int) -> None:
-        if self._end > 2 * self.entries + len(self.headers) // 8 + 1024:
+        if self._end > 2 * self.entries + len(self.headers) // 8 + WORTH_PACKING.value:
             self.pack()
-        size = len(self.pool) + max(len(self.pool) // 2, 4 * int(length) + 1024)
+        size = len(self.pool) + max(len(self.pool) // 2, 4 * int(length) + WORTH_PACKING.value)
         grown = np.zeros(min(size, MOST_CELLS), np.int32)
         grown[: len(self.pool)] = self.pool
         self.pool = grown

@@ -24,9 +24,11 @@ from numba import types
 
 from windrow.columns.arrays import Bools
 from windrow.columns.kernels import Compiled, flags, int64, kernel, void
+from windrow.core.thresholds import Threshold
 from windrow.subscriptions.indexes.idlists import (
     MOST_CELLS,
     PAD,
+    WORTH_PACKING,
     IdLists,
     Int32s,
     ints32,
@@ -37,7 +39,8 @@ ends_narrow = types.Array(types.uint16, 1, "C", readonly=True)
 ends_wide = types.Array(types.int32, 1, "C", readonly=True)
 ends_narrow_out = types.Array(types.uint16, 1, "C")
 ends_wide_out = types.Array(types.int32, 1, "C")
-NARROW = 65_535
+NARROW = Threshold(65_535)
+"""The most ids of a segment whose ends are 2 bytes wide."""
 LEAST_ROOM = 8
 
 
@@ -87,7 +90,7 @@ class SegmentLists:
         ends = np.cumsum(lengths, axis=1)
         totals = ends[:, -1]
         self.starts = np.where(totals > 0, 1 + np.cumsum(totals) - totals, 0).astype(np.int32)
-        wide = totals.max(initial=0) > NARROW
+        wide = totals.max(initial=0) > NARROW.value
         self.ends = ends.ravel().astype(np.int32 if wide else np.uint16)
         self.pool = np.zeros(1 + len(ids) + PAD, np.int32)
         _fill(self.ends, self.starts, self._nodes, self.pool, lists, ids)
@@ -108,7 +111,7 @@ class SegmentLists:
             if done == len(ids):
                 return
             total = int(self.ends[(lists[done] // self._nodes + 1) * self._nodes - 1])
-            if total >= NARROW and self.ends.dtype == np.uint16:
+            if total >= NARROW.value and self.ends.dtype == np.uint16:
                 self.ends = self.ends.astype(np.int32)
             else:
                 self._grow(total)
@@ -130,12 +133,12 @@ class SegmentLists:
         return lists, ids
 
     def _grow(self, total: int) -> None:
-        if self._end > 2 * self._entries + 8 * len(self.starts) + 1024:
+        if self._end > 2 * self._entries + 8 * len(self.starts) + WORTH_PACKING.value:
             packed = np.zeros(1 + self._entries + PAD, np.int32)
             _pack(self.ends, self.starts, self._nodes, self.pool, packed)
             self.pool = packed
             self._packed = self._end = 1 + self._entries
-        size = len(self.pool) + max(len(self.pool) // 2, 4 * total + 1024)
+        size = len(self.pool) + max(len(self.pool) // 2, 4 * total + WORTH_PACKING.value)
         grown = np.zeros(min(size, MOST_CELLS), np.int32)
         grown[: len(self.pool)] = self.pool
         self.pool = grown

@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 
 from windrow.columns.arrays import Bools, Int64s
+from windrow.core.thresholds import Threshold
 from windrow.subscriptions.indexes import skiplist_walks as walks
 from windrow.subscriptions.indexes.base import MIN, Bounds, contiguous
 from windrow.subscriptions.indexes.batches import pairs
@@ -28,6 +29,8 @@ from windrow.subscriptions.indexes.idlists import IdLists, Int32s, checked_entri
 
 TALLEST = 24
 TALLER = 0.25
+WORTH_BUILDING = Threshold(1024)
+"""Edges beyond four per node that are not worth building the list anew."""
 """The share of the nodes of a level that reach the next one; 1/2 takes more bytes and more time."""
 SEED = 20041
 NIL = -1
@@ -100,7 +103,7 @@ class SkipList:
         self._members[ids] = False
         self._count -= len(ids)
         # A node has 4/3 edges on average, which are not used again when it goes.
-        if 4 * len(ids) > self._count or self._used > 4 * self._nodes + 1024:
+        if 4 * len(ids) > self._count or self._used > 4 * self._nodes + WORTH_BUILDING.value:
             self._build()
             return
         self._take_off(ids)

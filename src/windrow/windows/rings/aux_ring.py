@@ -43,7 +43,7 @@ class AuxRing:
 
     def __init__(self, index: ValueIndex | GroupIndex) -> None:
         self.index = index
-        self._forward, self._auxiliary = ForwardLinks(), AuxiliaryIndex(index)
+        self._forward, self._auxiliary = ForwardLinks(index.used), AuxiliaryIndex(index)
 
     def insert(self, values: Int64s, first: int, steps: Steps) -> None:
         forward, auxiliary = self._forward, self._auxiliary

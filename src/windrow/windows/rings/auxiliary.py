@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.windows.steps import Steps
 from windrow.windows.values.groups import GroupIndex
@@ -41,10 +41,10 @@ class AuxiliaryIndex:
     def __init__(self, main: ValueIndex | GroupIndex) -> None:
         self.main = main
         self._local = main.like()
-        self._counts = np.zeros(64, np.int64)
-        self._to_main = np.full(64, -1, np.int64)
+        self._counts = fresh(0)
+        self._to_main = fresh(-1)
         self._order = np.empty(0, np.int64)
-        self.newest = np.full(64, -1, np.int64)
+        self.newest = fresh(-1)
 
     def insert(self, values: Int64s, steps: Steps) -> tuple[Int64s, Int64s, Int64s]:
         """The auxiliary node of each value; the new ones among these, and their main nodes."""

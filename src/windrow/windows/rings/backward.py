@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable, grown
+from windrow.columns.growable import Growable, fresh, grown
 from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel, void
 from windrow.windows.rings.auxiliary import AuxiliaryIndex
 from windrow.windows.rings.chains import link
@@ -86,7 +86,7 @@ class BackwardLinks:
     def __init__(self, index: ValueIndex | GroupIndex) -> None:
         self.index = index
         self.links = Growable(np.int64, width=1)
-        self.ends = np.full(64, -1, np.int64)
+        self.ends = grown(fresh(-1), index.used, -1)  # a G-INDEX has all nodes from the start
         self._auxiliary = AuxiliaryIndex(index)
 
     def insert(self, values: Int64s, first: int, steps: Steps) -> Int64s:

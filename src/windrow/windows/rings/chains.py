@@ -16,8 +16,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable, grown
-from windrow.columns.kernels import grid, grid_out, inlined, int64, ints, ints_out, kernel, void
+from windrow.columns.growable import Growable, fresh, grown
+from windrow.columns.kernels import (
+    grid,
+    grid_out,
+    inlined,
+    int64,
+    ints,
+    ints_out,
+    kernel,
+    likely_room,
+    void,
+)
 
 Int64s = npt.NDArray[np.int64]
 
@@ -56,7 +66,7 @@ def _walk(values, heads, base, column, tuples, out):  # type: ignore[no-untyped-
 
 def walk(values: Int64s, heads: Int64s, base: int, column: int, tuples: Int64s) -> Int64s:
     """The positions in the rings of ``values``, one ring after the other, newest first."""
-    room = 256 + 4 * len(values)
+    room = likely_room(256 + 4 * len(values))
     while True:
         out = np.empty(room, np.int64)
         count = _walk(values, heads, base, column, tuples, out)
@@ -73,7 +83,7 @@ class Chains:
 
     def __init__(self) -> None:
         self.codes = Growable(np.int64)
-        self.heads = np.full(64, -1, np.int64)
+        self.heads = fresh(-1)
 
     def reserve(self, codes: int) -> None:
         """Make room for so many codes."""
@@ -95,5 +105,5 @@ class Chains:
 
     def restart(self, base: int, codes: Int64s) -> None:
         """As ``unlink``, under another coding."""
-        self.heads = np.full(64, -1, np.int64)
+        self.heads = fresh(-1)
         self.unlink(base, codes)

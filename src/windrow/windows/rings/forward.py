@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable, grown
+from windrow.columns.growable import Growable, fresh, grown
 from windrow.columns.kernels import int64, ints, ints_out, kernel, void
 from windrow.windows.rings.ring import ABREAST, Stretch
 
@@ -60,9 +60,10 @@ def _walk(nodes, starts, ends, links, base, places, out):  # type: ignore[no-unt
 class ForwardLinks:
     """A link per tuple, and for each node the oldest tuple and the newest that is in the window."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int) -> None:
         self.links = Growable(np.int64)
-        self.starts, self.ends = np.full(64, -1, np.int64), np.full(64, -1, np.int64)
+        self.starts, self.ends = fresh(-1), fresh(-1)
+        self.reserve(nodes, 0)
 
     def reserve(self, nodes: int, more: int) -> None:
         """Make room for so many nodes, and for more tuples."""

@@ -61,7 +61,7 @@ class PlainRing:
 
     def __init__(self, index: ValueIndex | GroupIndex) -> None:
         self.index = index
-        self._forward = ForwardLinks()
+        self._forward = ForwardLinks(index.used)
         self._linked: list[Int64s] = []
 
     def insert(self, values: Int64s, first: int, steps: Steps) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable, grown
+from windrow.columns.growable import Growable, fresh, grown
 from windrow.columns.kernels import grid_out, inlined, int64, ints, ints_out, kernel, void
 
 Int64s = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ class Queues:
     """The ends of the queues, by code; the links are a column of the owner's tuples."""
 
     def __init__(self) -> None:
-        self.oldest, self.newest = np.full(64, -1, np.int64), np.full(64, -1, np.int64)
+        self.oldest, self.newest = fresh(-1), fresh(-1)
 
     def reserve(self, codes: int) -> None:
         """Make room for so many codes."""

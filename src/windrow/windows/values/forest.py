@@ -13,13 +13,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.columns.kernels import grid, grid_out, inlined, ints, ints_out, kernel, void
+from windrow.core.thresholds import Threshold
 from windrow.windows.values.avl import PARENT, WIDTH, climb, locate, unlink
 from windrow.windows.values.nodes import PENDING, USED, Nodes
 
 Int64s = npt.NDArray[np.int64]
-WORTH_PURGING = 1024
+WORTH_PURGING = Threshold(1024)
 """Fewer unused nodes than this are not worth a purge."""
 
 
@@ -55,7 +56,7 @@ class Forest:
     def __init__(self) -> None:
         self._nodes = Nodes(WIDTH, 1)
         self._occupied = np.zeros(1, np.int64)
-        self._roots = np.full(64, -1, np.int64)
+        self._roots = fresh(-1)
 
     def __len__(self) -> int:
         """How many nodes there are, unused ones included."""
@@ -74,7 +75,7 @@ class Forest:
     def purge(self) -> None:
         """Take unused nodes out, once they are the most."""
         used = int(self._occupied[0])
-        if len(self._nodes) > 2 * used + WORTH_PURGING:
+        if len(self._nodes) > 2 * used + WORTH_PURGING.value:
             self._purge()
 
     def _purge(self) -> None:

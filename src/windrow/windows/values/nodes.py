@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from windrow.columns.growable import fresh
 from windrow.columns.kernels import (
     grid_out,
     inlined,
@@ -85,8 +86,8 @@ class Nodes:
     """See the module. ``width`` is the number of columns of ``links``."""
 
     def __init__(self, width: int, windows: int) -> None:
-        self.links = np.empty((64, width), np.int64)
-        self.counts = np.zeros((64, windows), np.int64)
+        self.links = fresh(0, width=width)
+        self.counts = fresh(0, width=windows)
         self.state = np.array([0, -1, 0], np.int64)
 
     def __len__(self) -> int:

@@ -17,12 +17,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.growable import grown
+from windrow.columns.growable import fresh, grown
 from windrow.columns.interner import Interner
+from windrow.core.thresholds import Threshold
 
 Int64s = npt.NDArray[np.int64]
-FEW = 4096
+FEW = Threshold(4096)
 """Numbers that are too few to be worth looking for unused ones among them."""
+GROWTH = Threshold(2, least=1)
+"""How much more numbers there are when they are looked through again."""
+SPARSE = Threshold(4, least=1)
+"""How many numbers there are for each used one when they are renewed."""
 
 
 class Crowding:
@@ -32,7 +37,7 @@ class Crowding:
     """
 
     def __init__(self) -> None:
-        self._limit = FEW
+        self._limit = FEW.value
 
     def due(self, size: int) -> bool:
         """Whether it is time to look."""
@@ -40,8 +45,8 @@ class Crowding:
 
     def outnumbered(self, size: int, live: int) -> bool:
         """Whether the live ones are so few that a renewal pays; sets the time of the next look."""
-        few = size > 4 * live
-        self._limit = max(4 * live if few else 2 * size, FEW)
+        few = size > SPARSE.value * live
+        self._limit = max(SPARSE.value * live if few else GROWTH.value * size, FEW.value)
         return few
 
 
@@ -54,7 +59,7 @@ class RowIndex:
 
     def _start_over(self) -> None:
         self._interner = Interner(self.kinds)
-        self.counts = [np.zeros(64, np.int64) for _ in range(self.windows)]
+        self.counts = [fresh(0) for _ in range(self.windows)]
 
     def __len__(self) -> int:
         """How many numbers there are, unused ones included."""
