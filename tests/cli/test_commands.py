@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 from importlib.metadata import version
+from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
@@ -267,3 +269,44 @@ def test_the_demo_gives_the_same_changes_on_spark_as_embedded(tmp_path):
 
 def _rows(paths):
     return [row for path in paths for row in pq.read_table(path).to_pylist()]
+
+
+def many_calls(count=57):
+    rows = "".join(f"{at},c{at},1\n" for at in range(1, count + 1))
+    (Path("calls.csv")).write_text("at,caller,seconds\n" + rows)
+
+
+def test_the_last_table_of_a_stream_says_how_many_rows_there_were(here):
+    many_calls()
+    stream = SCRIPT.partition("CREATE QUERY")[0]
+    (here / "s.cql").write_text(
+        stream + "CREATE QUERY came AS ISTREAM(SELECT caller FROM calls [RANGE 2]);"
+        "CREATE QUERY gone AS DSTREAM(SELECT caller FROM calls [RANGE 50]);"
+        "CREATE QUERY few AS SELECT caller FROM calls WHERE at < 4;"
+    )
+    found = run_embedded("s.cql")
+    assert "came at 57: the last 10 of 57 rows" in found.stdout
+    assert "gone at 57: 7 rows" in found.stdout
+    assert "few at 57: 3 rows" in found.stdout
+
+
+def test_the_console_shows_every_change_unless_there_is_a_limit(here):
+    many_calls()
+    text = SCRIPT.replace("INTO 'out/busy' FORMAT parquet", "INTO 'x' FORMAT console{}")
+    (here / "all.cql").write_text(text.format(""))
+    (here / "some.cql").write_text(text.format(" LIMIT 5"))
+    whole, some = run_embedded("all.cql").stdout, run_embedded("some.cql").stdout
+    lines = [line.split()[:3] for line in whole.splitlines()]
+    assert all([str(at), "+", f"c{at}"] in lines for at in range(1, 58))
+    assert "more" not in whole.partition("busy at")[0]
+    counted = [int(n) for n in re.findall(r"[.]{3} and (\d+) more", some)]
+    printed = re.findall(r"^\d+ +[+-] ", some, re.MULTILINE)
+    assert (sum(counted) + len(printed), len(printed) <= 5 * some.count("instant")) == (104, True)
+
+
+def test_a_negative_limit_of_the_console_is_refused(here):
+    text = SCRIPT.replace("FORMAT parquet", "FORMAT console LIMIT -1")
+    (here / "bad.cql").write_text(text)
+    found = run_embedded("bad.cql")
+    assert found.exit_code == 2
+    assert "expected a LIMIT of 0 or more; found -1" in found.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ import pytest
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
 from windrow.core.errors import InputError, StateError
 from windrow.engine.commits import commits
+from windrow.plan.catalog import Destination
 
 pytestmark = pytest.mark.spark
 
@@ -111,11 +113,21 @@ def test_rows_that_cannot_be_used_are_counted_and_kept_as_the_embedded_runner_do
     assert lines[0] == lines[1] == [two.quarantined]
 
 
-def test_the_console_shows_changes_as_a_plain_table(spark, tmp_path, capsys):
+def test_the_console_shows_changes_as_a_plain_table_and_the_report_counts_a_stream(
+    spark, tmp_path, capsys
+):
     write_streams(tmp_path, files=1, rows=40)
-    catalog = compiled(tmp_path, {"q": "SELECT k, v FROM a [RANGE 5]"}, "out", "console")
-    (report,) = run_on_spark(catalog, tmp_path / "checkpoint").queries
+    queries = {"q": "SELECT k, v FROM a [RANGE 5]", "came": "ISTREAM(SELECT k, v FROM a [RANGE 5])"}
+    catalog = compiled(tmp_path, queries, "out", "console")
+    came = replace(catalog.find("came"), into=Destination("out", "console", limit=3))
+    one, stream = run_on_spark(catalog.adding(came), tmp_path / "checkpoint").queries
     shown = capsys.readouterr().out
-    assert report.destination is None
-    assert shown.startswith("q\ninstant  change  k")
-    assert f"... and {report.rows_out - 20} more" in shown
+    assert (one.destination, one.total) == (None, None)
+    assert (stream.total, stream.answer.num_rows) == (40, 10)
+    tables = [t.splitlines() for t in shown.split("\n\n") if t.strip()]
+    assert all(t[1].startswith("instant  change  k") for t in tables)
+    changes = [len(t) - 3 for t in tables if t[0] == "q"]
+    assert sum(changes) == one.rows_out > 20
+    some = [t for t in tables if t[0] == "came"]
+    assert any(t[-1].startswith("... and ") for t in some)
+    assert all(len(t) <= 3 + 3 + 1 for t in some)

@@ -84,7 +84,10 @@ def counted(number: int, thing: str) -> str:
 
 def headline(query: QueryReport) -> str:
     """Whose answer it is, when it held, and how large it is."""
-    size = counted(query.answer.num_rows, "row")
+    shown = query.answer.num_rows
+    size = counted(shown, "row")
+    if query.total is not None and query.total > shown:
+        size = f"the last {shown:,} of {counted(query.total, 'row')}"
     return f"{query.name} at {instant(query.now, query.clock)}: {size}"
 
 

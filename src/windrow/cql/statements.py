@@ -313,4 +313,7 @@ def _files(parser: CqlParser, word: str) -> FileClause | None:
     first = parser.advance()
     path = parser.string(f"a path after {word}")
     kind = parser.name("a format such as parquet") if parser.take("FORMAT") else None
-    return FileClause(path, kind, parser.span_from(first))
+    limit = None
+    if kind is not None and kind.text.lower() == "console" and parser.take("LIMIT"):
+        limit = parser.integer("how many changes of a micro-batch are printed")
+    return FileClause(path, kind, parser.span_from(first), limit)

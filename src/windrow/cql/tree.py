@@ -186,11 +186,12 @@ class ColumnDefinition:
 
 @dataclass(frozen=True)
 class FileClause:
-    """``FROM 'path' FORMAT format`` or ``INTO 'path' FORMAT format``."""
+    """``FROM 'path' FORMAT format`` or ``INTO 'path' FORMAT format``; ``limit`` is of console."""
 
     path: str
     format: Name | None
     span: Span = field(compare=False)
+    limit: int | None = None
 
 
 @dataclass(frozen=True)

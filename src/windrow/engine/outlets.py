@@ -33,7 +33,8 @@ class Outlet:
             sink.describe(query.declaration)
         for changes in query.consumers.news():
             if sink is None:
-                print_changes(query.name, pa.Table.from_batches([changes]))
+                limit = query.declaration.into.limit if query.declaration.into else None
+                print_changes(query.name, pa.Table.from_batches([changes]), limit)
             else:
                 sink.write(changes, query.rows_in, query.now)
         if sink is not None:

@@ -51,6 +51,8 @@ class QueryReport:
     """Whether the rows of the answer are in the order of a TOP."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """What died under the query, and how often it was started again for it."""
+    total: int | None = None
+    """Of a stream: how many rows there have been, of which ``answer`` has the last."""
 
 
 @dataclass(frozen=True)

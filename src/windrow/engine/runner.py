@@ -210,7 +210,8 @@ class _Run:
             tail = pa.concat_batches([end] if earlier is None else [earlier, end])
             self.tails[query.name] = tail.slice(max(tail.num_rows - LAST_ROWS, 0))
         if query.declaration.into is not None and query.declaration.into.format == "console":
-            print_changes(query.name, pa.Table.from_batches([changes]))
+            into = query.declaration.into
+            print_changes(query.name, pa.Table.from_batches([changes]), into.limit)
         sink = self.sinks.get(query.name)
         if sink is not None:
             sink.write(changes, self._counts(query)[0], query.now)
@@ -247,8 +248,15 @@ class _Run:
         return QueryReport(
             query.name, accepted, query.rows_out, rejected + late, late, query.now,
             query.declaration.clock, destination, self._answer(query), waiting,
-            bool(ranks(query.declaration.plan)),
+            bool(ranks(query.declaration.plan)), total=self._total(query),
         )  # fmt: skip
+
+    def _total(self, query: EmbeddedQuery | SharedQuery) -> int | None:
+        """How many rows a stream has had."""
+        if isinstance(query, ArchivedQuery):
+            return None
+        stream = query.declaration.plan.pattern is UpdatePattern.MONOTONIC
+        return query.rows_out if stream else None
 
     def _answer(self, query: EmbeddedQuery | SharedQuery) -> pa.Table:
         """The relation at the end; of a stream, its last rows."""

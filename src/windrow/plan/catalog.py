@@ -78,10 +78,14 @@ class ViewDeclaration:
 
 @dataclass(frozen=True)
 class Destination:
-    """``INTO 'path' FORMAT format``: csv, json or parquet files below a directory, or console."""
+    """``INTO 'path' FORMAT format``: csv, json or parquet files below a directory, or console.
+
+    Of what goes to the console no more than ``limit`` changes of a micro-batch are printed.
+    """
 
     path: str
     format: str
+    limit: int | None = None
 
     @property
     def directory(self) -> PurePath:

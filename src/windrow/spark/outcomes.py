@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from windrow.core.patterns import UpdatePattern
 from windrow.engine.answers import last_answer
 from windrow.engine.compaction import compact_before_answering
 from windrow.engine.console import print_changes
@@ -31,9 +32,10 @@ class Outcome:
 
     def show(self, after: int, upto: int) -> None:
         """Print what is for the console, of the micro-batches after ``after``."""
-        if on_console(self._query.declaration):
+        into = self._query.declaration.into
+        if into is not None and into.format == "console":
             for changes in self._query.reading.tables(after, upto):
-                print_changes(self._query.declaration.name, changes)
+                print_changes(self._query.declaration.name, changes, into.limit)
 
     def reports(self, first: int, progress: Progress) -> list[QueryReport]:
         """What was done; ``progress`` is of this run, which began after micro-batch ``first``."""
@@ -41,7 +43,9 @@ class Outcome:
         archived = query.archived  # then the answer is in the archive
         answer = pa.table({}) if archived else rows_of(query.answer().rows)
         found = _report(query.declaration, progress, progress.rows_out, query.destination, answer)
-        return [replace(found, waiting=query.waiting)]
+        stream = not archived and query.identity.stream
+        total = published(query.results).totals.rows_out if stream else None
+        return [replace(found, waiting=query.waiting, total=total)]
 
 
 class SharedOutcome:
@@ -60,8 +64,10 @@ class SharedOutcome:
         """Print what is for the console, query by query."""
         if any(on_console(query) for query in self._members.values()):
             for number, changes in self._query.kept(after, upto).parts():
-                if on_console(self._members[number]):
-                    print_changes(self._members[number].name, pa.Table.from_batches([changes]))
+                declared = self._members[number]
+                if on_console(declared) and declared.into is not None:
+                    table = pa.Table.from_batches([changes])
+                    print_changes(declared.name, table, declared.into.limit)
 
     def reports(self, first: int, progress: Progress) -> list[QueryReport]:
         """As of a query alone, for each member."""
@@ -75,15 +81,18 @@ class SharedOutcome:
                 assert counts is not None
                 assert answers is not None
                 answer = rows_of(pa.Table.from_batches([answers.part(number)]))
-                report = _report(declared, progress, int(counts[number]), None, answer)
+                total = rows = int(counts[number])
+                report = _report(declared, progress, rows, None, answer)
             else:
                 place = query.place(number)
                 compact_before_answering(place)
                 state = published(place)
-                rows = state.totals.rows_out - self._earlier.get(number, 0)
+                total = state.totals.rows_out
+                rows = total - self._earlier.get(number, 0)
                 answer = rows_of(last_answer(place, query.member(number), state).rows)
                 report = _report(declared, progress, rows, place, answer)
-            found.append(report)
+            stream = declared.plan.pattern is UpdatePattern.MONOTONIC
+            found.append(replace(report, total=total) if stream else report)
         return found
 
 

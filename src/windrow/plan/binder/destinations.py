@@ -19,7 +19,9 @@ def destination(into: FileClause | None, plan: Node, context: Context) -> Destin
         return None
     kind = format_of(into, {**FORMATS, "console": "console"}, "parquet")
     if kind == "console":
-        return Destination(into.path, kind)
+        if into.limit is not None and into.limit < 0:
+            raise BindError(span=into.span, expected="a LIMIT of 0 or more", found=str(into.limit))
+        return Destination(into.path, kind, into.limit)
     other = context.catalog.writers.get(PurePath(into.path))
     if other is not None:
         raise BindError(
