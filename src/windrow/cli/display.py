@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.words import instant
-from windrow.engine.progress import Progress, overflow_warning
+from windrow.engine.progress import Progress, warnings_of
 
 SECONDS_BETWEEN_LINES = 2.0
 """On a plain output each query speaks at most this often."""
@@ -70,11 +70,11 @@ class Display:
             self._warn(progress)
 
     def _warn(self, progress: Progress) -> None:
-        """Say once for each query that sums of it are missing."""
-        if progress.overflows and progress.query not in self._warned:
-            self._warned.add(progress.query)
-            warning = overflow_warning(progress.query)
-            self._console.print(Text.assemble(("warning", "bold yellow"), f": {warning}"))
+        """Say once for each query what of its input or answer is missing."""
+        for warning in map(str, warnings_of(progress)):
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self._console.print(Text.assemble(("warning", "bold yellow"), f": {warning}"))
 
     def note(self, words: str) -> None:
         """Say something beside the progress, and go on."""

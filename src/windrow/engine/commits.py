@@ -31,6 +31,7 @@ class Commit:
     late: int
     rejected: int
     overflows: int = 0
+    cut: int = 0
 
     def path(self, directory: Path) -> Path:
         return commit_path(directory, self.batch)
@@ -59,6 +60,7 @@ class Totals:
     rejected: int = 0
     now: int | None = None
     overflows: int = 0
+    cut: int = 0
 
     def plus(self, commits: Iterable[Commit]) -> Totals:
         """With more micro-batches, in their order."""
@@ -72,6 +74,7 @@ class Totals:
                 total.rejected + c.rejected,
                 total.now if c.now is None else c.now,
                 total.overflows + c.overflows,
+                total.cut + c.cut,
             )
         return total
 
@@ -85,6 +88,7 @@ class Totals:
             self.rejected - earlier.rejected,
             self.now,
             self.overflows - earlier.overflows,
+            self.cut - earlier.cut,
         )
 
 

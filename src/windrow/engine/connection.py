@@ -17,7 +17,7 @@ from windrow.engine.clocks import put_on_clock
 from windrow.engine.inputs import Inputs
 from windrow.engine.instants import Instant
 from windrow.engine.outlets import Outlet, open_outlets
-from windrow.engine.progress import overflow_warning
+from windrow.engine.progress import cut_warning, overflow_warning
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
 from windrow.engine.subscribed import SubscribedQuery
@@ -67,7 +67,6 @@ class Connection:
         self._running: list[EmbeddedQuery | SharedQueries] = []
         self._outlets: list[Outlet] = []
         self._inputs = Inputs(None if quarantine is None else Path(quarantine), wall)
-        self._overflowed: set[str] = set()
         self._warned: set[str] = set()
 
     def execute(self, cql: str) -> list[EmbeddedQuery | SharedQuery]:
@@ -269,16 +268,19 @@ class Connection:
                 failures.append(error)
         for handle in self.queries.values():
             handle.consumers.tell()
-        self._warn_of_overflows()
+        self._warn_of_losses()
         if failures:
             raise failures[0]
 
-    def _warn_of_overflows(self) -> None:
-        """Once for each query, where the connection was called."""
-        for query in self._running:
-            if query.overflows and query.name not in self._overflowed:
-                self._overflowed.add(query.name)
-                warnings.warn(overflow_warning(query.name), stacklevel=4)
+    def _warn_of_losses(self) -> None:
+        """Once for each query whose sums are beyond BIGINT, and each stream of nanoseconds."""
+        monitors = self._inputs.monitors.values()
+        said = [overflow_warning(query.name) for query in self._running if query.overflows]
+        said += [cut_warning(f"stream {m.declaration.name}") for m in monitors if m.cut]
+        for warning in said:
+            if str(warning) not in self._warned:
+                self._warned.add(str(warning))
+                warnings.warn(warning, stacklevel=4)
 
     def _warn_of_refused(self) -> None:
         """Once for each stream of which rows were put aside, where the connection was called."""

@@ -28,6 +28,8 @@ class Progress:
     """Of which files, or last rows of files, nothing was read, and why."""
     overflows: int = 0
     """Sums that were NULL because they did not fit into BIGINT."""
+    cut: int = 0
+    """Moments of the input that were finer than microseconds and were cut to them."""
     idle: tuple[str, ...] = ()
     """Streams that it no longer waits for, because they are silent."""
 
@@ -69,3 +71,19 @@ def overflow_warning(query: str) -> WindrowWarning:
         where=f"query {query}",
         remedy="write SUM(CAST(... AS DOUBLE)) to have it rounded",
     )
+
+
+def cut_warning(where: str) -> WindrowWarning:
+    """What is said when nanoseconds are cut for the first time."""
+    return WindrowWarning(
+        "times finer than microseconds were cut to them",
+        where=where,
+        remedy="give the rest in a column of its own if it matters",
+    )
+
+
+def warnings_of(progress: Progress) -> list[WindrowWarning]:
+    """What the user of the query should know by now."""
+    where = f"query {progress.query}"
+    found = [overflow_warning(progress.query)] if progress.overflows else []
+    return [*found, cut_warning(where)] if progress.cut else found

@@ -230,7 +230,8 @@ class _Run:
             query.name, accepted, query.rows_out, query.now, query.clock,
             rejected + late, late, self.batches,
             tuple(words for name in query.streams for words in self.feeds[name].refusals),
-            query.overflows, self._idle(query),
+            query.overflows, sum(self.feeds[name].monitor.cut for name in query.streams),
+            self._idle(query),
         )  # fmt: skip
 
     def _idle(self, query: EmbeddedQuery | SharedQueries) -> tuple[str, ...]:

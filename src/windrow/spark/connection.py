@@ -216,6 +216,7 @@ class SparkConnection(Connection):
         for handle in (*self.queries.values(), *self.archives.values()):
             if handle.writes:
                 handle.start()
+        self._warn_of_losses()
 
 
 def _refuse_limits(declaration: StreamDeclaration) -> None:

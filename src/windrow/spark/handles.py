@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from windrow.core.patterns import UpdatePattern
 from windrow.engine.change_log import Hear
 from windrow.engine.compaction import forget_drained
-from windrow.engine.progress import overflow_warning
+from windrow.engine.progress import cut_warning, overflow_warning
 from windrow.engine.published import last_committed, published
 from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
@@ -36,7 +36,7 @@ class QueryHandle:
         self._streaming: StreamingQuery | None = None
         self._restarts = Restarts(query.declaration.name)
         self._committed = -1
-        self._overflowed = False
+        self._warned: set[str] = set()
         self._consuming = Consuming(query.reading.parts, self._last, self._forget)
 
     def _last(self) -> int:
@@ -76,7 +76,7 @@ class QueryHandle:
         Those that were drained before are left out, and ``drain`` makes it so for these.
         """
         self._catch_up()
-        self._warn_of_overflows()
+        self._warn_of_losses()
         return self._consuming.table(self._query.schema, drain=drain)
 
     def stream(self) -> Iterator[pa.RecordBatch]:
@@ -96,18 +96,24 @@ class QueryHandle:
         self.start()
         self._consuming.hear(listener)
 
-    def _warn_of_overflows(self) -> None:
-        """Once, whenever the first one came."""
-        if not self._overflowed and published(self._query.results).totals.overflows:
-            self._overflowed = True
-            warnings.warn(overflow_warning(self.name), stacklevel=3)
+    def _warn_of_losses(self) -> None:
+        """Once of sums beyond BIGINT, and of nanoseconds of files; those pushed were told of."""
+        totals = published(self._query.results).totals
+        said = {
+            "overflows": (totals.overflows, overflow_warning(self.name)),
+            "cut": (totals.cut, cut_warning(f"query {self.name}")),
+        }
+        for what, (count, warning) in said.items():
+            if count and what not in self._warned:
+                self._warned.add(what)
+                warnings.warn(warning, stacklevel=3)
 
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, all that came out undrained."""
         if self.declaration.plan.pattern is UpdatePattern.MONOTONIC:
             return self.changes().drop_columns(["instant", "change"])
         self._catch_up()
-        self._warn_of_overflows()
+        self._warn_of_losses()
         return ranked(self._query.answer().rows, self.declaration.plan)
 
     @property

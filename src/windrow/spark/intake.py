@@ -42,7 +42,7 @@ class Intake:
         self._quarantine = Quarantine(Path(quarantine)) if quarantine else None
         self._rows = rows_per_delta
         self._schema = arrow_schema((relation or declaration).schema)
-        self.counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0}
+        self.counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0, "cut": 0}
 
     def files(self, entries: Iterable[tuple[Entry, StreamTime]]) -> Iterator[Delta]:
         """The tuples of the files among the entries, given the stream's time before each."""
@@ -83,5 +83,6 @@ class Intake:
         self.counts["rows_in"] += monitor.accepted
         self.counts["late"] += monitor.late
         self.counts["rejected"] += monitor.rejected
+        self.counts["cut"] += monitor.cut
         if self._quarantine is not None and entry.inbox is None:
             self._quarantine.write(declaration.name, path, refused)

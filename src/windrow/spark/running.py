@@ -145,5 +145,6 @@ class Running:
             late=new.late,
             batches=new.batches,
             overflows=new.overflows,
+            cut=new.cut,
             idle=self._query.idle_streams(),
         )

@@ -65,7 +65,7 @@ def summary(batch: int, run: str, written: Sequence[Written]) -> Commit:
     """The commit of a micro-batch that its tasks add up to; it names no files yet."""
     counts = {
         name: sum(m.counts.get(name, 0) for m in written)
-        for name in ("rows_in", "late", "rejected", "overflows")
+        for name in ("rows_in", "late", "rejected", "overflows", "cut")
     }
     now = max((m.now for m in written if m.now is not None), default=None)
     rows_out = sum(m.rows_out for m in written)

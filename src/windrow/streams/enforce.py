@@ -20,7 +20,7 @@ from windrow.columns.types import arrow_schema
 from windrow.core.schema import Field, Type
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
-from windrow.streams.fit import Values, fitted, is_text
+from windrow.streams.fit import Values, count_cut, fitted, is_text
 from windrow.streams.parsed import Int64s, Parsed, Rejected, Texts
 
 Bools = npt.NDArray[np.bool_]
@@ -35,9 +35,11 @@ def enforce(
     schema = arrow_schema(declaration.schema)
     reasons: dict[int, str] = {}
     typed: list[pa.Array] = []
+    cut = 0
     for field, values in zip(declaration.schema, columns, strict=True):
         fit = fitted(values, field.type)
         typed.append(fit)
+        cut += count_cut(values, field.type)
         for position in _failures(values, fit, field.type):
             reasons.setdefault(int(position), _misfit(field, _shown(values, int(position))))
     ticks = pa.nulls(len(numbers), pa.int64())
@@ -46,7 +48,7 @@ def enforce(
         for position, reason in _timeless(ticks, declaration.schema[declaration.timestamp]):
             reasons.setdefault(position, reason)
     rows = pa.RecordBatch.from_arrays(typed, schema=schema)
-    parsed = Parsed(rows, numbers, (), texts)
+    parsed = Parsed(rows, numbers, (), texts, cut=cut)
     if not reasons:
         return parsed
     bad = np.array(sorted(reasons), np.int64)
@@ -55,7 +57,7 @@ def enforce(
         for p, text in zip(bad, texts(bad), strict=True)
     ]
     kept = parsed.without(bad)
-    return Parsed(kept.rows, kept.numbers, refused, kept.texts)
+    return Parsed(kept.rows, kept.numbers, refused, kept.texts, cut=cut)
 
 
 def _failures(values: Values, fit: pa.Array, kind: Type) -> Int64s:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,6 +20,8 @@ from windrow.core.schema import Type
 
 Values: TypeAlias = pa.Array | list[Any]
 """A column, or Python values of any types."""
+PLAIN = len("2026-03-01 09:00:05.123456")
+"""A text of a moment with nanoseconds is longer than this."""
 
 
 def fitted(values: Values, kind: Type) -> pa.Array:
@@ -26,6 +29,28 @@ def fitted(values: Values, kind: Type) -> pa.Array:
     if isinstance(values, list):
         return _fitted_one_by_one(values, kind)
     return _fitted(values, kind)
+
+
+def count_cut(values: Values, kind: Type) -> int:
+    """How many of the values are moments finer than microseconds, which are cut to them."""
+    if kind is not Type.TIMESTAMP:
+        return 0
+    if isinstance(values, list):
+        texts = pa.array([v for v in values if isinstance(v, str)], pa.string())
+        moments = [v for v in values if isinstance(v, np.datetime64)]
+        pandas = sum(bool(getattr(v, "nanosecond", 0)) for v in values)
+        fine = sum(v != v.astype("datetime64[us]") for v in moments)
+        return int(pandas + fine) + count_cut(texts, kind)
+    if pa.types.is_dictionary(values.type):
+        return count_cut(values.cast(values.type.value_type), kind)
+    if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
+        moments = values.cast(pa.timestamp("ns"))
+        cut = pc.not_equal(moments, pc.floor_temporal(moments, unit="microsecond"))
+    elif is_text(values.type) and (pc.max(pc.binary_length(values)).as_py() or 0) > PLAIN:
+        cut = pc.match_substring_regex(as_text(values), r":\d\d\.\d{6}\d*[1-9]")
+    else:
+        return 0
+    return int(pc.sum(cut).as_py() or 0)
 
 
 def _fitted(values: pa.Array, kind: Type) -> pa.Array:

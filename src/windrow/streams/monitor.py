@@ -117,7 +117,7 @@ class InputMonitor:
         self.top = top
         self.over = self.idle = False
         self.released = BEGINNING
-        self.accepted = self.late = self.rejected = 0
+        self.accepted = self.late = self.rejected = self.cut = 0
         self._advanced = BEGINNING
         self._waiting: list[Delta] = []
 
@@ -168,6 +168,7 @@ class InputMonitor:
         self.accepted += len(delta)
         self.late += len(late)
         self.rejected += len(parsed.rejected) + len(ahead)
+        self.cut += parsed.cut
         if len(delta):
             self._waiting.append(delta)
         return Accepted(delta, late, judged.earliest[late], ahead, judged.last[ahead])

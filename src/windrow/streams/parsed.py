@@ -41,7 +41,7 @@ class Parsed:
 
     ``numbers`` are the rows' numbers in the file, ascending; together with the numbers in
     ``rejected`` they tell in which order everything arrived. ``after`` is what of a text file
-    comes after them.
+    comes after them. ``cut`` counts moments that were finer than microseconds.
     """
 
     rows: pa.RecordBatch
@@ -49,6 +49,7 @@ class Parsed:
     rejected: Sequence[Rejected] = ()
     texts: Texts = field(default=no_texts, compare=False, repr=False)
     after: Part | None = None
+    cut: int = 0
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -65,7 +66,7 @@ class Parsed:
         second = [r for r in self.rejected if limit is not None and r.row > limit]
         texts = self.texts
         return (
-            Parsed(self.rows.slice(0, at), self.numbers[:at], first, texts),
+            Parsed(self.rows.slice(0, at), self.numbers[:at], first, texts, cut=self.cut),
             Parsed(
                 self.rows.slice(at), self.numbers[at:], second, lambda p: texts(p + at), self.after
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -41,6 +42,11 @@ def timestamp(text: str, span: Span | None) -> int:
         raise BindError(
             span=span, expected="a TIMESTAMP such as '2024-05-01 12:00:00'", found=f"'{text}'"
         ) from None
+    if re.search(r"\.\d{6}\d*[1-9]", text):
+        raise BindError(
+            span=span, expected="a TIMESTAMP of whole microseconds", found=f"'{text}'",
+            remedy="leave the further digits out",
+        )  # fmt: skip
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - EPOCH) // MICROSECOND
