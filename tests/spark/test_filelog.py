@@ -8,9 +8,14 @@ from windrow.core.errors import StateError
 from windrow.spark.filelog import Entry, FileLog, LogMovedError, ends_idle
 from windrow.streams.horizon import UNLIMITED, Horizon
 
-ENTRIES = [Entry("/in/0", 10, 5), Entry("/in/1", 10, 3), Entry(advance=9), Entry(end=True)]
+ENTRIES = [
+    Entry("/in/the/directory/of/the/stream/0.parquet", 10, 5),
+    Entry("/in/the/directory/of/the/stream/1.parquet", 10, 3),
+    Entry(advance=9),
+    Entry(end=True),
+]
 OLD = (
-    b'{"path":"/in/0","size":10,"top":5,"advance":null,"end":false,"inbox":null,"origin":null,'
+    b'{"path":"/in/the/directory/of/the/stream/0.parquet","size":10,"top":5,"advance":null,"end":false,"inbox":null,"origin":null,'
     b'"late":0,"rejected":0}\n'
 )
 
@@ -48,14 +53,14 @@ def test_a_line_that_a_crash_left_unfinished_is_cut_off(tmp_path, keep):
 def test_a_log_from_before_there_were_horizons_judges_its_files_as_it_did(tmp_path):
     (tmp_path / "s.log").write_bytes(OLD)
     (entry,) = FileLog(tmp_path / "s.log").entries
-    assert entry == Entry("/in/0", 10, 5)
+    assert entry == Entry("/in/the/directory/of/the/stream/0.parquet", 10, 5)
     assert not entry.horizon.bounded
 
 
 def test_the_horizon_of_a_file_is_the_same_when_the_log_is_opened_again(tmp_path):
     entries = [
-        Entry("/in/0", 10, 5).judged_by(Horizon(7, 99)),
-        Entry("/in/1", 10, 5).judged_by(Horizon(7)),
+        Entry("/in/the/directory/of/the/stream/0.parquet", 10, 5).judged_by(Horizon(7, 99)),
+        Entry("/in/the/directory/of/the/stream/1.parquet", 10, 5).judged_by(Horizon(7)),
         Entry("/in/2", 10, 5).judged_by(UNLIMITED),
     ]
     FileLog(tmp_path / "s.log").append(entries)
@@ -65,7 +70,14 @@ def test_the_horizon_of_a_file_is_the_same_when_the_log_is_opened_again(tmp_path
 
 def test_a_stream_is_idle_until_its_next_file_or_its_end(tmp_path):
     log = FileLog(tmp_path / "s.log")
-    log.append([Entry("/in/0", 10, 5), Entry(idle=True), Entry(advance=9), Entry("/in/1", 10, 6)])
+    log.append(
+        [
+            Entry("/in/the/directory/of/the/stream/0.parquet", 10, 5),
+            Entry(idle=True),
+            Entry(advance=9),
+            Entry("/in/the/directory/of/the/stream/1.parquet", 10, 6),
+        ]
+    )
     log.append([Entry(idle=True), Entry(end=True)])
     assert [t.idle for t in log.times] == [False, False, True, True, False, True, False]
 
@@ -103,6 +115,11 @@ def test_a_process_of_a_dead_run_cannot_write_to_a_log_that_has_moved_on(tmp_pat
 
 def test_the_log_knows_where_each_micro_batch_ended(tmp_path):
     log = FileLog(tmp_path / "s.log")
-    log.append([Entry("/in/0", batch=0), Entry("/in/1", batch=0)])
+    log.append(
+        [
+            Entry("/in/the/directory/of/the/stream/0.parquet", batch=0),
+            Entry("/in/the/directory/of/the/stream/1.parquet", batch=0),
+        ]
+    )
     log.append([Entry("/in/2", batch=3)])
     assert [log.until(batch) for batch in range(-1, 5)] == [0, 2, 2, 2, 3, 3]

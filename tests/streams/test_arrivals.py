@@ -36,6 +36,7 @@ class Reader:
         found: list[tuple[int, int] | str] = []
         for arrival in self.arrivals.look():
             if arrival.refused:
+                self.arrivals.gave_up(arrival)
                 found.append(arrival.words)
                 continue
             rows, after = [], None

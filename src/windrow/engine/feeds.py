@@ -109,6 +109,7 @@ class Feed:
                 return None
             arrival = self._queue.pop(0)
             if arrival.refused:
+                self._arrivals.gave_up(arrival)
                 self._refuse(arrival)
             else:
                 self._taken.append(_Taken(arrival.path, arrival.part))

@@ -16,13 +16,15 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
 from windrow.spark.times import UNKNOWN, StreamTime
+from windrow.streams.arrivals import Arrival
 from windrow.streams.horizon import UNLIMITED, Horizon
+from windrow.streams.parts import WHOLE, Part
 
 LONGEST_LINE = 1 << 14
 """Of an entry, most of which is the path of a file."""
@@ -40,7 +42,10 @@ class Entry:
     ``path`` has what was accepted of the file ``origin``, and the counts say what was not. It was
     admitted for the micro-batch ``batch``. ``ahead`` and ``wall`` are the horizon by which the file
     was judged when it was admitted, and is judged whenever it is read again; without them, as in
-    logs of old, no row of it is ahead.
+    logs of old, no row of it is ahead. Of a ``part`` of a file, ``rest`` comes after
+    it, ``mark`` tells the bytes up to there from others, and ``changed`` is when the file was last
+    changed before. What could not be read is ``refused`` for that reason: a file, or the ``row``
+    that begins with ``text``.
     """
 
     path: str | None = None
@@ -56,6 +61,36 @@ class Entry:
     ahead: int | None = None
     wall: int | None = None
     idle: bool = False
+    part: Part = WHOLE
+    rest: Part | None = None
+    changed: int = 0
+    mark: str = ""
+    refused: str = ""
+    row: int = 0
+    text: str = ""
+
+    @property
+    def arrival(self) -> Arrival:
+        """The part of the file that was admitted."""
+        end = self.size if self.rest is None else self.rest.start
+        return Arrival(Path(self.origin or self.path or ""), self.part, end, self.changed)
+
+    @property
+    def end_of_part(self) -> int:
+        """The bytes of the file up to the end of what was admitted of it."""
+        return self.arrival.size
+
+    def as_json(self) -> str:
+        """What is not as it would be anyway."""
+        mine = {f.name: getattr(self, f.name) for f in fields(self)}
+        told = {name: value for name, value in mine.items() if value != getattr(NOTHING, name)}
+        return json.dumps(told, separators=(",", ":"), default=asdict)
+
+    @classmethod
+    def from_json(cls, line: bytes) -> Entry:
+        told = json.loads(line)
+        parts = {name: Part(**told[name]) for name in ("part", "rest") if told.get(name)}
+        return cls(**{**told, **parts})
 
     @property
     def horizon(self) -> Horizon:
@@ -74,6 +109,9 @@ class Entry:
             time.at + 1,
             self.idle or (time.idle and self.path is None and not self.end),
         )
+
+
+NOTHING = Entry()
 
 
 class FileLog:
@@ -104,7 +142,7 @@ class FileLog:
         """Write the entries down for good."""
         if not entries:
             return
-        lines = "".join(json.dumps(asdict(e), separators=(",", ":")) + "\n" for e in entries)
+        lines = "".join(entry.as_json() + "\n" for entry in entries)
         with self.path.open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
             self._check_unchanged(os.fstat(file.fileno()).st_size)
@@ -134,7 +172,9 @@ class FileLog:
 
     @property
     def paths(self) -> set[str]:
-        return {e.origin or e.path for e in self.entries if e.path is not None}
+        """The files of which something was admitted."""
+        own = (e for e in self.entries if e.path is not None and not e.refused)
+        return {e.origin or e.path or "" for e in own}
 
     @property
     def delivered(self) -> int:
@@ -149,7 +189,7 @@ class FileLog:
 def _entries(whole: bytes, path: Path) -> Iterator[Entry]:
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            yield Entry(**json.loads(line))
+            yield Entry.from_json(line)
         except (ValueError, TypeError) as error:
             raise StateError(
                 "the file log is damaged",
@@ -170,3 +210,29 @@ def ends_idle(path: Path) -> bool:
         return bool(json.loads(last).get("idle"))
     except (OSError, IndexError, ValueError, AttributeError):  # none yet, or half a line
         return False
+
+
+class Refusals:
+    """What is refused in some logs from now on; for those who only look at them."""
+
+    def __init__(self, logs: Sequence[Path]) -> None:
+        self._ends = {log: log.stat().st_size if log.exists() else 0 for log in logs}
+        self._words: list[str] = []
+
+    def words(self) -> tuple[str, ...]:
+        """Why each file or last row was refused so far."""
+        for log, start in self._ends.items():
+            text = b""
+            if log.exists() and log.stat().st_size > start:
+                with log.open("rb") as file:
+                    file.seek(start)
+                    text = file.read()
+            whole = text[: text.rfind(b"\n") + 1]
+            self._ends[log] = start + len(whole)
+            refused = (line for line in whole.splitlines() if b'"refused":' in line)
+            self._words += [_words(Entry.from_json(line)) for line in refused]
+        return tuple(self._words)
+
+
+def _words(entry: Entry) -> str:
+    return f"{entry.path}, row {entry.row}: {entry.refused}" if entry.row else entry.refused

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,15 +11,17 @@ import numpy as np
 
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
+from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING
 from windrow.plan.catalog import FileSource, RelationDeclaration, StreamDeclaration
 from windrow.spark.filelog import Entry
 from windrow.spark.packing import Counts
 from windrow.spark.relations import read_updates
 from windrow.spark.times import StreamTime
+from windrow.streams.arrivals import mark_of
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.parsed import Rejected
-from windrow.streams.quarantine import Quarantine
+from windrow.streams.quarantine import NO_PAGE, Page, Quarantine
 from windrow.streams.readers import read_file
 
 
@@ -50,6 +53,9 @@ class Intake:
         for entry, before in entries:
             if entry.path is None:
                 continue
+            if entry.refused:
+                self._refused(entry)
+                continue
             parts = self._file(entry, before) if self._relation is None else self._updates(entry)
             for delta in parts:
                 gathered.append(delta)
@@ -73,16 +79,47 @@ class Intake:
             declaration = replace(declaration, source=FileSource(str(path), "parquet"))
         monitor = InputMonitor(declaration, None if before.top == BEGINNING else before.top)
         monitor.advance(before.advanced)
-        refused: list[Rejected] = []
-        for parsed in read_file(path, declaration):
-            accepted = monitor.accept(parsed, entry.horizon)
-            refused += parsed.rejected
-            refused += accepted.rejections(parsed, declaration)
-            monitor.release(accepted.delta.ts[-1] if len(accepted.delta) else BEGINNING)
-            yield accepted.delta
+        with self._page(entry) as page:
+            try:
+                _check_unchanged(entry)
+                for parsed in read_file(path, declaration, part=entry.part):
+                    accepted = monitor.accept(parsed, entry.horizon)
+                    page.add(parsed.rejected)
+                    page.add(accepted.rejections(parsed, declaration))
+                    monitor.release(accepted.delta.ts[-1] if len(accepted.delta) else BEGINNING)
+                    yield accepted.delta
+            except InputError as error:
+                page.add([Rejected(0, str(error), "")])
+                self.counts["rejected"] += 1
         self.counts["rows_in"] += monitor.accepted
         self.counts["late"] += monitor.late
         self.counts["rejected"] += monitor.rejected
         self.counts["cut"] += monitor.cut
-        if self._quarantine is not None and entry.inbox is None:
-            self._quarantine.write(declaration.name, path, refused)
+
+    def _refused(self, entry: Entry) -> None:
+        """What the driver found that it could not be read."""
+        self.counts["rejected"] += 1
+        with self._page(entry) as page:
+            page.add([Rejected(entry.row, entry.refused, entry.text)])
+
+    @contextmanager
+    def _page(self, entry: Entry) -> Iterator[Page]:
+        """Where what cannot be used of an entry goes."""
+        path, name = Path(entry.path or ""), self._declaration.name
+        if self._quarantine is None or entry.inbox is not None:
+            yield NO_PAGE
+            return
+        with self._quarantine.page(name, path, entry.part.start) as page:
+            yield page
+
+
+def _check_unchanged(entry: Entry) -> None:
+    """A repeated micro-batch reads the bytes that were admitted, or none."""
+    if entry.mark and mark_of(Path(entry.path or ""), entry.end_of_part) != entry.mark:
+        raise InputError(
+            where=entry.path or "",
+            expected="the file as it was when it was admitted to the log",
+            found="another one, or none",
+            remedy="none of these rows is read: write them to a new file, and let files be until "
+            "they have been read",
+        )

@@ -31,7 +31,7 @@ from windrow.plan.strategy import Strategy
 from windrow.spark.activity import active
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
 from windrow.spark.cutting import layout_for
-from windrow.spark.filelog import ends_idle
+from windrow.spark.filelog import Refusals, ends_idle
 from windrow.spark.frames import FramePacker, with_wall
 from windrow.spark.home import Home, fingerprint_of, open_home
 from windrow.spark.lost import refuse_lost_results
@@ -118,6 +118,7 @@ class SparkQuery:
         self.format = into.format if into and to_files else "parquet"
         self.identity: Identity = identity_of(declaration, self.home.run, self.format)
         self.schema = self.identity.schema
+        self._refusals = Refusals([self.home.log(s.name) for s in self._streams.values()])
 
     @property
     def results(self) -> Path:
@@ -179,6 +180,10 @@ class SparkQuery:
         """The streams that it does not wait for, because they are silent."""
         streams = [s.name for s in self._streams.values()]
         return tuple(name for name in streams if ends_idle(self.home.log(name)))
+
+    def refusals(self) -> tuple[str, ...]:
+        """Of which files something was refused since this run began, and why."""
+        return self._refusals.words()
 
     def settle(self) -> None:
         """Wait for what goes on here after Spark has stopped the query: nothing."""

@@ -12,7 +12,6 @@ when the instant is closed (``windrow.spark.host``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.core.time import Clock
 from windrow.plan.catalog import RelationDeclaration
 from windrow.spark.filelog import Entry, FileLog
+from windrow.streams.arrivals import Arrival
 from windrow.streams.horizon import horizon_of
 from windrow.streams.parsed import Parsed, Rejected
 from windrow.streams.quarantine import Quarantine
@@ -51,7 +51,7 @@ class Register:
         self._quarantine = Quarantine(Path(quarantine)) if quarantine else None
         self._contents = contents_in(files, relation, clock)
         for entry in log.entries:
-            if entry.path is not None:
+            if entry.path is not None and not entry.refused:
                 self._monitor.recall(
                     read_updates(Path(entry.path), self._monitor.contents), entry.top
                 )
@@ -60,38 +60,41 @@ class Register:
     def contents(self) -> bool:
         return self._contents is not None
 
-    def admitted(self, file: Entry, number: int, wall: int) -> Entry:
+    def admitted(self, file: Arrival, number: int, wall: int) -> Entry:
         """Judge the updates of a file; the entry number ``number`` of the log speaks of the rest.
 
-        If a crash leaves that file without the entry, the next run writes the same one again.
+        If a crash leaves that file without the entry, the next run writes the same one again. All
+        of it is read before any of it is judged: nothing is known of a file that breaks off.
         """
-        monitor, origin = self._monitor, Path(file.path or "")
+        monitor, origin = self._monitor, file.path
         late, rejected = monitor.late, monitor.rejected
         updates, refused = [], list[Rejected]()
         horizon = horizon_of(monitor.declaration, wall)
-        for parsed in self._parsed(origin):
+        rest = None
+        for parsed in list(self._parsed(file)):
+            rest = parsed.after
             accepted = monitor.accept(parsed, horizon)
             refused += [*parsed.rejected, *accepted.rejections(parsed, monitor.declaration)]
             refused += monitor.refused
             monitor.refused = []
             updates.append(monitor.drain())
         if self._quarantine is not None:
-            self._quarantine.write(monitor.declaration.name, origin, refused)
+            self._quarantine.write(monitor.declaration.name, origin, refused, file.part.start)
         self._directory.mkdir(exist_ok=True)
         path = self._directory / f"{number:08d}.parquet"
         pq.write_table(pa.Table.from_batches([concat(updates, monitor.contents).to_batch()]), path)
-        return replace(
-            file,
+        return Entry(
             path=str(path),
+            rest=rest,
             origin=str(origin),
             top=monitor.top,
             late=monitor.late - late,
             rejected=monitor.rejected - rejected,
         )
 
-    def _parsed(self, path: Path) -> Iterator[Parsed]:
+    def _parsed(self, file: Arrival) -> Iterator[Parsed]:
         if self._contents is None:
-            yield from read_file(path, self._monitor.declaration)
+            yield from read_file(file.path, self._monitor.declaration, part=file.part)
             return
-        for parsed in read_file(path, self._contents):
+        for parsed in read_file(file.path, self._contents, part=file.part):
             yield self._monitor.initial(parsed)

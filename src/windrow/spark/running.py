@@ -147,4 +147,5 @@ class Running:
             overflows=new.overflows,
             cut=new.cut,
             idle=self._query.idle_streams(),
+            refused=self._query.refusals(),
         )

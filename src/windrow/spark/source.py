@@ -22,7 +22,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -37,17 +37,12 @@ from windrow.core.errors import StateError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.spark.admission import Admission, check_some_readable
 from windrow.spark.filelog import Entry, FileLog
-from windrow.spark.inbox import deliveries
 from windrow.spark.routes import PACKED, Routes
 from windrow.spark.sinks import ResultWriter, SinkSpec
 from windrow.spark.times import UNKNOWN, StreamTime
-from windrow.streams.files import find_files
-from windrow.streams.horizon import horizon_of
-from windrow.streams.tops import greatest_timestamp
-
-if TYPE_CHECKING:
-    from windrow.spark.relations import Register
+from windrow.streams.arrivals import Arrival
 
 FORMAT = "windrow-packed"
 ROWS_PER_BLOB = Threshold(1_000_000, least=1)
@@ -100,8 +95,8 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, spec: SourceSpec) -> None:
         self.spec = spec
         self._log: FileLog | None = None
-        self._listing: list[Entry] | None = None
-        self._register: Register | None = None
+        self._listing: list[Arrival | Entry] | None = None
+        self._files: Admission | None = None
         self._heard: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
@@ -129,7 +124,7 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Whatever comes from now on is for the next run."""
-        self._listing = self._found(self._open())
+        self._listing = self._admission(self._open()).found()
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Stretch]:
         log, first, last = self._open(), start["entries"], end["entries"]
@@ -173,37 +168,38 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._log = FileLog(Path(self.spec.log), self.spec.start)
         return self._log
 
-    def _found(self, log: FileLog) -> list[Entry]:
-        """What is there and not in the log yet, in its order; tops are found out later."""
-        known, spec, found = log.paths, self.spec, []
-        source = spec.declaration.source
-        pushed_only = spec.relation is not None and spec.inbox is not None
-        if source is not None and not pushed_only:
-            paths = (str(p.absolute()) for p in find_files(source))
-            found = [Entry(p, Path(p).stat().st_size) for p in paths if p not in known]
-        if spec.inbox is not None:
-            found += deliveries(Path(spec.inbox), after=max(log.delivered, spec.inbox_from - 1))
-        return found
+    def _admission(self, log: FileLog) -> Admission:
+        if self._files is None:
+            self._files = Admission(self.spec, log)
+        return self._files
 
     def _admitted(self, log: FileLog) -> list[Entry]:
         """The next entries of the log: as many as one trigger should read."""
+        admission = self._admission(log)
         if self.spec.once and self._listing is None:
-            self._listing = self._found(log)
-        waiting = self._found(log) if self._listing is None else self._listing
+            self._listing = admission.found()
+        waiting = admission.found() if self._listing is None else self._listing
         ended = bool(log.entries) and log.entries[-1].end
-        contents = self._judges(log, waiting)
+        contents = admission.judges(waiting)
         if contents and ended:
             return []  # a relation without updates has been read for good
         taken: list[Entry] = []
-        size, time = 0, log.times[-1]
-        for entry in waiting:
-            if self._enough(len(taken), size + entry.size):
+        size, seen, time = 0, 0, log.times[-1]
+        for item in waiting:
+            if self._enough(len(taken), size + item.size):
                 break
-            taken.append(self._with_top(entry, len(log.entries) + len(taken), time))
-            size, time = size + entry.size, taken[-1].after(time)
+            seen += 1
+            entry = admission.admitted(item, len(log.entries) + len(taken), time)
+            if entry is not None:
+                taken.append(entry)
+                size, time = size + entry.size, entry.after(time)
         if self._listing is not None:
-            self._listing = self._listing[len(taken) :]
-        last = len(taken) == len(waiting) and (self.spec.once or contents)
+            self._listing = self._listing[seen:]
+        if seen == len(waiting):
+            taken += admission.unfinished()
+            if self.spec.once or not log.entries:
+                check_some_readable([*log.entries, *taken])
+        last = seen == len(waiting) and (self.spec.once or contents)
         if last and (taken or not ended):
             taken.append(Entry(end=True))
         if taken:
@@ -214,32 +210,6 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self.spec.files is not None:
             return files >= self.spec.files
         return files >= self.spec.tasks and size > BYTES_PER_TRIGGER.value
-
-    def _judges(self, log: FileLog, waiting: Sequence[Entry]) -> bool:
-        """Whether the files are the contents of a relation; from now on its files are judged."""
-        spec = self.spec
-        if spec.relation is None or spec.inbox is not None:
-            return False
-        if self._register is None:
-            from windrow.spark.relations import Register  # noqa: PLC0415 - as above
-
-            files = [Path(p) for p in sorted(log.paths | {e.path for e in waiting if e.path})]
-            clock = spec.declaration.clock
-            self._register = Register(spec.relation, clock, log, files, spec.quarantine)
-        return self._register.contents
-
-    def _with_top(self, entry: Entry, number: int, before: StreamTime) -> Entry:
-        """A file of the stream's own with its greatest timestamp; a delivery has it already."""
-        if entry.path is None or entry.inbox is not None:
-            return entry
-        wall = self.spec.wall()
-        if self._register is not None:
-            return self._register.admitted(entry, number, wall)
-        declaration, horizon = self.spec.declaration, horizon_of(self.spec.declaration, wall)
-        known = None if before.top == BEGINNING else before.top
-        path, advanced = Path(entry.path), before.advanced
-        top = greatest_timestamp(path, declaration, horizon, known, advanced)
-        return replace(entry, top=top).judged_by(horizon)
 
     def _silence(self, log: FileLog) -> list[Entry]:
         """Word that the stream is idle, once it has been silent for too long while we looked."""

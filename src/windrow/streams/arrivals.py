@@ -94,10 +94,17 @@ class Arrivals:
         found = list_files(self._source)
         return [a for file in found for a in self._next(file, self._known.get(file.path))]
 
-    def took(self, arrival: Arrival, after: Part | None, mark: str | None = None) -> str:
+    def took(self, arrival: Arrival, after: Part | None) -> str:
         """A part has been read, up to ``after``; returns the mark of all that was read so far."""
+        return self._note_read(arrival, after, None)
+
+    def recall(self, arrival: Arrival, after: Part | None, mark: str) -> None:
+        """A part was read up to ``after`` by somebody who went before us."""
+        self._note_read(arrival, after or Part(start=arrival.size), mark)
+
+    def _note_read(self, arrival: Arrival, after: Part | None, mark: str | None) -> str:
         part = replace(arrival.part, stop=None, final=False)
-        if not self._grows(arrival.path):
+        if not self.grows(arrival.path):
             part = Part(start=arrival.size)
         elif after is not None:
             part = replace(after, stop=None, final=False)
@@ -107,6 +114,11 @@ class Arrivals:
             _State.READ, part, arrival.size, arrival.changed, mark, final=arrival.part.final
         )
         return mark
+
+    def gave_up(self, arrival: Arrival) -> None:
+        """It has been said why a part is refused; nothing more is read of the file."""
+        known = self._known[arrival.path]
+        self._known[arrival.path] = replace(known, state=_State.SPOILED)
 
     def failed(self, arrival: Arrival, reason: str, *, some: bool = False) -> Arrival | None:
         """A part could not be read, or only ``some`` of it: what to say, if it is time to say it.
@@ -158,7 +170,6 @@ class Arrivals:
             return
         problem = self._rewritten(file, known)
         if problem:
-            self._known[file.path] = replace(known, state=_State.SPOILED)
             yield Arrival(file.path, known.part, file.size, file.changed, problem)
         elif file.size > known.part.start:
             yield self._part(file, known.part)
@@ -178,11 +189,11 @@ class Arrivals:
             found = f"{file.size:,} bytes, of which {end:,} had been read"
         elif known.mark and mark_of(file.path, end) != known.mark:
             found = "other bytes where rows had been read"
-        elif file.size > end and not self._grows(file.path):
+        elif file.size > end and not self.grows(file.path):
             found = f"{file.size - end:,} bytes more than when it was read"
         if not found:
             return ""
-        grows = self._grows(file.path)
+        grows = self.grows(file.path)
         return str(
             InputError(
                 where=str(file.path),
@@ -194,7 +205,7 @@ class Arrivals:
             )
         )
 
-    def _grows(self, path: Path) -> bool:
+    def grows(self, path: Path) -> bool:
         """Whether more can be read of the file when it gets longer."""
         return format_of(path, self._declaration) != "parquet" and not is_compressed(path)
 

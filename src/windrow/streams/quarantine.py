@@ -83,6 +83,16 @@ class Page:
             self._draft.unlink(missing_ok=True)
 
 
+class _NoPage(Page):
+    """For those who keep no quarantine."""
+
+    def add(self, rejected: Iterable[Rejected]) -> int:
+        return 0
+
+
+NO_PAGE: Page = _NoPage("", "")
+
+
 @contextmanager
 def _writable(path: Path) -> Iterator[None]:
     try:

@@ -15,6 +15,7 @@ import pyarrow.parquet
 from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.coerce import resolve
 from windrow.streams.csv import first_row, header, read_csv
 from windrow.streams.jsonlines import first_object, read_json
 from windrow.streams.parquet import read_parquet
@@ -48,6 +49,18 @@ def read_file(
                 first, rest = rest.split(most)
                 yield first
             yield rest
+
+
+def check_columns(path: Path, declaration: StreamDeclaration) -> None:
+    """InputError if a CSV or Parquet file lacks a declared column."""
+    with _in_words(path, declaration):
+        match format_of(path, declaration):
+            case "parquet":
+                resolve(pyarrow.parquet.read_schema(path).names, declaration, str(path))
+            case "csv":
+                names, _ = header(path, Part())
+                if names:
+                    resolve(names, declaration, str(path))
 
 
 def check_whole(path: Path, declaration: StreamDeclaration) -> Iterator[None]:

@@ -16,7 +16,16 @@ from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.coerce import resolve
 from windrow.streams.horizon import UNLIMITED, Horizon, credible
 from windrow.streams.monitor import timestamps
+from windrow.streams.parts import WHOLE, Part
 from windrow.streams.readers import format_of, read_file
+
+
+@dataclasses.dataclass(frozen=True)
+class Extent:
+    """How far the time of a part of a file comes, and what of the file comes after the part."""
+
+    top: int | None
+    rest: Part | None
 
 
 def greatest_timestamp(
@@ -26,6 +35,18 @@ def greatest_timestamp(
     top: int | None = None,
     advanced: int = BEGINNING,
 ) -> int | None:
+    """How far the time of a whole file comes, as ``extent`` says it."""
+    return extent(path, declaration, WHOLE, horizon, top, advanced).top
+
+
+def extent(
+    path: Path,
+    declaration: StreamDeclaration,
+    part: Part,
+    horizon: Horizon = UNLIMITED,
+    top: int | None = None,
+    advanced: int = BEGINNING,
+) -> Extent:
     """The greatest credible timestamp of all rows whose timestamp can be read; None without any.
 
     With ``top`` and what was ``advanced`` to before the file it is what an ``InputMonitor`` that is
@@ -39,14 +60,15 @@ def greatest_timestamp(
         known = _from_footer(path, only)
         base = horizon.base(top, advanced)
         if known is not None and _all_credible(known, base, horizon):
-            return known
-    found = BEGINNING
-    for parsed in read_file(path, only):
+            return Extent(known, None)
+    found, rest = BEGINNING, None
+    for parsed in read_file(path, only, part=part):
+        rest = parsed.after
         ts = timestamps(parsed.rows, only)
         base = horizon.base(max(found, BEGINNING if top is None else top), advanced)
         counted, _ = credible(ts, base, horizon)
         found = int(ts[counted].max(initial=found))
-    return None if found == BEGINNING else found
+    return Extent(None if found == BEGINNING else found, rest)
 
 
 def _all_credible(greatest: int, base: int | None, horizon: Horizon) -> bool:

@@ -168,7 +168,7 @@ def _stream(log: FileLog, declared: StreamDeclaration, now: int) -> StreamLog:
     known = horizon.bounded and horizon.wall is not None
     limit = horizon.limit(horizon.wall) if known and horizon.wall is not None else FOREVER
     reached = max(last.top, last.advanced, BEGINNING)
-    files = tuple(e.origin or e.path or "" for e in log.entries if e.path is not None)
+    files = tuple(sorted(log.paths))
     return StreamLog(declared.name, declared.clock, reached, limit, files)
 
 

@@ -1,0 +1,190 @@
+"""The source, called as Spark calls it, over files that grow, break and go."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.spark.test_source import read, spec, triggers
+from windrow.core.errors import InputError
+from windrow.core.time import wall_clock
+from windrow.spark.filelog import Entry, FileLog, Refusals
+from windrow.spark.source import PackingReader, SourceSpec
+from windrow.streams.arrivals import LEFT_ALONE, SETTLING
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path / "in"
+
+
+class Run:
+    """One run: its reader, and where it has come to."""
+
+    def __init__(self, source: SourceSpec, start: int = 0) -> None:
+        self.reader, self.at = PackingReader(source), {"entries": start}
+
+    def trigger(self) -> tuple[list[int], dict]:
+        """The timestamps and counts of the next micro-batch; nothing if there is none."""
+        end = self.reader.latestOffset(self.at, self.reader.getDefaultReadLimit())
+        batch = list(self.reader.partitions(self.at, end)) if end != self.at else []
+        self.at = end
+        if not batch:
+            return [], {}
+        ts, _, counts = read(self.reader, batch)
+        return ts, counts
+
+
+def csv_spec(tmp_path: Path, **options) -> SourceSpec:
+    return spec(tmp_path, format_="csv", quarantine=str(tmp_path / "q"), **options)
+
+
+def quarantined(tmp_path: Path) -> list[dict]:
+    pages = sorted((tmp_path / "q").rglob("*.jsonl"))
+    return [json.loads(line) for page in pages for line in page.read_text().splitlines()]
+
+
+def test_a_watched_file_is_read_by_whole_rows_as_it_grows(inbox, tmp_path):
+    run, content = Run(csv_spec(tmp_path)), b'ts,k\n10,1\n11,2\n12,"3"\n13,4\n'
+    rows: list[int] = []
+    for end in range(1, len(content) + 1):
+        (inbox / "a.csv").write_bytes(content[:end])
+        rows += run.trigger()[0]
+        whole = max(0, content[:end].count(b"\n") - 1)
+        assert rows == [10, 11, 12, 13][:whole]
+    assert quarantined(tmp_path) == []
+    entries = run.reader._open().entries
+    assert [e.part.start for e in entries] == [0, 10, 15, 22]
+    assert [e.part.row for e in entries] == [0, 1, 2, 3]
+
+
+def test_a_later_run_on_the_checkpoint_reads_what_the_file_grew_by(inbox, tmp_path):
+    (inbox / "a.csv").write_text("ts,k\n10,1\n11,2")
+    first = Run(csv_spec(tmp_path, once=True))
+    ts, counts = first.trigger()
+    assert (ts, counts["rejected"]) == ([10], 1)
+    assert [(r["row"], r["text"]) for r in quarantined(tmp_path)] == [(2, "11,2")]
+    with (inbox / "a.csv").open("a") as file:
+        file.write("2\n12,3\n13,x\n")
+    second = Run(csv_spec(tmp_path, once=True), first.at["entries"])
+    ts, counts = second.trigger()
+    assert (ts, counts) == ([11, 12], {"rows_in": 2, "late": 0, "rejected": 1})
+    assert [(r["row"], r["text"]) for r in quarantined(tmp_path)] == [(4, "13,x")]
+    assert Run(csv_spec(tmp_path, once=True), second.at["entries"]).trigger() == ([], {})
+
+
+def test_a_micro_batch_that_is_repeated_reads_the_same_bytes_though_the_file_grew(inbox, tmp_path):
+    (inbox / "a.csv").write_text("ts,k\n10,1\n11,2\n12")
+    run = Run(csv_spec(tmp_path))
+    before = run.trigger()
+    with (inbox / "a.csv").open("a") as file:
+        file.write(",3\n13,4\n")
+    again = PackingReader(csv_spec(tmp_path))
+    repeated = list(again.partitions({"entries": 0}, run.at))
+    ts, _, counts = read(again, repeated)
+    assert (ts, counts) == before == ([10, 11], {"rows_in": 2, "late": 0, "rejected": 0})
+
+
+def test_a_repeated_micro_batch_over_a_file_that_was_rewritten_reads_none_of_it(inbox, tmp_path):
+    (inbox / "a.csv").write_text("ts,k\n10,1\n11,2\n")
+    run = Run(csv_spec(tmp_path))
+    run.trigger()
+    for content in ("ts,k\n90,1\n91,2\n", "", None):
+        (inbox / "a.csv").unlink() if content is None else (inbox / "a.csv").write_text(content)
+        again = PackingReader(csv_spec(tmp_path))
+        ts, _, counts = read(again, list(again.partitions({"entries": 0}, run.at)))
+        assert (ts, counts["rejected"]) == ([], 1)
+        (record,) = quarantined(tmp_path)
+        assert "expected the file as it was when it was admitted to the log" in record["reason"]
+
+
+def test_a_file_that_was_rewritten_is_refused_and_others_are_read(inbox, tmp_path):
+    (inbox / "a.csv").write_text("ts,k\n10,1\n11,2\n")
+    run = Run(csv_spec(tmp_path))
+    run.trigger()
+    (inbox / "a.csv").write_text("ts,k\n20,1\n")
+    (inbox / "b.csv").write_text("ts,k\n12,1\n")
+    assert run.trigger() == ([12], {"rows_in": 1, "late": 0, "rejected": 1})
+    (record,) = quarantined(tmp_path)
+    assert record["reason"].startswith(f"{inbox / 'a.csv'}: expected a file that grows")
+    assert run.trigger() == ([], {})
+
+
+BAD = {
+    "csv": b"ts,other\n1,2\n",
+    "csv.gz": gzip.compress(b"ts,k\n1,1\n" * 1000)[:50],
+    "json.zst": b"not compressed at all",
+    "parquet": b"PAR1 not really",
+}
+
+
+@pytest.mark.parametrize("ending", BAD)
+@pytest.mark.parametrize("once", [True, False])
+def test_a_file_that_cannot_be_read_is_quarantined_and_the_others_are_read(
+    ending, once, inbox, tmp_path
+):
+    form = ending.partition(".")[0]
+    later = SETTLING // 1000 + 1
+    source = spec(tmp_path, format_=form, quarantine=str(tmp_path / "q"), once=once)
+    source = replace(source, wall=lambda: wall_clock() + later)
+    (inbox / f"a.{ending}").write_bytes(BAD[ending])
+    log = Path(source.log)
+    refusals = Refusals([log])
+    with pytest.raises(InputError, match=f"{inbox}.*expected"):
+        triggers(PackingReader(source))
+    assert FileLog(log).entries == []
+    good = inbox / f"b.{form}"
+    if form == "parquet":
+        pq.write_table(pa.table({"ts": [7], "k": pa.array([1], pa.int32())}), good)
+    else:
+        good.write_text("ts,k\n7,1\n" if form == "csv" else '{"ts":7,"k":1}\n')
+    assert Run(source).trigger() == ([7], {"rows_in": 1, "late": 0, "rejected": 1})
+    (record,) = quarantined(tmp_path)
+    assert (record["row"], refusals.words()) == (None, (record["reason"],))
+
+
+def test_a_parquet_file_is_read_when_its_footer_has_come(inbox, tmp_path):
+    pq.write_table(pa.table({"ts": [7], "k": pa.array([1], pa.int32())}), inbox / "a.parquet")
+    whole = (inbox / "a.parquet").read_bytes()
+    run = Run(spec(tmp_path))
+    for end in (0, 10, len(whole) - 1):
+        (inbox / "a.parquet").write_bytes(whole[:end])
+        assert run.trigger() == ([], {})
+    (inbox / "a.parquet").write_bytes(whole)
+    assert run.trigger()[0] == [7]
+
+
+def test_a_last_row_without_its_newline_counts_when_the_file_was_left_alone(inbox, tmp_path):
+    later = [0]
+    source = replace(csv_spec(tmp_path), wall=lambda: wall_clock() + later[0])
+    run = Run(source)
+    (inbox / "a.csv").write_text("ts,k\n10,1\n11,2")
+    assert run.trigger()[0] == [10]
+    assert run.trigger() == ([], {})
+    later[0] = SETTLING // 1000 + 1
+    assert run.trigger()[1]["rejected"] == 1, "it is said to wait"
+    later[0] = LEFT_ALONE // 1000 + 1
+    assert run.trigger()[0] == [11]
+    assert quarantined(tmp_path) == []
+    with (inbox / "a.csv").open("a") as file:
+        file.write("\n12,3\n")
+    assert Run(source, run.at["entries"]).trigger() == (
+        [12],
+        {"rows_in": 1, "late": 0, "rejected": 0},
+    )
+
+
+def test_entries_of_logs_of_old_are_whole_files(tmp_path):
+    path = tmp_path / "s.log"
+    path.write_text('{"path":"/in/a.csv","size":10,"top":5,"advance":null,"end":false}\n')
+    (entry,) = FileLog(path).entries
+    assert entry == Entry("/in/a.csv", 10, 5)
+    assert entry.part.final
+    assert entry.end_of_part == 10
