@@ -37,6 +37,15 @@ def rows_of(batch: pa.RecordBatch) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in batch.to_pylist()]
 
 
+@given(batches())
+def test_rows_in_the_order_of_their_codes_get_the_same_codes_again(batch: pa.RecordBatch) -> None:
+    interner = Interner(batch.schema.types)
+    interner.codes(batch.columns, batch.num_rows)
+    count = len(interner)
+    again = Interner(batch.schema.types).codes(interner.rows(np.arange(count)), count)
+    assert again.tolist() == list(range(count))
+
+
 @given(batches(), st.integers(0, 25))
 def test_equal_rows_and_only_those_get_the_same_code(batch: pa.RecordBatch, cut: int) -> None:
     interner = Interner(batch.schema.types)

@@ -235,15 +235,16 @@ class _Column:
         )
 
     def codes(self, array: pa.Array) -> Int64s:
-        if isinstance(self.table, StringTable):
-            codes = self.table.codes(*string_parts(array))
-        else:
-            codes = self.table.codes(identity_keys(array))
-        codes += 1
         valid = validity(array)
         if valid is not None:
-            codes[~valid] = 0
-        return codes
+            # What stands in NULL's place would get a code: those of others would depend on it,
+            # and not come back when values are saved and loaded in the order of their codes.
+            codes = np.zeros(len(array), np.int64)
+            codes[valid] = self.codes(array.drop_null())
+            return codes
+        if isinstance(self.table, StringTable):
+            return self.table.codes(*string_parts(array)) + 1
+        return self.table.codes(identity_keys(array)) + 1
 
     def values(self, codes: Int64s) -> pa.Array:
         valid = codes > 0
