@@ -57,7 +57,7 @@ class Display:
             return
         with self._lock:
             for progress in self._latest.values():
-                if self._spoken[progress.query][1] is not progress:
+                if self._spoken[progress.query][1] != progress:
                     self._console.print(line(progress))
 
     def show(self, progress: Progress) -> None:
@@ -94,8 +94,8 @@ class Display:
 
     def _speak(self, progress: Progress) -> None:
         now = time.monotonic()
-        last, _ = self._spoken.get(progress.query, (-SECONDS_BETWEEN_LINES, None))
-        if now - last >= SECONDS_BETWEEN_LINES:
+        last, known = self._spoken.get(progress.query, (-SECONDS_BETWEEN_LINES, None))
+        if now - last >= SECONDS_BETWEEN_LINES and progress != known:
             self._spoken[progress.query] = (now, progress)
             self._console.print(line(progress))
 
