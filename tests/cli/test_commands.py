@@ -67,7 +67,7 @@ def test_a_script_runs_once_and_leaves_its_answer_and_its_changes(here):
     assert "busy at 3: 2 rows" in found.stdout
     assert "│ ann    │     2 │      42 │" in found.stdout
     assert "out/busy" in found.stdout
-    changes = duckdb.sql("SELECT caller, change FROM 'out/busy/**/*.parquet'").fetchall()
+    changes = duckdb.sql(f"SELECT caller, change FROM '{here}/out/busy/**/*.parquet'").fetchall()
     assert sorted(changes) == [("ann", "+"), ("ann", "+"), ("ann", "-"), ("bob", "+")]
 
 
