@@ -1,0 +1,80 @@
+"""The processes of a run: found by a mark that all of them inherit, told apart by what they do.
+
+Only what was started here bears the mark, so nothing else can be killed, and a process is found
+even when its parent is dead.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "WINDROW_FAULTS"
+PROC = Path("/proc")
+KINDS = ("driver", "jvm", "worker", "source", "daemon", "all")
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    parent: int
+    kind: str
+    work: str
+    """Of a worker or daemon: what it does for Spark."""
+
+
+def processes(mark: str) -> list[Process]:
+    """The living processes that bear the mark."""
+    lines = {}
+    for directory in PROC.iterdir():
+        if directory.name.isdigit():
+            with suppress(OSError):
+                if f"{MARK}={mark}".encode() in (directory / "environ").read_bytes().split(b"\0"):
+                    stat = (directory / "stat").read_text()
+                    state, parent = stat[stat.rindex(")") + 2 :].split()[:2]
+                    if state not in "ZX":
+                        words = (directory / "cmdline").read_bytes().decode().split("\0")
+                        lines[int(directory.name)] = (int(parent), words)
+    return [
+        Process(pid, parent, *_kind(words, lines.get(parent, (0, []))[1]))
+        for pid, (parent, words) in lines.items()
+    ]
+
+
+def _kind(words: list[str], above: list[str]) -> tuple[str, str]:
+    if words[0].endswith("java"):
+        return "jvm", ""
+    if "pyspark.daemon" in words:
+        work = words[words.index("pyspark.daemon") + 1].rpartition(".")[2]
+        return ("worker" if "pyspark.daemon" in above else "daemon"), work
+    if any("pyspark" in word for word in words[1:3]):
+        return "source", words[2].rpartition(".")[2]
+    return ("driver" if any(w.endswith("windrow") for w in words[:3]) else "other"), ""
+
+
+def victims(mark: str, kind: str, rng: random.Random) -> list[Process]:
+    """Whom to kill: one of the kind, or all that there are."""
+    found = processes(mark)
+    if kind == "all":
+        return found if any(p.kind == "jvm" for p in found) else []
+    same = sorted((p for p in found if p.kind == kind), key=lambda p: p.pid)
+    return [rng.choice(same)] if same else []
+
+
+def kill(chosen: list[Process]) -> None:
+    for process in chosen:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def wait_for_none(mark: str, seconds: float) -> list[Process]:
+    """Wait until all are gone; those that are not, in the end."""
+    end = time.monotonic() + seconds
+    while (left := processes(mark)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return left
