@@ -11,6 +11,8 @@ from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
 from windrow.spark.filelog import Entry, FileLog
 from windrow.spark.relations import Register, read_updates
+from windrow.streams.arrivals import Arrival
+from windrow.streams.parts import WHOLE
 
 
 def declared(kind: str = "NRR") -> RelationDeclaration:
@@ -32,7 +34,7 @@ def write(tmp_path: Path, name: str, *lines: str) -> Path:
 
 
 def admit(register: Register, log: FileLog, path: Path, wall: int = FOREVER) -> Entry:
-    entry = register.admitted(Entry(str(path), 9), len(log.entries), wall)
+    entry = register.admitted(Arrival(path, WHOLE, 9, 0), len(log.entries), wall)
     log.append([entry])
     return entry
 

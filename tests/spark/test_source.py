@@ -70,6 +70,7 @@ def read(reader: PackingReader, stretches: list[Stretch]) -> tuple[list[int], St
                     counts[name] = counts.get(name, 0) + count
                 for part in parts.values():
                     ts += part["__ts"].to_pylist()
+    assert counts.pop("cut") == 0, "no timestamp here is finer than a microsecond"
     return sorted(ts), merged(told)["s"], counts
 
 
