@@ -3,19 +3,30 @@
 ``ci`` is the default profile: the same examples on every run. ``thorough`` looks for new ones:
 ``HYPOTHESIS_PROFILE=thorough pytest``.
 
-With ``-n 2 --dist loadgroup`` all tests that use Spark go to one process, so that it is started
-once, and the other files are dealt out one by one.
+With ``-n 2`` all files with tests that start Spark go to one process, so that it is started once,
+and the others are dealt out one by one.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.thresholds import at_their_least
+
+STARTING_SPARK = (
+    "tests/spark/",
+    "tests/cli/test_commands.py",
+    "tests/cli/test_rewind.py",
+    "tests/docs/",
+    "tests/test_conformance.py",
+)
+"""Where tests are that start Spark."""
 
 settings.register_profile(
     "ci",
@@ -34,18 +45,18 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that use Spark come first and stay together; others stay with their file."""
-    for item in items:
-        group = "spark" if uses_spark(item) else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: not uses_spark(item))
+class Shares(LoadScopeScheduling):
+    """Tests that need Spark are one share, those of any other file another."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "spark" if file.startswith(STARTING_SPARK) else file
 
 
-def uses_spark(item: pytest.Item) -> bool:
-    """Whether the test asks for a session, or says that it starts one."""
-    named: list[str] = getattr(item, "fixturenames", [])
-    return "spark" in named or item.get_closest_marker("spark") is not None
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
+    """How tests are shared out among the processes of ``-n``."""
+    return Shares(config, log)
 
 
 @pytest.fixture(params=["usual", "least"])
