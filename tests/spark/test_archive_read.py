@@ -206,9 +206,9 @@ def test_a_source_is_given_one_path_and_only_read(archive):
 
 def test_a_process_that_plans_many_reads_lets_go_of_old_leases(archive):
     before = len(leases(archive.disk))  # of Spark's processes, and of this one
-    for _ in range(2 * HELD):
+    for _ in range(2 * HELD.value):
         parts_of(archive, keys='["nobody"]')
-    assert len(leases(archive.disk)) <= before + HELD
+    assert len(leases(archive.disk)) <= before + HELD.value
 
 
 def test_a_probe_is_a_frame_too(spark, archive):

@@ -185,6 +185,6 @@ def test_an_hour_that_comes_twice_is_two():
 
 def test_of_very_many_keys_the_range_is_looked_up(archive):
     for begin, rows in (("host", 1200), ("nobody", 0)):
-        many = tuple(f"{begin}{n}" for n in range(MANY + 1))
+        many = tuple(f"{begin}{n}" for n in range(MANY.value + 1))
         rest, found = looked_up(archive, [In(("src",), many)])
         assert (rest, len(found)) == ([], rows)
