@@ -53,7 +53,7 @@ def contents(catalog, name) -> Counter:
 def test_a_script_archives_on_spark_what_it_archives_embedded_also_if_stopped_in_the_middle(
     spark, tmp_path
 ):
-    write_streams(tmp_path, files=3, rows=150)
+    write_streams(tmp_path, files=5, rows=90)
     expected, found = (compiled(tmp_path, out) for out in ("expected", "found"))
     reference = run_embedded(expected)
     stop, shown = threading.Event(), []
@@ -63,7 +63,7 @@ def test_a_script_archives_on_spark_what_it_archives_embedded_also_if_stopped_in
             stop.set()
 
     first = run_on_spark(found, tmp_path / "checkpoint", on_progress=on_progress, stop=stop)
-    assert 1 <= len(commits(tmp_path / "checkpoint" / "pairs" / "results")) < 3
+    assert 1 <= len(commits(tmp_path / "checkpoint" / "pairs" / "results")) < 5
     second = run_on_spark(found, tmp_path / "checkpoint", on_progress=shown.append)
     assert {p.query for p in shown if p.rows_out} == set(KINDS)
     for name in KINDS:

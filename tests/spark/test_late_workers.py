@@ -33,6 +33,11 @@ class FakeQuery:
 
     settle = damage = prepare
 
+    def idle_streams(self) -> tuple[str, ...]:
+        return ()
+
+    refusals = idle_streams
+
     def start(self, _feed: Feed) -> SimpleNamespace:
         self.started += 1
         end = self.ends.pop(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from dataclasses import replace
 
@@ -62,19 +63,22 @@ def test_a_batch_that_failed_or_was_not_noted_is_repeated_without_a_row_twice_or
     queries = {"pairs": TWO_STAGES["pairs"]}
     write_streams(tmp_path, files=4)
     expected, found = (compiled(tmp_path, queries, out) for out in ("expected", "found"))
-    run_embedded(expected)
     broken = tmp_path / "a" / "02.parquet"
     whole = broken.read_bytes()
     broken.write_bytes(whole[:4] + bytes(200) + whole[204:])  # the footer is whole, a page is not
-    with pytest.raises(InputError, match=r"02\.parquet"):
-        run_on_spark(found, tmp_path / "checkpoint")
+    run_embedded(expected, tmp_path / "put-aside")
+    quarantine = tmp_path / "quarantine"
+    (page,) = (p.relative_to(tmp_path / "put-aside") for p in tmp_path.glob("put-aside/a/02*"))
+    (quarantine / page / "in the way").mkdir(parents=True)
+    with pytest.raises(InputError, match="quarantine"):
+        run_on_spark(found, tmp_path / "checkpoint", quarantine=quarantine)
     assert len(commits(tmp_path / "found" / "pairs")) == 2
 
     noted = sorted((tmp_path / "checkpoint" / "pairs" / "spark" / "commits").glob("[0-9]*"))
     noted[-1].unlink()  # as if Spark had died after the sink's commit
     published = sorted(p.name for p in (tmp_path / "found" / "pairs").iterdir())
-    broken.write_bytes(whole)
-    run_on_spark(found, tmp_path / "checkpoint")
+    shutil.rmtree(quarantine / page)
+    run_on_spark(found, tmp_path / "checkpoint", quarantine=quarantine)
     assert set(published) <= {p.name for p in (tmp_path / "found" / "pairs").iterdir()}
     assert net_changes(found, "pairs") == net_changes(expected, "pairs") != {}
 
