@@ -111,10 +111,15 @@ def _run(catalog: Catalog, directory: Path, feed: Feed, started: Started) -> Rep
     try:
         declared = _streaming(session, catalog, directory, started.strategy)
         queries = [Running(query, started.on_progress, started.on_restart) for query in declared]
-        _watch_machine(queries, feed, started.stop)
+        _watch(queries, feed, started.stop)
         reports = {report.name: report for query in queries for report in query.reports()}
         names = [*(q.name for q in catalog.queries), *(a.name for a in catalog.archives)]
         return Report(tuple(reports[name] for name in names))
+    except Exception as failure:
+        died = None if isinstance(failure, WindrowError) else death_of_machine(failure)
+        if died is not None:
+            raise died from failure
+        raise
     finally:
         if not running_already:
             with suppress(Exception):  # of a virtual machine that is dead there is nothing to stop
@@ -134,21 +139,6 @@ def _streaming(
         *(ArchiveQuery(session, a, catalog, directory / a.name, strategy)
           for a in catalog.archives),
     ]  # fmt: skip
-
-
-def _watch_machine(queries: Sequence[Running], feed: Feed, stop: threading.Event) -> None:
-    """Watch the queries; if it is the virtual machine that died, say that.
-
-    A signal that ends the run may go to all its processes: then its death is no news.
-    """
-    try:
-        _watch(queries, feed, stop)
-    except Exception as failure:
-        died = None if isinstance(failure, WindrowError) else death_of_machine(failure)
-        if died is None:
-            raise
-        if not stop.is_set():
-            raise died from failure
 
 
 def _watch(queries: Sequence[Running], feed: Feed, stop: threading.Event) -> None:
