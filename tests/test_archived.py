@@ -231,7 +231,8 @@ def test_a_row_from_the_future_does_not_expire_what_is_archived(tmp_path, monkey
     using = "WATA(4)" if kind == "week ON flows" else "GRID(2, 2)"
     script = tmp_path / "keep.cql"
     script.write_text(
-        "CREATE STREAM flows (ts TIMESTAMP, src STRING) FROM 'flows.parquet' FORMAT parquet;"
+        "CREATE STREAM flows (ts TIMESTAMP, src STRING) FROM 'flows.parquet' FORMAT parquet "
+        "AHEAD UNBOUNDED;"
         "CREATE VIEW recent AS SELECT src FROM flows [RANGE 2000 DAYS];"
         f"CREATE ARCHIVE {kind} KEY src WINDOW 2000 DAYS USING {using};"
     )
@@ -245,7 +246,7 @@ def test_a_row_from_the_future_does_not_expire_what_is_archived(tmp_path, monkey
 def test_a_connection_keeps_days_to_come_out_of_its_archives(tmp_path):
     with windrow.connect() as db:
         db.execute(
-            "CREATE STREAM t (ts TIMESTAMP, k STRING);"
+            "CREATE STREAM t (ts TIMESTAMP, k STRING) AHEAD UNBOUNDED;"
             f"CREATE ARCHIVE m ON t KEY k WINDOW 3 DAYS USING DEL(1) INTO '{tmp_path}/m';"
         )
         today = datetime(2026, 3, 1)
