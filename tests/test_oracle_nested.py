@@ -27,7 +27,7 @@ def says_what_its_words_mean(script: Script, seed: int, rows: int | None) -> boo
 def test_every_nested_query_says_what_its_words_mean() -> None:
     spoke: list[bool] = []
 
-    @settings(max_examples=16)
+    @settings(max_examples=30)
     @given(script=scripts(), seed=st.integers(0, 30), rows=PIECES)
     def check(script: Script, seed: int, rows: int | None) -> None:
         spoke.append(says_what_its_words_mean(script, seed, rows))
