@@ -32,7 +32,7 @@ from benchmarks.bucketed_join import INPUT, BucketedJoin, FixedOrderJoin, argume
 from benchmarks.report import finish, median, quick_asked, save, say, table
 from windrow.columns.delta import Delta
 from windrow.operators.multi_join import MultiwayJoin
-from windrow.plan.costs.joins import Order, WindowedStream, best_order, order_cost
+from windrow.plan.costs.join_order import Order, WindowedStream, best_order, order_cost
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

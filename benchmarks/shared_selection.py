@@ -27,9 +27,9 @@ from windrow.engine.shared import SharedQueries
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.expressions import Call, Expression, Literal
 from windrow.plan.nodes import Node, Selection
+from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.program import compile_script
-from windrow.plan.rules.inputs import over
-from windrow.plan.shared_selection import shared_selections
+from windrow.plan.sharing.shared_selection import shared_selections
 
 STREAM = "CREATE STREAM flows (ts BIGINT, src STRING, bytes BIGINT);"
 SHAPES = {
@@ -89,7 +89,7 @@ def declared(shape: str, count: int) -> tuple[QueryDeclaration, ...]:
 def _ranging(plan: Node, ends: dict[int, int]) -> Node:
     if isinstance(plan, Selection):
         return replace(plan, predicate=_with(plan.predicate, ends))
-    return over(plan, lambda child: _ranging(child, ends))
+    return map_inputs(plan, lambda child: _ranging(child, ends))
 
 
 def _with(expression: Expression, ends: dict[int, int]) -> Expression:

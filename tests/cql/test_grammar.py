@@ -10,7 +10,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import ParseError
 from windrow.core.schema import Type
 from windrow.cql import parse
-from windrow.cql.tree import (
+from windrow.cql.syntax_tree import (
     CreateArchive,
     CreateQuery,
     CreateRelation,

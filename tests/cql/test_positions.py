@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.core.errors import Span
 from windrow.cql import parse
 from windrow.cql.positions import span_of
-from windrow.cql.tree import CreateQuery, Select
+from windrow.cql.syntax_tree import CreateQuery, Select
 
 TEXT = """CREATE STREAM s (ts BIGINT, a INT);
 SELECT a, upper(name) AS u, a + 10

@@ -32,7 +32,7 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow
+from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow
 
 Row = tuple[int | None, ...]
 Streams = dict[str, list[Row]]

@@ -17,6 +17,7 @@ from tests.plan.scripts import bound
 from windrow.core.time import Clock
 from windrow.plan.explain import compact
 from windrow.plan.nodes import Node, StreamScan, walk
+from windrow.plan.nodes.rebuild import LocalRule, rewrite_anywhere
 from windrow.plan.optimiser import optimise, simplified
 from windrow.plan.rules.flatten_joins import flatten_joins
 from windrow.plan.rules.merge_projections import merge_projections
@@ -25,16 +26,15 @@ from windrow.plan.rules.prune_columns import prune_columns
 from windrow.plan.rules.push_down_distinct import push_down_distinct
 from windrow.plan.rules.push_down_selections import push_down_selections
 from windrow.plan.rules.reorder_joins import reorder_joins
-from windrow.plan.rules.somewhere import Local, somewhere
 
 DIRECTORY = Path(__file__).parent / "fixtures"
 
 
-def once(local: Local) -> Callable[[Node], Node]:
+def once(local: LocalRule) -> Callable[[Node], Node]:
     """The first alternative that a choice has anywhere in a plan, tidied up."""
 
     def rule(plan: Node) -> Node:
-        return next((simplified(p) for p in somewhere(simplified(plan), local)), plan)
+        return next((simplified(p) for p in rewrite_anywhere(simplified(plan), local)), plan)
 
     return rule
 

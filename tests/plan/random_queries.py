@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from windrow.plan.costs.statistics import Statistics
+from windrow.plan.costs.stream_statistics import Statistics
 
 DECLARATIONS = """
 CREATE STREAM s (ts BIGINT, k INT, a INT, b INT);

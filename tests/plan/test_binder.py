@@ -13,7 +13,6 @@ from windrow.core.time import FOREVER, Clock
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Destination,
-    FileSource,
     RelationDeclaration,
     StreamDeclaration,
     SubscriptionsDeclaration,
@@ -24,6 +23,7 @@ from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
     Every,
+    FileSource,
     GroupBy,
     Join,
     LastingJoin,
@@ -41,9 +41,9 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
+from windrow.plan.nodes.rebuild import without_spans
+from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow
 from windrow.plan.program import compile_script
-from windrow.plan.rules.inputs import without_places
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow
 
 
 def shape(plan: Node) -> list[str]:
@@ -314,7 +314,7 @@ def test_not_in_is_negation_on_the_value() -> None:
     ],
 )  # fmt: skip
 def test_a_number_in_group_by_and_order_by_is_an_item(by_number: str, by_name: str) -> None:
-    assert without_places(bound(by_number)) == without_places(bound(by_name))
+    assert without_spans(bound(by_number)) == without_spans(bound(by_name))
 
 
 def test_top_orders_by_the_first_aggregate_or_by_order_by() -> None:
@@ -334,7 +334,7 @@ def test_top_orders_by_the_first_aggregate_or_by_order_by() -> None:
 def test_the_query_of_golab_2006_section_3_5_1_negates_what_its_sub_query_keeps() -> None:
     text = "SELECT Rstream(*) FROM s, t WHERE s.k = t.k AND NOT EXISTS (SELECT {} FROM {} WHERE {})"
     written = bound(text.format("Rstream(*)", "r", "r.k = s.k"))
-    assert without_places(written) == without_places(bound(text.format("*", "r", "r.k = s.k")))
+    assert without_spans(written) == without_spans(bound(text.format("*", "r", "r.k = s.k")))
     assert shape(written)[:3] == ["ToStream", "Negation", "Join"]
 
 

@@ -10,14 +10,6 @@ from windrow.operators.aggregates.distinct import OfDistinct
 from windrow.operators.aggregates.quantiles import Quantile
 from windrow.operators.base import Operator
 from windrow.operators.side import Side
-from windrow.plan.classification import (
-    Classification,
-    Incrementality,
-    Index,
-    Mode,
-    classify,
-    index_for,
-)
 from windrow.plan.nodes import (
     DuplicateElimination,
     GroupBy,
@@ -29,6 +21,14 @@ from windrow.plan.nodes import (
     Selection,
     TopK,
     walk,
+)
+from windrow.plan.physical.classification import (
+    Classification,
+    Incrementality,
+    Index,
+    Mode,
+    classify,
+    index_for,
 )
 from windrow.plan.strategy import Strategy
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.plan.scripts import bound
 from windrow.plan import nodes
+from windrow.plan.costs.estimate import COSTS, cost, model_for
 from windrow.plan.costs.flows import Flow, present
-from windrow.plan.costs.model import COSTS, cost, model_for
-from windrow.plan.costs.statistics import Statistics
+from windrow.plan.costs.stream_statistics import Statistics
 from windrow.plan.nodes import MultiJoin, Node, walk
 from windrow.plan.optimiser import alternatives, optimise, simplified
 from windrow.plan.strategy import Strategy

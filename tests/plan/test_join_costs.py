@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.plan.costs.joins import (
+from windrow.plan.costs.join_order import (
     Order,
     WindowedStream,
     best_order,

@@ -8,7 +8,7 @@ import windrow
 from windrow.archive.lifetimes.index import LifetimeIndex
 from windrow.core.time import FOREVER
 from windrow.plan.catalog import ViewDeclaration
-from windrow.plan.lives import longest_life
+from windrow.plan.physical.tuple_lifetime import longest_life
 from windrow.plan.program import compile_script
 
 STREAM = "CREATE STREAM s (ts BIGINT, k BIGINT);"

@@ -8,7 +8,7 @@ from tests.plan.scripts import bound, catalog
 from windrow.core.errors import BindError
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.nodes import walk
-from windrow.plan.physical import buffer_for
+from windrow.plan.physical.buffers import buffer_for
 from windrow.plan.program import compile_script
 
 

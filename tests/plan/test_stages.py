@@ -18,10 +18,10 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
+from windrow.plan.nodes.window_specs import RangeWindow
+from windrow.plan.physical.stages import Stage, stages
 from windrow.plan.program import compile_script
-from windrow.plan.stages import Stage, stages
 from windrow.plan.strategy import Strategy
-from windrow.plan.windows import RangeWindow
 
 STREAMS = """
 CREATE STREAM l (ts BIGINT, src STRING, dst STRING, bytes INT) TIMESTAMP BY ts;

@@ -13,7 +13,7 @@ from tests.operators.samples import between
 from windrow.columns.delta import Delta
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
-from windrow.plan.stages import stages
+from windrow.plan.physical.stages import stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import unpack
 from windrow.spark.packing import RESULT, Parcel, blobs, scatter, tell

@@ -8,10 +8,9 @@ import pytest
 
 from windrow.core.errors import StateError
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.nodes import walk
+from windrow.plan.nodes import Routed, walk
+from windrow.plan.nodes.routed import Among, Between
 from windrow.plan.program import compile_script
-from windrow.plan.ranges import Among, Between
-from windrow.plan.routed import Routed
 from windrow.spark.groups import PREFIX, SEATS, Group, groups_of
 from windrow.spark.home import IDENTITY
 

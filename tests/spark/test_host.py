@@ -12,8 +12,8 @@ from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.time import FOREVER
 from windrow.plan.catalog import Catalog, QueryDeclaration
+from windrow.plan.physical.stages import Stage, stages
 from windrow.plan.program import compile_script
-from windrow.plan.stages import Stage, stages
 from windrow.spark.blobs import pack, unpack
 from windrow.spark.host import BucketHost
 from windrow.spark.packing import blobs, scatter, tell

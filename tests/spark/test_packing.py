@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
+from windrow.plan.physical.stages import stages
 from windrow.plan.program import compile_script
-from windrow.plan.stages import stages
 from windrow.spark.blobs import unpack, unpack_delta
 from windrow.spark.packing import PACKED_ARROW, blobs, packed_batch, scatter, tell
 from windrow.spark.routes import Routes

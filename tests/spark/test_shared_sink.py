@@ -12,7 +12,7 @@ from windrow.engine.identity import Identity
 from windrow.engine.ownership import prepare
 from windrow.engine.results import read_changes
 from windrow.engine.sinks import Place
-from windrow.plan.routed import MEMBER
+from windrow.plan.nodes.routed import MEMBER
 from windrow.spark.blobs import pack
 from windrow.spark.packing import packed_batch
 from windrow.spark.shared_sink import SharedSinkSpec, SharedWriter

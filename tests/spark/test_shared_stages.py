@@ -14,12 +14,11 @@ from tests.spark.staged import BUCKETS, end_of, expected, run_staged
 from tests.subscriptions.test_shared_selection import SHAPES, STREAM
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
-from windrow.plan.nodes import Node
+from windrow.plan.nodes import Node, Subscribe
+from windrow.plan.physical.stages import RangeKey, stages
 from windrow.plan.program import compile_script
-from windrow.plan.shared_selection import shared_selections
-from windrow.plan.stages import RangeKey, stages
+from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
-from windrow.plan.subscribe import Subscribe
 from windrow.spark import stage, subscribed
 from windrow.spark.cache import WorkerCache
 from windrow.spark.cutting import layout_for

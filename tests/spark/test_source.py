@@ -11,8 +11,8 @@ import pytest
 
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import BEGINNING
+from windrow.plan.physical.stages import stages
 from windrow.plan.program import compile_script
-from windrow.plan.stages import stages
 from windrow.spark.blobs import unpack
 from windrow.spark.filelog import FileLog
 from windrow.spark.inbox import Inbox

@@ -12,7 +12,8 @@ import pytest
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock, wall_clock
-from windrow.plan.catalog import FileSource, StreamDeclaration
+from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.nodes import FileSource
 from windrow.streams.arrivals import LEFT_ALONE, SETTLING, Arrivals
 from windrow.streams.readers import check_whole, read_file
 

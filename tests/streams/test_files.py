@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from windrow.core.errors import InputError
-from windrow.plan.catalog import FileSource
+from windrow.plan.nodes import FileSource
 from windrow.streams.files import find_files
 
 

@@ -18,7 +18,8 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, FOREVER, MICROSECONDS, Clock
 from windrow.engine.connection import Connection
 from windrow.engine.runner import run
-from windrow.plan.catalog import FileSource, RelationDeclaration, StreamDeclaration
+from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.plan.nodes import FileSource
 from windrow.plan.program import compile_script
 from windrow.streams.horizon import DEFAULT, UNLIMITED, Horizon, credible, horizon_of
 from windrow.streams.monitor import InputMonitor

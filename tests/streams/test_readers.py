@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
-from windrow.plan.catalog import FileSource, StreamDeclaration
+from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.nodes import FileSource
 from windrow.streams import csv as csv_reader
 from windrow.streams import jsonlines
 from windrow.streams.monitor import InputMonitor

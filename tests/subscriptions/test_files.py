@@ -12,7 +12,7 @@ import pytest
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import Clock
-from windrow.plan.catalog import FileSource
+from windrow.plan.nodes import FileSource
 from windrow.subscriptions.files import attributes_in, load
 from windrow.subscriptions.matcher import Subscriptions
 

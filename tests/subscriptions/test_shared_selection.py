@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import windrow
 from windrow.engine.shared import SharedQuery
 from windrow.plan.program import compile_script
-from windrow.plan.shared_selection import shared_selections
+from windrow.plan.sharing.shared_selection import shared_selections
 
 pytestmark = pytest.mark.usefixtures("sizes")
 

@@ -12,7 +12,7 @@ from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
 from windrow.plan.program import Compiled, compile_script
-from windrow.plan.shared_selection import shared_selections
+from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
 
 

@@ -19,8 +19,8 @@ from windrow.columns.written import plain
 from windrow.core.errors import InputError
 from windrow.engine.identity import Identity
 from windrow.engine.sinks import FileSink, open_sinks
-from windrow.plan.catalog import FileSource
-from windrow.plan.subscribe import SUBSCRIPTION
+from windrow.plan.nodes import FileSource
+from windrow.plan.nodes.subscribe import SUBSCRIPTION
 from windrow.streams.files import find_files
 from windrow.subscriptions.files import attributes_in, format_of, load
 from windrow.subscriptions.kinds import Kind

@@ -19,10 +19,10 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError, Span
-from windrow.cql.forms import STREAM_KINDS, begins_query, form_at, holds_select_list
 from windrow.cql.positions import mark, token_span
-from windrow.cql.tree import Name
-from windrow.cql.windows import IN_BRACKETS, WINDOWS, parse_duration, parse_window
+from windrow.cql.stream_forms import STREAM_KINDS, begins_query, form_at, holds_select_list
+from windrow.cql.syntax_tree import Name
+from windrow.cql.window_parser import IN_BRACKETS, WINDOWS, parse_duration, parse_window
 
 STARTS = ("SELECT", "CREATE", "EXPLAIN", *STREAM_KINDS)
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")

@@ -9,9 +9,9 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
 from windrow.cql.dialect import EVERY, STREAM, WINDOW
-from windrow.cql.nested import unnested
+from windrow.cql.nested_wstream import unnested
 from windrow.cql.positions import span_of
-from windrow.cql.tree import (
+from windrow.cql.syntax_tree import (
     EveryOf,
     Item,
     Limit,

@@ -9,8 +9,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from windrow.core.errors import ParseError, Span
 from windrow.cql.dialect import Cql, CqlParser
 from windrow.cql.positions import span_between, token_span
-from windrow.cql.statements import parse_statement
-from windrow.cql.tree import Script, Statement
+from windrow.cql.statement_parser import parse_statement
+from windrow.cql.syntax_tree import Script, Statement
 
 
 def parse(text: str) -> Script:

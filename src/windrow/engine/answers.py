@@ -20,7 +20,7 @@ from windrow.engine.identity import CHANGE, INSTANT, Identity
 from windrow.engine.published import Published, published
 from windrow.engine.result_reader import Reading
 from windrow.engine.results import Bag
-from windrow.plan.routed import MEMBER
+from windrow.plan.nodes.routed import MEMBER
 
 LAST_ROWS = 10
 """Changes of a stream that are shown when a run ends."""

@@ -43,7 +43,6 @@ from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
-from windrow.plan.classification import Index, index_for
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.nodes import (
     Aggregate,
@@ -60,9 +59,11 @@ from windrow.plan.nodes import (
     Node,
     OutputWindow,
     Projection,
+    Routed,
     Selection,
     Stamped,
     StreamKind,
+    Subscribe,
     TopK,
     ToStream,
     Union,
@@ -70,10 +71,9 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
-from windrow.plan.routed import Routed
+from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
+from windrow.plan.physical.classification import Index, index_for
 from windrow.plan.strategy import Strategy
-from windrow.plan.subscribe import Subscribe
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, WindowSpec
 from windrow.subscriptions.files import load
 from windrow.subscriptions.matching import Matching
 

@@ -9,8 +9,8 @@ from windrow.core.time import Clock
 from windrow.engine.inputs import Inputs
 from windrow.engine.query import EmbeddedQuery
 from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
-from windrow.plan.clocks import on_clock, reads_streams, reclocked
 from windrow.plan.nodes import RelationScan, walk
+from windrow.plan.relation_clock import on_clock, reads_streams, reclocked
 from windrow.streams.files import find_files
 from windrow.streams.relations import RelationMonitor, clock_in
 

@@ -27,10 +27,10 @@ from windrow.plan.catalog import (
     QueryDeclaration,
     SubscriptionsDeclaration,
 )
-from windrow.plan.clocks import reclocked
 from windrow.plan.explain import explain
 from windrow.plan.program import Compiled, compile_script
-from windrow.plan.shared_selection import SharedSelection, shared_selections
+from windrow.plan.relation_clock import reclocked
+from windrow.plan.sharing.shared_selection import SharedSelection, shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.streams.relations import RelationMonitor
 

@@ -21,7 +21,7 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.ranks import ranks
+from windrow.plan.physical.display_order import ranks
 
 RESULTS = "_results.json"
 VERSION = 1

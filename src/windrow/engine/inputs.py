@@ -22,7 +22,7 @@ from windrow.engine.observed import Observed
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries
 from windrow.plan.catalog import Catalog, RelationDeclaration
-from windrow.plan.costs.statistics import Statistics
+from windrow.plan.costs.stream_statistics import Statistics
 from windrow.plan.nodes import Node
 from windrow.streams.coerce import coerce
 from windrow.streams.files import find_files

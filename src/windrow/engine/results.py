@@ -16,7 +16,7 @@ from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.identity import CHANGE, INSTANT, changes_schema
 from windrow.plan.nodes import Node
-from windrow.plan.ranks import ranks
+from windrow.plan.physical.display_order import ranks
 
 SIGNS = pa.array(["-", "+"])
 FOLDED_AT_ONCE = 1 << 17

@@ -20,8 +20,8 @@ from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.stateless import Stateless
-from windrow.plan.ranges import Among, Asked
-from windrow.plan.routed import Attribute, Routed
+from windrow.plan.nodes import Routed
+from windrow.plan.nodes.routed import Among, Asked, Attribute
 from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.spans import Spans, distinct_texts, in_order, ranges
 from windrow.subscriptions.tables import Entries

@@ -24,8 +24,8 @@ from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries, SharedQuery
 from windrow.engine.sinks import FileSink, open_sinks
 from windrow.plan.catalog import Catalog
-from windrow.plan.ranks import ranks
-from windrow.plan.shared_selection import shared_selections
+from windrow.plan.physical.display_order import ranks
+from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.quarantine import Quarantine

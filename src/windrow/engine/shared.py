@@ -1,4 +1,4 @@
-"""Queries that share their selection, running as one (see ``windrow.plan.shared_selection``).
+"""Queries that share their selection, running as one (``windrow.plan.sharing``).
 
 Per batch: one match of the stream's rows against the predicates of all queries, one run of the
 widened pipeline over the pairs, one sort of what comes out by query. Nothing here is done once
@@ -25,7 +25,7 @@ from windrow.engine.query import refuse_if_stopped
 from windrow.engine.results import changes_batch
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import StreamScan, walk
-from windrow.plan.shared_selection import SharedSelection
+from windrow.plan.sharing.shared_selection import SharedSelection
 from windrow.plan.strategy import Strategy
 
 

@@ -40,7 +40,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.pairing import purged
 from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP, LINK, TS
-from windrow.plan.costs.joins import WindowedStream, best_order, order_cost
+from windrow.plan.costs.join_order import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
 from windrow.windows.rings.chains import older
 

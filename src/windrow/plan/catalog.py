@@ -9,16 +9,7 @@ from pathlib import PurePath
 from windrow.core.errors import Span
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
-from windrow.plan.nodes import Node
-
-
-@dataclass(frozen=True)
-class FileSource:
-    """``FROM 'path' FORMAT format``: a file or a directory of files."""
-
-    path: str
-    format: str  # csv, json or parquet
-
+from windrow.plan.nodes import FileSource, Node
 
 NO_TIMESTAMP = -1
 """Stands for the timestamp's index where rows have no time of their own."""

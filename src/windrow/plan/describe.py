@@ -5,7 +5,6 @@ from __future__ import annotations
 from windrow.core.schema import Schema
 from windrow.core.time import MICROSECONDS, Clock
 from windrow.plan.expressions import Column, Expression, Named, render
-from windrow.plan.joining import conditions_of
 from windrow.plan.nodes import (
     Aggregate,
     DuplicateElimination,
@@ -24,13 +23,20 @@ from windrow.plan.nodes import (
     StageInput,
     StreamKind,
     StreamScan,
+    Subscribe,
     TopK,
     ToStream,
     Union,
     Window,
 )
-from windrow.plan.subscribe import Subscribe
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, UnboundedWindow, WindowSpec
+from windrow.plan.nodes.join_conditions import conditions_of
+from windrow.plan.nodes.window_specs import (
+    NowWindow,
+    RangeWindow,
+    RowsWindow,
+    UnboundedWindow,
+    WindowSpec,
+)
 
 UNITS = ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 

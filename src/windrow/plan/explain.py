@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from windrow.core.time import Clock
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.classification import index_for
 from windrow.plan.describe import key_text, node_text, window
 from windrow.plan.expressions import render
 from windrow.plan.nodes import Node, Window
+from windrow.plan.nodes.window_specs import RowsWindow
 from windrow.plan.optimiser import Alternative
-from windrow.plan.physical import buffer_for, changes_buffer
-from windrow.plan.shared_selection import SharedSelection
+from windrow.plan.physical.buffers import buffer_for, changes_buffer
+from windrow.plan.physical.classification import index_for
+from windrow.plan.sharing.shared_selection import SharedSelection
 from windrow.plan.strategy import Strategy, applied
-from windrow.plan.windows import RowsWindow
 
 SHOWN = 8
 """How many of the plans considered EXPLAIN COST prints."""

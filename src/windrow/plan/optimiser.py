@@ -12,26 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from windrow.plan.costs.joins import best_order
-from windrow.plan.costs.matching import windows_of
-from windrow.plan.costs.model import cost, model_for
-from windrow.plan.costs.statistics import Statistics
-from windrow.plan.nodes import AppendOnly, LastingJoin, MultiJoin, Node, OutputWindow
+from windrow.plan.costs.estimate import cost, model_for
+from windrow.plan.costs.join_order import best_order
+from windrow.plan.costs.n_ary import windows_of
+from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.nodes import AppendOnly, LastingJoin, MultiJoin, Node, OutputWindow, Subscribe
+from windrow.plan.nodes.rebuild import LocalRule, map_inputs, rewrite_anywhere
 from windrow.plan.rules.flatten_joins import flatten_joins
-from windrow.plan.rules.inputs import over
 from windrow.plan.rules.merge_projections import merge_projections
 from windrow.plan.rules.move_negations import pull_up_negations, push_down_negations
 from windrow.plan.rules.prune_columns import prune_columns
 from windrow.plan.rules.push_down_distinct import push_down_distinct
 from windrow.plan.rules.push_down_selections import push_down_selections
 from windrow.plan.rules.reorder_joins import reorder_joins
-from windrow.plan.rules.somewhere import Local, somewhere
 from windrow.plan.strategy import Strategy
-from windrow.plan.subscribe import Subscribe
 
 Rule = Callable[[Node], Node]
 RULES: tuple[Rule, ...] = (push_down_selections, prune_columns, merge_projections)
-CHOICES: dict[str, Local] = {
+CHOICES: dict[str, LocalRule] = {
     "negation pulled up": pull_up_negations,
     "negation pushed down": push_down_negations,
     "DISTINCT pushed down": push_down_distinct,
@@ -108,7 +106,7 @@ def alternatives(
 def _neighbours(plan: Node) -> Iterator[tuple[Node, str]]:
     for name, choice in CHOICES.items():
         above = () if choice is reorder_joins else COUNTING
-        for changed in somewhere(plan, choice, above):
+        for changed in rewrite_anywhere(plan, choice, above):
             yield simplified(changed), name
 
 
@@ -120,7 +118,7 @@ class _Search:
     def estimated(self, plan: Node, rewriting: str) -> Alternative:
         """The plan with its joins made n-way where that is cheaper."""
         spent = self._cost(plan)
-        for flat in somewhere(plan, flatten_joins):
+        for flat in rewrite_anywhere(plan, flatten_joins):
             changed = simplified(self._ordered(flat))
             cheaper = self._cost(changed)
             if cheaper <= spent:
@@ -132,7 +130,7 @@ class _Search:
 
     def _ordered(self, plan: Node) -> Node:
         """N-way joins in the order of 5.3.2; as written if nothing is known of their streams."""
-        node = over(plan, self._ordered)
+        node = map_inputs(plan, self._ordered)
         if not isinstance(node, MultiJoin) or self.statistics is None:
             return node
         streams = windows_of(node, model_for(plan, self.statistics, self.strategy))

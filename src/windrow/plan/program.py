@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from windrow.core.patterns import UpdatePattern
 from windrow.core.warnings import ScriptWarning
 from windrow.cql import parse
 from windrow.plan.binder import ExplainRequest, bind
@@ -14,10 +16,10 @@ from windrow.plan.catalog import (
     SubscriptionsDeclaration,
     ViewDeclaration,
 )
-from windrow.plan.costs.statistics import Statistics
+from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.nodes import Node, StreamKind, ToStream, walk
+from windrow.plan.nodes.rebuild import without_spans
 from windrow.plan.optimiser import alternatives, optimise
-from windrow.plan.rules.inputs import without_places
-from windrow.plan.script_warnings import warnings_of
 from windrow.plan.strategy import Strategy
 
 
@@ -67,6 +69,29 @@ def _without_places(catalog: Catalog) -> Catalog:
     for name, declaration in catalog.declarations.items():
         plain = replace(declaration, span=None)
         if isinstance(plain, ViewDeclaration | SubscriptionsDeclaration):
-            plain = replace(plain, plan=without_places(plain.plan))
+            plain = replace(plain, plan=without_spans(plain.plan))
         declarations[name] = plain
     return Catalog(declarations)
+
+
+def warnings_of(bound: Declaration | ExplainRequest, source: str) -> Iterator[ScriptWarning]:
+    """The warnings that one statement deserves; ``source`` is the text of its script.
+
+    A view of an earlier script has no place in this one, and was warned of there.
+    """
+    declared = bound.query if isinstance(bound, ExplainRequest) else bound
+    plan: Node | None = getattr(declared, "plan", None)
+    for node in walk(plan) if plan is not None else ():
+        if isinstance(node, ToStream) and node.span is not None and _is_silent(node):
+            yield ScriptWarning(
+                "DSTREAM can never speak here, because nothing is ever withdrawn from an "
+                "unbounded stream",
+                span=node.span,
+                source=source,
+                remedy="bound a stream in FROM with a window, as in [RANGE 1 MINUTE]",
+            )
+
+
+def _is_silent(node: ToStream) -> bool:
+    never_withdraws = node.input.pattern is UpdatePattern.MONOTONIC
+    return node.kind is StreamKind.DSTREAM and never_withdraws

@@ -7,7 +7,7 @@ from enum import Enum
 from windrow.core.errors import InputError
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes import Join, NegativeTuples, Node, Window, is_nrr
-from windrow.plan.rules.inputs import over
+from windrow.plan.nodes.rebuild import map_inputs
 
 
 class Strategy(Enum):
@@ -42,7 +42,7 @@ def applied(plan: Node, strategy: Strategy) -> Node:
     if isinstance(plan, Join) and (is_nrr(plan.left) or is_nrr(plan.right)):
         # The NRR may have changed since a tuple met it, so its expiry is announced behind the join.
         return NegativeTuples(plan) if _expires(plan) else plan
-    changed = over(plan, lambda child: applied(child, strategy))
+    changed = map_inputs(plan, lambda child: applied(child, strategy))
     return NegativeTuples(changed) if isinstance(changed, Window) and _expires(changed) else changed
 
 

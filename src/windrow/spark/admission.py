@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING
-from windrow.plan.catalog import FileSource
+from windrow.plan.nodes import FileSource
 from windrow.spark.filelog import Entry, FileLog
 from windrow.spark.inbox import deliveries
 from windrow.spark.times import StreamTime

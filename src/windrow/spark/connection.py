@@ -29,7 +29,7 @@ from windrow.plan.catalog import (
     StreamDeclaration,
     SubscriptionsDeclaration,
 )
-from windrow.plan.shared_selection import SharedSelection
+from windrow.plan.sharing.shared_selection import SharedSelection
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import ArchiveQuery
 from windrow.spark.groups import groups_of

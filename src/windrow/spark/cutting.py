@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from windrow.plan.nodes import Node, walk
-from windrow.plan.subscribe import Ranges, Subscribe
+from windrow.plan.nodes import Node, Subscribe, walk
+from windrow.plan.nodes.subscribe import Ranges
 from windrow.spark.home import Layout
 from windrow.spark.parts import cut_by
 from windrow.spark.spreading import spread_buckets

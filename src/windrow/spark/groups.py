@@ -19,8 +19,8 @@ from typing import NoReturn
 from windrow.core.errors import StateError
 from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.ranges import Among, Asked
-from windrow.plan.shared_selection import SharedSelection, asking, shared_selections
+from windrow.plan.nodes.routed import Among, Asked
+from windrow.plan.sharing.shared_selection import SharedSelection, asking, shared_selections
 from windrow.spark.home import IDENTITY
 
 SEATS = "members.json"

@@ -19,9 +19,9 @@ from typing import Any
 from windrow.core.errors import StateError
 from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
-from windrow.plan.stages import Stage
+from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
-from windrow.plan.subscribe import Ranges
 
 IDENTITY = "windrow.json"
 VERSION = 2

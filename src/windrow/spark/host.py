@@ -22,7 +22,7 @@ from windrow.core.time import BEGINNING
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.base import Saved, below
 from windrow.plan.nodes import RelationScan, walk
-from windrow.plan.stages import Stage
+from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import Header, pack_delta, unpack_delta
 from windrow.spark.packing import Counts

@@ -13,7 +13,8 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING
-from windrow.plan.catalog import FileSource, RelationDeclaration, StreamDeclaration
+from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.plan.nodes import FileSource
 from windrow.spark.filelog import Entry
 from windrow.spark.packing import Counts
 from windrow.spark.relations import read_updates

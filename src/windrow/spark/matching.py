@@ -26,7 +26,7 @@ from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import Clock
-from windrow.plan.subscribe import SUBSCRIPTION
+from windrow.plan.nodes.subscribe import SUBSCRIPTION
 from windrow.spark.cutting import parts_for
 from windrow.spark.parts import Cut, cut_by, part_of
 from windrow.spark.session import index_memory

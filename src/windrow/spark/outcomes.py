@@ -16,7 +16,7 @@ from windrow.engine.progress import Progress, QueryReport
 from windrow.engine.published import published
 from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.ranks import ranks
+from windrow.plan.physical.display_order import ranks
 from windrow.spark.query import SparkQuery
 from windrow.spark.shared import SharedSparkQuery
 

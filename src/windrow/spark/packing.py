@@ -20,10 +20,8 @@ from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate, selected
 from windrow.columns.hashing import bucket_of
 from windrow.columns.types import arrow_schema
-from windrow.plan.nodes import Node, Projection, Selection
-from windrow.plan.routed import Routed
-from windrow.plan.stages import RangeKey, StageEdge
-from windrow.plan.subscribe import Subscribe
+from windrow.plan.nodes import Node, Projection, Routed, Selection, Subscribe
+from windrow.plan.physical.stages import RangeKey, StageEdge
 from windrow.spark.blobs import Header, pack, pack_delta
 from windrow.spark.routes import Routes
 from windrow.spark.subscribed import matching_for, range_of, routing_for

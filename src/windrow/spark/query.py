@@ -26,7 +26,7 @@ from windrow.plan.catalog import (
     StreamDeclaration,
 )
 from windrow.plan.nodes import RelationScan, StreamScan, walk
-from windrow.plan.stages import Stage, stages
+from windrow.plan.physical.stages import Stage, stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.activity import active
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.plan.stages import Stage, StageEdge
+from windrow.plan.physical.stages import Stage, StageEdge
 
 PACKED = "stage int, bucket int, blob binary"
 """The schema of every packed DataFrame, as Spark writes it."""

@@ -1,6 +1,6 @@
 """Queries that share their selection as one streaming query with one chain of stages.
 
-The plan is the widened one (``windrow.plan.shared_selection``): the senders ask the index whose
+The plan is the widened one (``windrow.plan.sharing``): the senders ask the index whose
 tuple it is while they pack, every stage works on tuples with a query's number in front, and the
 sink gives each query what is its own (``windrow.spark.shared_sink``). A micro-batch costs what it
 costs for one query, but for the directories that it publishes in.
@@ -22,7 +22,7 @@ from windrow.engine.ownership import prepare
 from windrow.engine.published import published
 from windrow.engine.sinks import COMPACT_AT
 from windrow.plan.catalog import Catalog, Destination
-from windrow.plan.routed import MEMBER
+from windrow.plan.nodes.routed import MEMBER
 from windrow.plan.strategy import Strategy
 from windrow.spark.groups import Group
 from windrow.spark.lost import refuse_lost_member

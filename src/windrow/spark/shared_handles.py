@@ -16,7 +16,7 @@ from windrow.engine.identity import changes_schema
 from windrow.engine.result_reader import Reading
 from windrow.engine.results import ranked
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.shared_selection import SharedSelection
+from windrow.plan.sharing.shared_selection import SharedSelection
 from windrow.spark.consuming import Consuming
 from windrow.spark.handles import QueryHandle
 from windrow.spark.shared import SharedSparkQuery

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from windrow.engine.members import ByMember
 from windrow.engine.sinks import Place
-from windrow.plan.routed import MEMBER
+from windrow.plan.nodes.routed import MEMBER
 from windrow.spark.sinks import ResultWriter, SinkSpec, Written, received, summary
 
 HANDS = 8

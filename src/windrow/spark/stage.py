@@ -22,7 +22,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from windrow.core.time import Clock
 from windrow.engine.results import changes_batch
 from windrow.operators.base import Saved
-from windrow.plan.stages import Stage
+from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import pack, pack_delta, unpack
 from windrow.spark.cache import WorkerCache

@@ -22,11 +22,10 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
 from windrow.engine.routing import Routing
-from windrow.plan.nodes import Node
-from windrow.plan.routed import Routed
-from windrow.plan.rules.inputs import over
-from windrow.plan.stages import RangeKey
-from windrow.plan.subscribe import Ranges, Subscribe
+from windrow.plan.nodes import Node, Routed, Subscribe
+from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.physical.stages import RangeKey
 from windrow.spark.parts import Cut, part_of
 from windrow.streams.files import find_files
 from windrow.subscriptions.files import load, read
@@ -130,7 +129,7 @@ def with_cut(plan: Node, cut: Ranges | None) -> Node:
     """The plan with its subscriptions cut, if they are."""
     if isinstance(plan, Subscribe):
         return replace(plan, cut=cut)
-    return over(plan, lambda child: with_cut(child, cut))
+    return map_inputs(plan, lambda child: with_cut(child, cut))
 
 
 def with_whole_paths(plan: Node) -> Node:
@@ -138,4 +137,4 @@ def with_whole_paths(plan: Node) -> Node:
     if isinstance(plan, Subscribe):
         path = str(Path(plan.source.path).absolute())
         return replace(plan, source=replace(plan.source, path=path))
-    return over(plan, with_whole_paths)
+    return map_inputs(plan, with_whole_paths)

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from windrow.core.errors import InputError
 from windrow.core.time import Wall
-from windrow.plan.catalog import FileSource, StreamDeclaration
+from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.nodes import FileSource
 from windrow.streams.files import Found, list_files
 from windrow.streams.parts import Part
 from windrow.streams.readers import format_of

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from windrow.core.errors import InputError
 from windrow.core.paths import local_path
-from windrow.plan.catalog import FileSource
+from windrow.plan.nodes import FileSource
 
 WILD = "*?["
 Name: TypeAlias = tuple[str, ...]

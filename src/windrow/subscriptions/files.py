@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
-from windrow.plan.catalog import FileSource
+from windrow.plan.nodes import FileSource
 from windrow.streams.files import find_files
 from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.matcher import Subscriptions

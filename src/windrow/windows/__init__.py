@@ -27,7 +27,7 @@ much; a hash would have to be sorted for every answer. D is the number of differ
 repeated values share a node.
 
 Where neither is needed, because the operator is incremental by itself (SUM, COUNT, selection),
-there is no index; ``windrow.plan.classification`` says which operator is which.
+there is no index; ``windrow.plan.physical.classification`` says which operator is which.
 
 An invariant of the whole room: a query sees full basic windows only.
 """

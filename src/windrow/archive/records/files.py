@@ -28,7 +28,8 @@ from windrow.columns.written import is_written, plain
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
-from windrow.plan.catalog import NO_TIMESTAMP, FileSource, StreamDeclaration
+from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
+from windrow.plan.nodes import FileSource
 from windrow.streams.files import find_files
 from windrow.streams.inferred import inferred, types_in
 from windrow.streams.jsonlines import READ_AS

@@ -8,10 +8,10 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.cql.positions import span_of
-from windrow.cql.tree import Item, Select
+from windrow.cql.syntax_tree import Item, Select
 from windrow.plan.binder.aggregates import Aggregates, Grouping, has_aggregates
 from windrow.plan.binder.context import Context
-from windrow.plan.binder.expressions import ExpressionBinder
+from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import Column, Expression, Literal, Named
 

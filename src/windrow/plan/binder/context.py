@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, Span
 from windrow.core.time import Clock
-from windrow.cql.tree import Query
+from windrow.cql.syntax_tree import Query
 from windrow.plan.catalog import Catalog
 from windrow.plan.nodes import (
     GroupBy,

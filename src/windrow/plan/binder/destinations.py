@@ -6,11 +6,11 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from windrow.core.errors import BindError
-from windrow.cql.tree import FileClause
+from windrow.cql.syntax_tree import FileClause
 from windrow.plan.binder.context import Context
-from windrow.plan.binder.streams import FORMATS, format_of
-from windrow.plan.catalog import Destination, FileSource, RelationDeclaration, StreamDeclaration
-from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
+from windrow.plan.binder.stream_declarations import FORMATS, format_of
+from windrow.plan.catalog import Destination, RelationDeclaration, StreamDeclaration
+from windrow.plan.nodes import FileSource, Node, RelationScan, StreamScan, walk
 
 
 def destination(into: FileClause | None, plan: Node, context: Context) -> Destination | None:

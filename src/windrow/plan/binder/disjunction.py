@@ -19,8 +19,8 @@ from windrow.core.schema import Type
 from windrow.cql.positions import span_of
 from windrow.plan.binder.chains import chain
 from windrow.plan.binder.context import Context
-from windrow.plan.binder.expressions import ExpressionBinder
-from windrow.plan.binder.negation import QUERIES, bind_negation, has_query, negated_query
+from windrow.plan.binder.not_exists import QUERIES, bind_negation, has_query, negated_query
+from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Scope
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.nodes import Negation, NegationForm, Node, Selection, Union

@@ -9,7 +9,7 @@ from decimal import Decimal
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import FOREVER, MICROSECONDS
-from windrow.cql.windows import UNIT_OF
+from windrow.cql.window_parser import UNIT_OF
 from windrow.plan.expressions import Call, Expression, Literal
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

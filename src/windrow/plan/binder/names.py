@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from windrow.core.errors import BindError
 from windrow.core.paths import LONGEST, REMEDY, SUPPORTED, flaw_of_name, has_scheme
-from windrow.cql.tree import (
+from windrow.cql.syntax_tree import (
     CreateArchive,
     CreateQuery,
     CreateSubscriptions,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.nodes import GroupBy, Node, Projection, Unary, Union
-from windrow.plan.projecting import projected
+from windrow.plan.nodes.projections import projected
 
 
 def is_null_column(plan: Node, index: int) -> bool:

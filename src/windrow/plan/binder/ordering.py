@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from windrow.core.errors import BindError
-from windrow.cql.tree import Limit, Select
+from windrow.cql.syntax_tree import Limit, Select
 from windrow.plan.binder.clauses import Clauses, Order
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, OrderKey, TopK
-from windrow.plan.projecting import columns_of_row, projected
+from windrow.plan.nodes.projections import columns_of_row, projected
 
 
 def first(plan: Node, clauses: Clauses, select: Select) -> Node:

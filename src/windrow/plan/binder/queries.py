@@ -9,14 +9,14 @@ from math import gcd
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import Clock
-from windrow.cql.tree import EveryOf, Query, Select, SetOperation, StreamOf
+from windrow.cql.syntax_tree import EveryOf, Query, Select, SetOperation, StreamOf
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.produced import produced
 from windrow.plan.binder.restoring import restored
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.select import bind_select
-from windrow.plan.binder.windows import in_ticks, window_spec
+from windrow.plan.binder.window_ticks import in_ticks, window_spec
 from windrow.plan.expressions import Column
 from windrow.plan.functions import common
 from windrow.plan.nodes import (
@@ -31,7 +31,7 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
-from windrow.plan.windows import RangeWindow
+from windrow.plan.nodes.window_specs import RangeWindow
 
 PERIODIC = ("RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE")
 """Forms to which EVERY gives a rhythm of their own, instead of slowing down what they read."""

@@ -14,8 +14,8 @@ from windrow.core.errors import BindError, Span
 from windrow.core.time import Clock
 from windrow.plan.describe import duration
 from windrow.plan.nodes import AppendOnly, Every, Node, OutputWindow, StreamKind, ToStream, Window
-from windrow.plan.rules.inputs import over
-from windrow.plan.windows import RangeWindow
+from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.window_specs import RangeWindow
 
 BOUNDARIES = (ToStream, AppendOnly, OutputWindow, Every)
 """Below these is another query, which keeps the rhythm that it was given."""
@@ -62,4 +62,4 @@ def _without_slides(plan: Node) -> Node:
             return replace(plan, spec=replace(spec, slide=None))
         case Window():
             return plan
-    return plan if isinstance(plan, BOUNDARIES) else over(plan, _without_slides)
+    return plan if isinstance(plan, BOUNDARIES) else map_inputs(plan, _without_slides)

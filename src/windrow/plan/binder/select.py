@@ -10,16 +10,11 @@ from __future__ import annotations
 
 from windrow.core.errors import BindError
 from windrow.core.schema import Schema
-from windrow.cql.tree import Select
+from windrow.cql.syntax_tree import Select
 from windrow.plan.binder.clauses import bind_clauses
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.disjunction import kept
-from windrow.plan.binder.expressions import ExpressionBinder
-from windrow.plan.binder.mixing import join_mixed
-from windrow.plan.binder.negation import has_query, split
-from windrow.plan.binder.ordering import distinct_first, first
-from windrow.plan.binder.scope import Scope
-from windrow.plan.binder.tables import (
+from windrow.plan.binder.from_clause import (
     BoundTable,
     append_only,
     bind_tables,
@@ -27,9 +22,14 @@ from windrow.plan.binder.tables import (
     mixed,
     refuse_internal,
 )
+from windrow.plan.binder.internal_windows import join_mixed
+from windrow.plan.binder.not_exists import has_query, split
+from windrow.plan.binder.ordering import distinct_first, first
+from windrow.plan.binder.scalars import ExpressionBinder
+from windrow.plan.binder.scope import Scope
 from windrow.plan.expressions import conjunction
 from windrow.plan.nodes import DuplicateElimination, GroupBy, Node, Selection
-from windrow.plan.projecting import projected
+from windrow.plan.nodes.projections import projected
 
 
 def bind_select(select: Select, context: Context) -> Node:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, ScriptError, Span
 from windrow.core.schema import Type
-from windrow.cql.tree import (
+from windrow.cql.syntax_tree import (
     CreateArchive,
     CreateQuery,
     CreateRelation,
@@ -25,7 +25,7 @@ from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.storage import bind_archive, bind_subscriptions
-from windrow.plan.binder.streams import bind_relation, bind_stream, schema_of
+from windrow.plan.binder.stream_declarations import bind_relation, bind_stream, schema_of
 from windrow.plan.catalog import (
     Catalog,
     Declaration,
@@ -35,8 +35,8 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, Projection, ToStream
+from windrow.plan.nodes.projections import projected
 from windrow.plan.optimiser import Alternative
-from windrow.plan.projecting import projected
 
 
 @dataclass(frozen=True)

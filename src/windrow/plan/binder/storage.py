@@ -8,21 +8,16 @@ from windrow.core.errors import BindError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER, Clock
-from windrow.cql.tree import CreateArchive, CreateSubscriptions, Duration, Name
+from windrow.cql.syntax_tree import CreateArchive, CreateSubscriptions, Duration, Name
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.destinations import destination
+from windrow.plan.binder.from_clause import named_plan
 from windrow.plan.binder.scope import did_you_mean
-from windrow.plan.binder.streams import FORMATS, format_of
-from windrow.plan.binder.tables import named_plan
-from windrow.plan.binder.windows import in_ticks
-from windrow.plan.catalog import (
-    ArchiveDeclaration,
-    FileSource,
-    SubscriptionsDeclaration,
-)
-from windrow.plan.lives import longest_life
-from windrow.plan.nodes import GroupBy, Node, RelationScan
-from windrow.plan.subscribe import Subscribe
+from windrow.plan.binder.stream_declarations import FORMATS, format_of
+from windrow.plan.binder.window_ticks import in_ticks
+from windrow.plan.catalog import ArchiveDeclaration, SubscriptionsDeclaration
+from windrow.plan.nodes import FileSource, GroupBy, Node, RelationScan, Subscribe
+from windrow.plan.physical.tuple_lifetime import longest_life
 
 SCHEMES = ("DEL", "REINDEX", "REINDEX+", "REINDEX++", "WATA", "RATA", "GRID")
 TECHNIQUES = {

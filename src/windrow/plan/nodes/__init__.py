@@ -17,21 +17,13 @@ from windrow.plan.nodes.groups import (
     OrderKey,
     TopK,
 )
-from windrow.plan.nodes.inputs import (
-    RelationScan,
-    StageInput,
-    StreamScan,
-    Window,
-)
 from windrow.plan.nodes.joins import (
     Join,
     LastingJoin,
     MultiJoin,
-    is_nrr,
-)
-from windrow.plan.nodes.negation import (
     Negation,
     NegationForm,
+    is_nrr,
 )
 from windrow.plan.nodes.outputs import (
     AppendOnly,
@@ -40,6 +32,15 @@ from windrow.plan.nodes.outputs import (
     StreamKind,
     ToStream,
 )
+from windrow.plan.nodes.routed import Routed
+from windrow.plan.nodes.sources import (
+    FileSource,
+    RelationScan,
+    StageInput,
+    StreamScan,
+    Window,
+)
+from windrow.plan.nodes.subscribe import Subscribe
 from windrow.plan.nodes.tuples import (
     NegativeTuples,
     Projection,
@@ -55,6 +56,7 @@ __all__ = [
     "AppendOnly",
     "DuplicateElimination",
     "Every",
+    "FileSource",
     "GroupBy",
     "Join",
     "LastingJoin",
@@ -67,11 +69,13 @@ __all__ = [
     "OutputWindow",
     "Projection",
     "RelationScan",
+    "Routed",
     "Selection",
     "StageInput",
     "Stamped",
     "StreamKind",
     "StreamScan",
+    "Subscribe",
     "ToStream",
     "TopK",
     "TupleWise",

@@ -11,7 +11,7 @@ from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.plan.expressions import Expression
-from windrow.plan.windows import WindowSpec
+from windrow.plan.nodes.window_specs import WindowSpec
 
 MONOTONIC, WEAKEST = UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST
 WEAK, STRICT = UpdatePattern.WEAK, UpdatePattern.STRICT

@@ -1,15 +1,16 @@
-"""Joins of two and of n inputs."""
+"""What matches tuples of several inputs: joins of two and of n, and negations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.plan.expressions import Expression
-from windrow.plan.nodes.base import WEAK, WEAKEST, Matched, Node
-from windrow.plan.nodes.inputs import RelationScan, StageInput
+from windrow.plan.nodes.base import STRICT, WEAK, WEAKEST, Matched, Node
+from windrow.plan.nodes.sources import RelationScan, StageInput
 from windrow.plan.nodes.tuples import Projection, Selection
 
 
@@ -84,6 +85,30 @@ class MultiJoin(Node):
     def pattern(self) -> UpdatePattern:
         worst = max(branch.pattern for branch in self.branches)
         return WEAK if worst is WEAKEST else worst
+
+
+class NegationForm(Enum):
+    """EXCEPT subtracts bags; NOT EXISTS and NOT IN withdraw a tuple while any match lives."""
+
+    EXCEPT = "EXCEPT"
+    NOT_EXISTS = "NOT EXISTS"
+    NOT_IN = "NOT IN"
+
+
+@dataclass(frozen=True)
+class Negation(Matched):
+    """Left tuples without a match (or in excess of their matches) on the right (2.2.2)."""
+
+    form: NegationForm
+    residual: Expression | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return STRICT
 
 
 def is_nrr(node: Node) -> bool:

@@ -7,7 +7,7 @@ from enum import Enum
 
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAKEST, Unary
-from windrow.plan.windows import RowsWindow, WindowSpec
+from windrow.plan.nodes.window_specs import RowsWindow, WindowSpec
 
 
 class StreamKind(Enum):

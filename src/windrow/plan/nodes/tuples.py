@@ -10,8 +10,8 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Expression, Named
 from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAK, WEAKEST, Node, Unary
-from windrow.plan.nodes.inputs import StageInput, StreamScan
-from windrow.plan.windows import WindowSpec
+from windrow.plan.nodes.sources import StageInput, StreamScan
+from windrow.plan.nodes.window_specs import WindowSpec
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from windrow.core.errors import Span
 from windrow.core.schema import Schema
 from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns, shifted
-from windrow.plan.joining import conditions_of, joined
 from windrow.plan.nodes import Join, Node, Projection, RelationScan, Selection, is_nrr
-from windrow.plan.projecting import projected
+from windrow.plan.nodes.join_conditions import conditions_of, joined
+from windrow.plan.nodes.projections import projected
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from windrow.plan.expressions import Column, Expression, columns_of, replace_columns
 from windrow.plan.nodes import Node, Projection
-from windrow.plan.projecting import changes_nothing
-from windrow.plan.rules.inputs import over
+from windrow.plan.nodes.projections import changes_nothing
+from windrow.plan.nodes.rebuild import map_inputs
 
 
 def merge_projections(plan: Node) -> Node:
     """The plan without superfluous projections; no expression is computed twice because of it."""
-    node = over(plan, merge_projections)
+    node = map_inputs(plan, merge_projections)
     if not isinstance(node, Projection):
         return node
     inner = node.input

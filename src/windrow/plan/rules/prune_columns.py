@@ -33,8 +33,8 @@ from windrow.plan.nodes import (
     Window,
     arrives_in_order,
 )
-from windrow.plan.rules.inputs import over
-from windrow.plan.windows import RowsWindow
+from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.window_specs import RowsWindow
 
 NARROW = (Type.BOOLEAN, Type.INT, Type.FLOAT, Type.DATE, Type.BIGINT, Type.DOUBLE, Type.TIMESTAMP)
 
@@ -99,7 +99,7 @@ def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
         case Every():
             below = _prune(node.input, needed)
             return _Pruned(replace(node, input=below.plan), below.places)
-    return _unchanged(over(node, prune_columns))
+    return _unchanged(map_inputs(node, prune_columns))
 
 
 def _unchanged(node: Node) -> _Pruned:
@@ -216,7 +216,7 @@ def _side(node: Node, needed: frozenset[int]) -> _Pruned:
 
 def _prune_negation(node: Negation, needed: frozenset[int]) -> _Pruned:
     if node.form is NegationForm.EXCEPT:
-        return _unchanged(over(node, prune_columns))
+        return _unchanged(map_inputs(node, prune_columns))
     width = len(node.left.schema)
     residual = _used([node.residual]) if node.residual is not None else frozenset()
     own = needed | _used(node.left_keys) | frozenset(i for i in residual if i < width)

@@ -19,7 +19,6 @@ from windrow.plan.expressions import (
     replace_columns,
     shifted,
 )
-from windrow.plan.joining import conditions_of, joined, lasting, side_of
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -40,8 +39,9 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.rules.inputs import over
-from windrow.plan.windows import RowsWindow
+from windrow.plan.nodes.join_conditions import conditions_of, joined, lasting, side_of
+from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.window_specs import RowsWindow
 
 Parts = tuple[Expression, ...]
 COMMUTING_STREAMS = (StreamKind.ISTREAM, StreamKind.DSTREAM, StreamKind.RSTREAM)
@@ -79,7 +79,7 @@ def _push(node: Node, parts: Parts) -> Node:
         case _:
             passing = ()
     rest = tuple(p for p in parts if p not in passing)
-    return _filtered(over(node, lambda child: _push(child, passing)), rest)
+    return _filtered(map_inputs(node, lambda child: _push(child, passing)), rest)
 
 
 def _filtered(node: Node, parts: Parts) -> Node:

@@ -11,7 +11,7 @@ from windrow.plan.expressions import Call, Column, Expression, replace_columns
 
 
 class Where(Enum):
-    """A place that is not said by keys; see ``windrow.plan.stages``."""
+    """A place that is not said by keys; see ``windrow.plan.physical.stages``."""
 
     FREE = "free"
     SINGLE = "single"

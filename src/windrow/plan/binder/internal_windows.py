@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from windrow.plan.binder.context import clock_of
-from windrow.plan.binder.tables import BoundTable, left_deep
+from windrow.plan.binder.from_clause import BoundTable, left_deep
 from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns, shifted
-from windrow.plan.joining import lasting
 from windrow.plan.nodes import Node, Stamped, Window, is_nrr
-from windrow.plan.projecting import projected
+from windrow.plan.nodes.join_conditions import lasting
+from windrow.plan.nodes.projections import projected
 
 
 def join_mixed(

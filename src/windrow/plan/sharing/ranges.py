@@ -8,33 +8,14 @@ equality. NULL is in no interval, and a comparison with it is not true either.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Expression, Literal, Value, columns_of
+from windrow.plan.nodes.routed import Among, Asked, Between
 
 MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq"}
 ORDERED = (Type.TIMESTAMP, Type.DATE)
-
-
-@dataclass(frozen=True)
-class Between:
-    """From ``low`` to ``high``; None is no bound. Ends are included unless they are open."""
-
-    low: Value = None
-    high: Value = None
-    low_open: bool = False
-    high_open: bool = False
-
-
-@dataclass(frozen=True)
-class Among:
-    """One of these."""
-
-    values: tuple[Value, ...]
-
-
-Asked = Between | Among
 
 
 def condition_of(predicate: Expression) -> tuple[Expression, Type, Asked] | None:

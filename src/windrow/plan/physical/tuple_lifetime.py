@@ -21,7 +21,7 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.windows import NowWindow, RangeWindow, WindowSpec
+from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, WindowSpec
 
 
 def longest_life(node: Node) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from windrow.plan.costs.context import HORIZON, Cost, Model
+from windrow.plan.costs.cost_model import HORIZON, Cost, Model
 from windrow.plan.costs.flows import Flow
-from windrow.plan.costs.statistics import DISTINCT, RATE
+from windrow.plan.costs.stream_statistics import DISTINCT, RATE
 from windrow.plan.nodes import RelationScan, StageInput, StreamScan, Window
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, WindowSpec
+from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
 
 
 def stream(node: StreamScan, model: Model) -> Cost:

@@ -1,4 +1,4 @@
-"""Where tuples come from: streams, relations, other stages, and the windows over them."""
+"""Where tuples come from: files, streams, relations, other stages, and the windows over them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAKEST, Node, Unary
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, UnboundedWindow, WindowSpec
+from windrow.plan.nodes.window_specs import (
+    NowWindow,
+    RangeWindow,
+    RowsWindow,
+    UnboundedWindow,
+    WindowSpec,
+)
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """``FROM 'path' FORMAT format``: a file or a directory of files."""
+
+    path: str
+    format: str  # csv, json or parquet
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from windrow.core.errors import BindError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import FOREVER, Clock
-from windrow.cql.tree import (
+from windrow.cql.syntax_tree import (
     ColumnDefinition,
     CreateRelation,
     CreateStream,
@@ -16,8 +16,9 @@ from windrow.cql.tree import (
     Unlimited,
 )
 from windrow.plan.binder.scope import did_you_mean
-from windrow.plan.binder.windows import in_ticks
-from windrow.plan.catalog import FileSource, RelationDeclaration, StreamDeclaration
+from windrow.plan.binder.window_ticks import in_ticks
+from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.plan.nodes import FileSource
 
 FORMATS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "parquet": "parquet"}
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from windrow.core.errors import BindError
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER, MICROSECONDS, Clock, ticks
-from windrow.cql.tree import (
+from windrow.cql.syntax_tree import (
     ColumnName,
     Duration,
     NowClause,
@@ -17,7 +17,13 @@ from windrow.cql.tree import (
     WindowClause,
 )
 from windrow.plan.binder.scope import Scope
-from windrow.plan.windows import NowWindow, RangeWindow, RowsWindow, UnboundedWindow, WindowSpec
+from windrow.plan.nodes.window_specs import (
+    NowWindow,
+    RangeWindow,
+    RowsWindow,
+    UnboundedWindow,
+    WindowSpec,
+)
 
 
 def in_ticks(duration: Duration, clock: Clock, what: str, least: int = 1) -> int:

@@ -11,7 +11,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.cql.positions import span_of
-from windrow.cql.statements import TYPES
+from windrow.cql.statement_parser import TYPES
 from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.chains import chain
 from windrow.plan.binder.literals import coerced, fitted, interval, number, too_large

@@ -38,18 +38,23 @@ from windrow.plan.nodes import (
     Node,
     Projection,
     RelationScan,
+    Routed,
     Selection,
     StageInput,
     Stamped,
     StreamKind,
     StreamScan,
+    Subscribe,
     ToStream,
     Union,
     Window,
     arrives_in_order,
     is_nrr,
 )
-from windrow.plan.places import (
+from windrow.plan.nodes.rebuild import map_inputs, with_inputs
+from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.nodes.window_specs import RowsWindow, WindowSpec
+from windrow.plan.physical.places import (
     Keys,
     Where,
     comparable,
@@ -59,16 +64,12 @@ from windrow.plan.places import (
     shared_keys,
     shown_by,
 )
-from windrow.plan.routed import Routed
-from windrow.plan.rules.inputs import over, with_inputs
 from windrow.plan.strategy import Strategy, applied
-from windrow.plan.subscribe import Ranges, Subscribe
-from windrow.plan.windows import RowsWindow, WindowSpec
 
 
 @dataclass(frozen=True)
 class RangeKey:
-    """A bucket for each range of a column's values; see ``windrow.plan.subscribe.Ranges``."""
+    """A bucket for each range of a column's values; see ``windrow.plan.nodes.subscribe.Ranges``."""
 
     column: Column
     starts: tuple[int, ...]
@@ -314,7 +315,7 @@ class _Cutter:
         if isinstance(node, Projection) and key:
             columns = node.columns
             key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)
-        return over(node, lambda i: self._send(i, key))
+        return map_inputs(node, lambda i: self._send(i, key))
 
     def _edge(self, leaf: _Open, key: Key, post: Subscribe | None = None) -> StageEdge:
         same = (leaf.source, _unqualified(leaf.pre), key)  # two aliases of a stream are one edge
@@ -327,7 +328,7 @@ class _Cutter:
 
 def _lowered(node: Node) -> Node:
     """Selections and projections moved below time windows, where they can be done in packing."""
-    node = over(node, _lowered)
+    node = map_inputs(node, _lowered)
     if isinstance(node, Selection | Projection):
         window = node.input
         if isinstance(window, Window) and not isinstance(window.spec, RowsWindow):

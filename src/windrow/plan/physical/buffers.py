@@ -22,8 +22,8 @@ from windrow.plan.nodes import (
     Window,
     is_nrr,
 )
+from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
 from windrow.plan.strategy import Strategy
-from windrow.plan.windows import RangeWindow, RowsWindow
 
 BUFFERS = {
     UpdatePattern.MONOTONIC: "list",

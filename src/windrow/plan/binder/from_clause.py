@@ -9,12 +9,12 @@ from windrow.core.errors import BindError, Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
-from windrow.cql.tree import Name, Table, WindowClause
+from windrow.cql.syntax_tree import Name, Table, WindowClause
 from windrow.plan.binder.context import Context, called, clock_of
 from windrow.plan.binder.produced import produced
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import did_you_mean
-from windrow.plan.binder.windows import window_spec
+from windrow.plan.binder.window_ticks import window_spec
 from windrow.plan.catalog import (
     QueryDeclaration,
     RelationDeclaration,
@@ -22,9 +22,9 @@ from windrow.plan.catalog import (
     ViewDeclaration,
 )
 from windrow.plan.expressions import Expression, columns_of
-from windrow.plan.joining import joined
 from windrow.plan.nodes import AppendOnly, GroupBy, Node, RelationScan, StreamScan, Window, is_nrr
-from windrow.plan.windows import RangeWindow, UnboundedWindow, WindowSpec
+from windrow.plan.nodes.join_conditions import joined
+from windrow.plan.nodes.window_specs import RangeWindow, UnboundedWindow, WindowSpec
 
 
 @dataclass(frozen=True)

@@ -29,16 +29,17 @@ from windrow.plan.nodes import (
     Node,
     OutputWindow,
     Projection,
+    Routed,
     Selection,
     StreamScan,
     ToStream,
     Window,
     walk,
 )
-from windrow.plan.ranges import Asked, both, condition_of
-from windrow.plan.routed import MEMBER, Attribute, Routed
-from windrow.plan.rules.inputs import over
-from windrow.plan.windows import RowsWindow
+from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.routed import MEMBER, Asked, Attribute
+from windrow.plan.nodes.window_specs import RowsWindow
+from windrow.plan.sharing.ranges import both, condition_of
 
 FEWEST = 3
 """Below so many queries a filter each costs less than the index (measured: even at three)."""
@@ -88,7 +89,7 @@ def asking(plan: Node, asked: tuple[tuple[Asked, ...], ...]) -> Node:
     """The plan of a group for queries that ask this."""
     if isinstance(plan, Routed):
         return replace(plan, asked=asked)
-    return over(plan, lambda child: asking(child, asked))
+    return map_inputs(plan, lambda child: asking(child, asked))
 
 
 def _group(

@@ -8,8 +8,8 @@ from functools import cached_property
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
-from windrow.plan.catalog import FileSource
-from windrow.plan.nodes import Unary
+from windrow.plan.nodes.base import Unary
+from windrow.plan.nodes.sources import FileSource
 
 SUBSCRIPTION = "subscription"
 

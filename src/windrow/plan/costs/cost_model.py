@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from windrow.plan.costs.flows import Flow, upkeep
-from windrow.plan.costs.statistics import Statistics
+from windrow.plan.costs.stream_statistics import Statistics
 from windrow.plan.expressions import Column, Expression, columns_of
 from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy

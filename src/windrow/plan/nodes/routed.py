@@ -1,4 +1,4 @@
-"""The leaf of a plan for many queries: a stream's tuples, each once per query that selects it."""
+"""One selection for many queries: the tuples of its input, each once per query that selects it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,30 @@ from typing import ClassVar
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
-from windrow.plan.expressions import Expression
-from windrow.plan.nodes import Unary
-from windrow.plan.ranges import Asked
+from windrow.plan.expressions import Expression, Value
+from windrow.plan.nodes.base import Unary
 
 MEMBER = "__member"
+
+
+@dataclass(frozen=True)
+class Between:
+    """From ``low`` to ``high``; None is no bound. Ends are included unless they are open."""
+
+    low: Value = None
+    high: Value = None
+    low_open: bool = False
+    high_open: bool = False
+
+
+@dataclass(frozen=True)
+class Among:
+    """One of these."""
+
+    values: tuple[Value, ...]
+
+
+Asked = Between | Among
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from windrow.core.errors import ParseError, Span
 from windrow.core.schema import Type
 from windrow.cql.lower import lower
-from windrow.cql.tree import (
+from windrow.cql.syntax_tree import (
     ColumnDefinition,
     CreateArchive,
     CreateQuery,
@@ -25,7 +25,7 @@ from windrow.cql.tree import (
     Statement,
     Unlimited,
 )
-from windrow.cql.windows import IN_BRACKETS, WINDOWS, parse_duration, parse_limit
+from windrow.cql.window_parser import IN_BRACKETS, WINDOWS, parse_duration, parse_limit
 
 if TYPE_CHECKING:
     from windrow.cql.dialect import CqlParser

@@ -13,7 +13,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import ParseError
 from windrow.cql.dialect import WINDOW
 from windrow.cql.positions import span_of
-from windrow.cql.tree import Item, Name, Select, StreamOf, Table
+from windrow.cql.syntax_tree import Item, Name, Select, StreamOf, Table
 
 WSTREAM = "WSTREAM"
 

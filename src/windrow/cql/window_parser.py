@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
 
-from windrow.cql.tree import (
+from windrow.cql.syntax_tree import (
     ColumnName,
     Duration,
     NowClause,

@@ -14,10 +14,10 @@ from typing import Any
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import Clock
-from windrow.plan.costs import inputs, matching, unary
-from windrow.plan.costs.context import Cost, Model
+from windrow.plan.costs import leaves, n_ary, unary
+from windrow.plan.costs.cost_model import Cost, Model
 from windrow.plan.costs.flows import upkeep
-from windrow.plan.costs.statistics import Statistics
+from windrow.plan.costs.stream_statistics import Statistics
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -45,10 +45,10 @@ from windrow.plan.nodes import (
 from windrow.plan.strategy import Strategy, applied
 
 COSTS: dict[type[Node], Callable[[Any, Model], Cost]] = {
-    StreamScan: inputs.stream,
-    RelationScan: inputs.relation,
-    StageInput: inputs.stage_input,
-    Window: inputs.window,
+    StreamScan: leaves.stream,
+    RelationScan: leaves.relation,
+    StageInput: leaves.stage_input,
+    Window: leaves.window,
     Selection: unary.selection,
     Projection: unary.projection,
     GroupBy: unary.groups,
@@ -60,11 +60,11 @@ COSTS: dict[type[Node], Callable[[Any, Model], Cost]] = {
     Stamped: unary.stamped,
     ToStream: unary.to_stream,
     OutputWindow: unary.output_window,
-    Union: matching.union,
-    Join: matching.join,
-    LastingJoin: matching.lasting_join,
-    MultiJoin: matching.multi_join,
-    Negation: matching.negation,
+    Union: n_ary.union,
+    Join: n_ary.join,
+    LastingJoin: n_ary.lasting_join,
+    MultiJoin: n_ary.multi_join,
+    Negation: n_ary.negation,
 }
 
 

@@ -1,0 +1,1 @@
+"""Queries that share work: one selection for many range predicates over one stream."""
