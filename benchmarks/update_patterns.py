@@ -25,7 +25,7 @@ from windrow.engine.pipeline import Pipeline
 from windrow.plan.binder import bind
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.nodes import Join, Negation, Node, walk
-from windrow.plan.optimiser import simplified
+from windrow.plan.optimiser import simplify
 from windrow.plan.strategy import Strategy
 
 NT, DIRECT, UPA = Strategy.NT, Strategy.DIRECT, Strategy.UPA
@@ -118,7 +118,7 @@ def plan_of(query: Query, window: int) -> Node:
     for statement in parse(script).statements:
         bound = bind(statement, catalog, script)
         if isinstance(bound, QueryDeclaration):
-            return _checked(query, simplified(bound.plan))
+            return _checked(query, simplify(bound.plan))
         catalog = catalog.adding(bound)
     raise AssertionError(f"query {query.name} is no query")
 

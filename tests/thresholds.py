@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from windrow.columns.growable import Growable
-from windrow.core.thresholds import lowered
+from windrow.core.thresholds import lowered_thresholds
 
 
 @contextmanager
 def at_their_least() -> Iterator[None]:
     """All thresholds are at their least, and positions are checked that are otherwise trusted."""
-    with lowered(), pytest.MonkeyPatch.context() as patch:
+    with lowered_thresholds(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(Growable, "take", _take)
         yield
 

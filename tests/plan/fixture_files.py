@@ -18,7 +18,7 @@ from windrow.core.time import Clock
 from windrow.plan.explain import compact
 from windrow.plan.nodes import Node, StreamScan, walk
 from windrow.plan.nodes.rebuild import LocalRule, rewrite_anywhere
-from windrow.plan.optimiser import optimise, simplified
+from windrow.plan.optimiser import optimise, simplify
 from windrow.plan.rules.flatten_joins import flatten_joins
 from windrow.plan.rules.merge_projections import merge_projections
 from windrow.plan.rules.move_negations import pull_up_negations, push_down_negations
@@ -34,7 +34,7 @@ def once(local: LocalRule) -> Callable[[Node], Node]:
     """The first alternative that a choice has anywhere in a plan, tidied up."""
 
     def rule(plan: Node) -> Node:
-        return next((simplified(p) for p in rewrite_anywhere(simplified(plan), local)), plan)
+        return next((simplify(p) for p in rewrite_anywhere(simplify(plan), local)), plan)
 
     return rule
 

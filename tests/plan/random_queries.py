@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 
 DECLARATIONS = """
 CREATE STREAM s (ts BIGINT, k INT, a INT, b INT);
@@ -91,13 +91,13 @@ def queries(draw: st.DrawFn) -> str:
     return draw(blocks())
 
 
-def statistics() -> st.SearchStrategy[Statistics]:
+def statistics() -> st.SearchStrategy[StreamStatistics]:
     """Figures that make the optimiser choose now this plan, now that one."""
     rates = st.sampled_from([0.1, 1.0, 10.0, 1000.0])
     values = st.sampled_from([1.0, 3.0, 100.0, 10_000.0])
     columns = [f"{name}.{column}" for name, found in COLUMNS.items() for column in found]
     return st.builds(
-        Statistics,
+        StreamStatistics,
         rates=st.fixed_dictionaries({"s": rates, "t": rates, "r": rates}),
         distinct=st.fixed_dictionaries(dict.fromkeys(columns, values)),
     )

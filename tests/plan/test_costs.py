@@ -8,9 +8,9 @@ from tests.plan.scripts import bound
 from windrow.plan import nodes
 from windrow.plan.costs.estimate import COSTS, cost, model_for
 from windrow.plan.costs.flows import Flow, present
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import MultiJoin, Node, walk
-from windrow.plan.optimiser import alternatives, optimise, simplified
+from windrow.plan.optimiser import alternatives, optimise, simplify
 from windrow.plan.strategy import Strategy
 
 JOIN = "SELECT s.a, t.c FROM s [RANGE 100], t [RANGE 100] WHERE s.k = t.k"
@@ -18,7 +18,7 @@ NEGATION = JOIN + " AND NOT EXISTS (SELECT * FROM picked [RANGE 100] AS p WHERE 
 SIMPLE = {"Node", "TupleWise", "Unary"}
 
 
-def flow(text: str, statistics: Statistics | None = None) -> Flow:
+def flow(text: str, statistics: StreamStatistics | None = None) -> Flow:
     plan = bound(text)
     return model_for(plan, statistics, Strategy.UPA).of(plan).flow
 
@@ -29,19 +29,19 @@ def test_every_kind_of_node_has_a_cost() -> None:
 
 
 def test_a_window_holds_its_rate_times_its_length() -> None:
-    known = Statistics(rates={"s": 7, "f": 2})
+    known = StreamStatistics(rates={"s": 7, "f": 2})
     assert flow("SELECT * FROM s [RANGE 10]", known).size == 70
     assert flow("SELECT * FROM f [RANGE 1 MINUTE]", known).size == 120
     assert flow("SELECT * FROM s [ROWS 5]", known).size == 5
 
 
 def test_a_join_is_as_large_as_in_section_5_3_1() -> None:
-    known = Statistics(rates={"s": 10, "t": 1}, distinct={"s.k": 500, "t.k": 50})
+    known = StreamStatistics(rates={"s": 10, "t": 1}, distinct={"s.k": 500, "t.k": 50})
     assert flow(JOIN, known).size == pytest.approx(200)
 
 
 def test_known_selectivities_are_used() -> None:
-    known = Statistics(rates={"s": 10}, selectivities={"s.a > 3": 0.5})
+    known = StreamStatistics(rates={"s": 10}, selectivities={"s.a > 3": 0.5})
     assert flow("SELECT k FROM s [RANGE 10] WHERE a > 3", known).size == 50
 
 
@@ -53,25 +53,27 @@ def test_values_are_at_most_those_that_there_are() -> None:
 
 @pytest.mark.parametrize("query", [JOIN, "SELECT DISTINCT a FROM s [RANGE 100]"])
 def test_update_patterns_beat_both_rivals_where_nothing_is_withdrawn(query: str) -> None:
-    plan = simplified(bound(query))
+    plan = simplify(bound(query))
     ours, *rivals = (cost(plan, None, s) for s in (Strategy.UPA, Strategy.NT, Strategy.DIRECT))
     assert ours < min(rivals)
 
 
 def test_negative_tuples_cost_processing_in_every_operator_above() -> None:
-    one = simplified(bound(JOIN))
+    one = simplify(bound(JOIN))
     assert cost(one, None, Strategy.NT) > 1.5 * cost(one, None, Strategy.UPA)
 
 
-def rewriting(query: str, statistics: Statistics) -> str:
+def rewriting(query: str, statistics: StreamStatistics) -> str:
     return alternatives(bound(query), statistics)[0].rewriting
 
 
 def test_a_negation_goes_below_a_large_join_and_stays_above_a_small_one() -> None:
     """Golab 2006, 3.5.3: it depends on what the join produces and how much is withdrawn."""
-    large = Statistics(distinct={"s.k": 10, "t.k": 10})
+    large = StreamStatistics(distinct={"s.k": 10, "t.k": 10})
     assert rewriting(NEGATION, large) == "negation pushed down"
-    small = Statistics(rates={"s": 100, "t": 1}, distinct={"s.k": 1_000_000, "t.k": 1_000_000})
+    small = StreamStatistics(
+        rates={"s": 100, "t": 1}, distinct={"s.k": 1_000_000, "t.k": 1_000_000}
+    )
     assert rewriting(NEGATION, small) == "as written"
 
 
@@ -81,7 +83,10 @@ def test_an_n_way_join_is_ordered_by_what_is_known_and_else_as_written() -> None
         "WHERE x.k = y.k AND y.k = z.k"
     )
     orders = []
-    for known in (None, Statistics(rates={"s": 50, "t": 1}, distinct={"s.k": 20, "t.k": 400})):
+    for known in (
+        None,
+        StreamStatistics(rates={"s": 50, "t": 1}, distinct={"s.k": 20, "t.k": 400}),
+    ):
         plan = optimise(bound(query), known)
         orders.append(next(n.order for n in walk(plan) if isinstance(n, MultiJoin)))
     assert orders[0] == (0, 1, 2)

@@ -11,7 +11,7 @@ from tests.plan.definition import Row, Streams, answer
 from windrow.cql import parse
 from windrow.plan.binder import bind
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import Node, walk
 from windrow.plan.optimiser import CHOICES, alternatives, optimise
 from windrow.plan.program import compile_script
@@ -113,7 +113,12 @@ def static(columns: int) -> st.SearchStrategy[list[Row]]:
 )
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 def test_every_plan_that_is_considered_for_a_random_query_holds_the_same(
-    query: str, statistics: Statistics, strategy: Strategy, s: list[Row], t: list[Row], r: list[Row]
+    query: str,
+    statistics: StreamStatistics,
+    strategy: Strategy,
+    s: list[Row],
+    t: list[Row],
+    r: list[Row],
 ) -> None:
     before = bound(query, random_queries.DECLARATIONS)
     streams: Streams = {"s": s, "t": t, "r": r}
@@ -131,7 +136,7 @@ def test_random_queries_meet_every_rewriting() -> None:
 
     @given(query=random_queries.queries(), statistics=random_queries.statistics())
     @settings(max_examples=250, derandomize=True, database=None)
-    def meet(query: str, statistics: Statistics) -> None:
+    def meet(query: str, statistics: StreamStatistics) -> None:
         for found in alternatives(bound(query, random_queries.DECLARATIONS), statistics):
             met.update(name for name in CHOICES if name in found.rewriting)
             met.update(type(n).__name__ for n in walk(found.plan))

@@ -145,7 +145,7 @@ def test_queries_of_different_shapes_are_different_groups():
     queries = "".join(f"{text.format(i)};" for i in range(3) for text in texts)
     groups = shared_selections(compile_script(STREAM + queries).queries)
     assert sorted(len(g.queries) for g in groups) == [3, 3, 3, 3]
-    assert {len(g.routed.attributes) for g in groups} == {1, 2}
+    assert {len(g.routed_node.attributes) for g in groups} == {1, 2}
 
 
 def test_two_queries_are_not_worth_an_index():

@@ -59,7 +59,7 @@ class Schema:
     def __add__(self, other: Schema) -> Schema:
         return Schema(self.fields + other.fields)
 
-    def requalified(self, qualifier: str | None) -> Schema:
+    def with_qualifier(self, qualifier: str | None) -> Schema:
         """The same columns under another table name."""
         return Schema(tuple(Field(f.name, f.type, qualifier) for f in self.fields))
 

@@ -2,7 +2,7 @@
 
 Such a size is declared where it matters, as a ``Threshold`` with the value that pays and the least
 one that makes sense. What is right below a size may be wrong beyond it, and tests are small; so the
-tests also run with all of them ``lowered``, where hardly anything is small.
+tests also run with all of them ``lowered_thresholds``, where hardly anything is small.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 
 class Threshold:
-    """A size, to be read where it is needed: ``value``. ``least`` is its value in ``lowered``."""
+    """A size, to be read where it is needed: ``value``. Tests lower it to ``least``."""
 
     declared: ClassVar[list[Threshold]] = []
     are_lowered = False
@@ -25,7 +25,7 @@ class Threshold:
 
 
 @contextmanager
-def lowered() -> Iterator[None]:
+def lowered_thresholds() -> Iterator[None]:
     """All thresholds at their least, also those of modules that are imported inside; for tests.
 
     >>> size = Threshold(4096, least=1)

@@ -9,7 +9,7 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
 from windrow.cql.dialect import EVERY, STREAM, WINDOW
-from windrow.cql.nested_wstream import unnested
+from windrow.cql.nested_wstream import unnest_wstreams
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import (
     EveryOf,
@@ -37,7 +37,7 @@ def lower(node: exp.Expr, sql: str) -> Query:
     query: Query
     match node:
         case exp.Select():
-            query = unnested(_select(node, sql, span), sql)
+            query = unnest_wstreams(_select(node, sql, span), sql)
         case exp.Subquery():
             query = lower(node.this, sql)
         case exp.Union() | exp.Except():

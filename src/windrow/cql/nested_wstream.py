@@ -18,7 +18,7 @@ from windrow.cql.syntax_tree import Item, Name, Select, StreamOf, Table
 WSTREAM = "WSTREAM"
 
 
-def unnested(select: Select, sql: str) -> Select:
+def unnest_wstreams(select: Select, sql: str) -> Select:
     """The block with every WSTREAM inside an expression moved into a sub-query."""
     found = [node for item in select.items for node in _wstreams(item.expression)]
     if not found:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError, Span
 from windrow.core.schema import Type
+from windrow.cql.dialect import CqlParser
 from windrow.cql.lower import lower
 from windrow.cql.syntax_tree import (
     ColumnDefinition,
@@ -25,10 +26,13 @@ from windrow.cql.syntax_tree import (
     Statement,
     Unlimited,
 )
-from windrow.cql.window_parser import IN_BRACKETS, WINDOWS, parse_duration, parse_limit
-
-if TYPE_CHECKING:
-    from windrow.cql.dialect import CqlParser
+from windrow.cql.window_parser import (
+    IN_BRACKETS,
+    WINDOWS,
+    at_window_in_parentheses,
+    parse_duration,
+    parse_limit,
+)
 
 TYPES = {
     "BOOLEAN": Type.BOOLEAN, "BOOL": Type.BOOLEAN,
@@ -67,7 +71,7 @@ def _fail_at_rest(parser: CqlParser) -> NoReturn:
     start = parser.first.text.upper()
     if start not in starts and get_close_matches(start, starts, 1, 0.7):
         parser.fail("the beginning of a statement", token=parser.first, near=starts)
-    if parser.at(*WINDOWS) or parser.at_window_in_parentheses():
+    if parser.at(*WINDOWS) or at_window_in_parentheses(parser):
         parser.fail("the end of the statement", remedy=IN_BRACKETS)
     before = parser.previous.text.upper()
     if before not in CLAUSES and get_close_matches(before, CLAUSES, 1, 0.7):

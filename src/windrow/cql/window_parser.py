@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -17,9 +16,7 @@ from windrow.cql.syntax_tree import (
     Unlimited,
     WindowClause,
 )
-
-if TYPE_CHECKING:
-    from windrow.cql.dialect import CqlParser
+from windrow.cql.token_cursor import TokenCursor
 
 UNITS = {
     "MICROSECOND": ("US", "USEC", "USECS", "MICROS", "MICROSECONDS"),
@@ -40,7 +37,7 @@ AFTER_TICKS = {
 IN_BRACKETS = "a window stands in brackets after the name, as in s [RANGE 5 SECONDS]"
 
 
-def parse_duration(parser: CqlParser, what: str) -> Duration:
+def parse_duration(parser: TokenCursor, what: str) -> Duration:
     """``5 SECONDS``, ``0.5 min`` or a bare number of ticks."""
     first = parser.current
     sign = -1 if parser.take_type(TokenType.DASH) else 1
@@ -58,7 +55,7 @@ def parse_duration(parser: CqlParser, what: str) -> Duration:
     return Duration(amount, unit, parser.span_from(first))
 
 
-def parse_limit(parser: CqlParser, what: str, endless: str) -> Duration | Unlimited:
+def parse_limit(parser: TokenCursor, what: str, endless: str) -> Duration | Unlimited:
     """A duration, or the word that says there is no limit."""
     if parser.at(endless):
         first = parser.advance()
@@ -68,7 +65,11 @@ def parse_limit(parser: CqlParser, what: str, endless: str) -> Duration | Unlimi
     return parse_duration(parser, what)
 
 
-def parse_window(parser: CqlParser) -> WindowClause:
+def at_window_in_parentheses(parser: TokenCursor) -> bool:
+    return parser.at_type(TokenType.L_PAREN) and parser.following.text.upper() in WINDOWS
+
+
+def parse_window(parser: TokenCursor) -> WindowClause:
     """A whole clause; the parser stands at ``[``."""
     first = parser.advance()
     if parser.take("RANGE"):
@@ -97,7 +98,7 @@ def parse_window(parser: CqlParser) -> WindowClause:
     return parser.fail(f"{FORMS} after [", near=("RANGE", "ROWS", "PARTITION", "NOW", "UNBOUNDED"))
 
 
-def _columns(parser: CqlParser, what: str) -> tuple[ColumnName, ...]:
+def _columns(parser: TokenCursor, what: str) -> tuple[ColumnName, ...]:
     """Columns between commas, each with its table before a dot if that is written."""
     columns: list[ColumnName] = []
     while not columns or parser.take_type(TokenType.COMMA):
@@ -110,7 +111,7 @@ def _columns(parser: CqlParser, what: str) -> tuple[ColumnName, ...]:
     return tuple(columns)
 
 
-def _close(parser: CqlParser) -> bool:
+def _close(parser: TokenCursor) -> bool:
     """INTERNAL, if it is there, and the closing bracket."""
     internal = parser.take("INTERNAL")
     if not parser.take_type(TokenType.R_BRACKET):

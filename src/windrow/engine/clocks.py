@@ -10,7 +10,7 @@ from windrow.engine.inputs import Inputs
 from windrow.engine.query import EmbeddedQuery
 from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
 from windrow.plan.nodes import RelationScan, walk
-from windrow.plan.relation_clock import on_clock, reads_streams, reclocked
+from windrow.plan.relation_clock import on_clock, reads_streams, replace_queries
 from windrow.streams.files import find_files
 from windrow.streams.relations import RelationMonitor, clock_in
 
@@ -22,7 +22,7 @@ def on_clocks_of_files(catalog: Catalog) -> Catalog:
         clock = None if reads_streams(query) else _clock(query, catalog)
         if clock is not None:
             found[query.name] = on_clock(query, clock)
-    return reclocked(catalog, found) if found else catalog
+    return replace_queries(catalog, found) if found else catalog
 
 
 def _clock(query: QueryDeclaration, catalog: Catalog) -> Clock | None:

@@ -29,7 +29,7 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.explain import explain
 from windrow.plan.program import Compiled, compile_script
-from windrow.plan.relation_clock import reclocked
+from windrow.plan.relation_clock import replace_queries
 from windrow.plan.sharing.shared_selection import SharedSelection, shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.streams.relations import RelationMonitor
@@ -58,7 +58,7 @@ class Connection:
         *,
         overwrite: bool = False,
     ) -> None:
-        self.strategy, self.wall = Strategy.named(strategy), wall
+        self.strategy, self.wall = Strategy.from_name(strategy), wall
         self.overwrite = overwrite
         self.catalog = Catalog()
         self.queries: dict[str, EmbeddedQuery | SharedQuery] = {}
@@ -202,7 +202,7 @@ class Connection:
     def _on_clock(self, name: str, clock: Clock | None) -> None:
         """Put a relation, and the queries over it, on the clock of its first updates."""
         moved = put_on_clock(name, clock, self._inputs, self._running)
-        self.catalog = reclocked(self.catalog, moved) if moved else self.catalog
+        self.catalog = replace_queries(self.catalog, moved) if moved else self.catalog
 
     def advance(self, to: Instant) -> None:
         """Close every instant up to ``to``, on all streams whose clock understands it.

@@ -22,7 +22,7 @@ from windrow.engine.observed import Observed
 from windrow.engine.query import EmbeddedQuery
 from windrow.engine.shared import SharedQueries
 from windrow.plan.catalog import Catalog, RelationDeclaration
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import Node
 from windrow.streams.coerce import coerce
 from windrow.streams.files import find_files
@@ -274,7 +274,7 @@ class Inputs:
         self._catalog, self._observed = Catalog(), Observed()
         self.refused.restore(RefusedRows())
 
-    def statistics(self, plans: Iterable[Node] = ()) -> Statistics | None:
+    def statistics(self, plans: Iterable[Node] = ()) -> StreamStatistics | None:
         """What has been observed of the streams so far; None if nothing was."""
         return self._observed.statistics(self.monitors, plans)
 

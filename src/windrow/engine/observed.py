@@ -17,7 +17,7 @@ from windrow.columns.evaluate import evaluate, selected
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError
 from windrow.core.thresholds import Threshold
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.expressions import conjuncts, render
 from windrow.plan.nodes import Node, Projection, Selection, StreamScan, walk
 from windrow.streams.monitor import InputMonitor
@@ -47,7 +47,7 @@ class Observed:
 
     def statistics(
         self, monitors: Mapping[str, InputMonitor], plans: Iterable[Node] = ()
-    ) -> Statistics | None:
+    ) -> StreamStatistics | None:
         """The figures, with those of the conditions in ``plans``; None if nothing was seen."""
         if not self._samples:
             return None
@@ -63,7 +63,7 @@ class Observed:
             for node in walk(plan):
                 if isinstance(node, Selection):
                     selectivities.update(self._passing(node))
-        return Statistics(rates, distinct, selectivities)
+        return StreamStatistics(rates, distinct, selectivities)
 
     def _passing(self, selection: Selection) -> dict[str, float]:
         """The share of a stream's sample that passes each condition of a selection over it."""

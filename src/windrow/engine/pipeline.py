@@ -16,7 +16,7 @@ from windrow.engine.build import changes_of, operator_for
 from windrow.operators.aggregates.overflows import take_overflows
 from windrow.operators.base import Operator, Saved, below
 from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
-from windrow.plan.strategy import Strategy, applied
+from windrow.plan.strategy import Strategy, apply_strategy
 
 
 class _Stage:
@@ -53,7 +53,7 @@ class Pipeline:
     def __init__(
         self, plan: Node, *, changes: bool = False, strategy: Strategy = Strategy.UPA
     ) -> None:
-        plan = applied(plan, strategy)
+        plan = apply_strategy(plan, strategy)
         self.plan, self.schema = plan, arrow_schema(plan.schema)
         self.now = BEGINNING
         self._top = _Stage(plan, strategy)

@@ -83,7 +83,9 @@ def node_text(node: Node, clock: Clock) -> str:
         case Selection():
             return f"Selection {render(node.predicate, node.input.schema)}"
         case Projection():
-            return f"Projection {', '.join(_named(c, node.input.schema) for c in node.columns)}"
+            return (
+                f"Projection {', '.join(_column_text(c, node.input.schema) for c in node.columns)}"
+            )
         case Union():
             return f"Union of {len(node.branches)}"
         case Join() | LastingJoin():
@@ -149,7 +151,7 @@ def _alias(schema: Schema, name: str) -> str:
     return f" AS {qualifier}" if qualifier and qualifier != name else ""
 
 
-def _named(column: Named, schema: Schema) -> str:
+def _column_text(column: Named, schema: Schema) -> str:
     text = render(column.expression, schema)
     if isinstance(column.expression, Column):
         plain = schema[column.expression.index].name

@@ -21,7 +21,7 @@ from windrow.plan.optimiser import Alternative
 from windrow.plan.physical.buffers import buffer_for, changes_buffer
 from windrow.plan.physical.classification import index_for
 from windrow.plan.sharing.shared_selection import SharedSelection
-from windrow.plan.strategy import Strategy, applied
+from windrow.plan.strategy import Strategy, apply_strategy
 
 SHOWN = 8
 """How many of the plans considered EXPLAIN COST prints."""
@@ -38,7 +38,7 @@ def explain(
     A query of a ``shared`` group is drawn as if alone, which is what it answers.
     """
     query = subject.query if isinstance(subject, ExplainRequest) else subject
-    plan = applied(query.plan, strategy)
+    plan = apply_strategy(query.plan, strategy)
     kept = changes_buffer(plan, strategy)
     lines = [
         _headline(query, strategy),
@@ -47,18 +47,18 @@ def explain(
     lines[1:1] = [_sharing(group) for group in shared if query.name in group.names]
     lines += _tree(plan, query.clock, "", strategy)
     if isinstance(subject, ExplainRequest) and subject.cost:
-        lines += ["", *_considered(subject.considered, query.clock)]
+        lines += ["", *_alternatives(subject.considered, query.clock)]
     return "\n".join(lines)
 
 
 def _sharing(group: SharedSelection) -> str:
-    routed = group.routed
+    routed = group.routed_node
     asked = ", ".join(render(a.expression, routed.input.schema) for a in routed.attributes)
     others = f"{len(group.names) - 1:,} other queries"
     return f"it shares its selection with {others}, indexed on {asked}"
 
 
-def _considered(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:
+def _alternatives(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:
     yield f"plans considered: {len(found)} (cost in steps per second; → is the one above)"
     width = max(len(f"{a.cost:,.0f}") for a in found[:SHOWN])
     for number, alternative in enumerate(found[:SHOWN]):

@@ -73,7 +73,7 @@ def replace_columns(expression: Expression, change: Callable[[Column], Expressio
     return expression
 
 
-def shifted(expression: Expression, by: int) -> Expression:
+def shift_columns(expression: Expression, by: int) -> Expression:
     """The expression over columns that stand ``by`` places further right."""
     return replace_columns(expression, lambda c: replace(c, index=c.index + by))
 
@@ -87,15 +87,15 @@ def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
 
 def conjunction(parts: tuple[Expression, ...]) -> Expression | None:
     """All the parts joined by AND; None if there are none."""
-    return connected("and", parts) if parts else None
+    return connect("and", parts) if parts else None
 
 
-def connected(function: str, parts: tuple[Expression, ...]) -> Expression:
+def connect(function: str, parts: tuple[Expression, ...]) -> Expression:
     """At least one part, joined by AND or OR into a tree of logarithmic depth."""
     if len(parts) == 1:
         return parts[0]
     middle = (len(parts) + 1) // 2
-    halves = (connected(function, parts[:middle]), connected(function, parts[middle:]))
+    halves = (connect(function, parts[:middle]), connect(function, parts[middle:]))
     return Call(function, halves, Type.BOOLEAN)
 
 

@@ -99,7 +99,7 @@ def _negate(types: Types) -> Type | None:
     return types[0] if types[0] is V else _arithmetic(types)
 
 
-def _truncated(types: Types) -> Type | None:
+def _truncation(types: Types) -> Type | None:
     return T if types[0] is S and types[1] in TIMES else None
 
 
@@ -147,7 +147,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "sign": Function("a number", 1, 1, _same_number),
     **dict.fromkeys((f"extract_{part}" for part in (
         "year", "month", "day", "hour", "minute", "second", "dow", "epoch")), _PART),
-    "date_trunc": Function("a unit in quotes and a TIMESTAMP", 2, 2, _truncated),
+    "date_trunc": Function("a unit in quotes and a TIMESTAMP", 2, 2, _truncation),
 }  # fmt: skip
 """By the name that ``Call.function`` has; ``cast`` and ``try_cast`` are typed by their target."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from windrow.plan.costs.estimate import cost, model_for
 from windrow.plan.costs.join_order import best_order
 from windrow.plan.costs.n_ary import windows_of
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import AppendOnly, LastingJoin, MultiJoin, Node, OutputWindow, Subscribe
 from windrow.plan.nodes.rebuild import LocalRule, map_inputs, rewrite_anywhere
 from windrow.plan.rules.flatten_joins import flatten_joins
@@ -53,7 +53,7 @@ class Alternative:
     rewriting: str
 
 
-def simplified(plan: Node) -> Node:
+def simplify(plan: Node) -> Node:
     """The plan after the rules that always pay, applied until none of them changes it.
 
     It ends because predicates only move down, and columns and projections only disappear.
@@ -68,21 +68,21 @@ def simplified(plan: Node) -> Node:
 
 
 def optimise(
-    plan: Node, statistics: Statistics | None = None, strategy: Strategy = Strategy.UPA
+    plan: Node, statistics: StreamStatistics | None = None, strategy: Strategy = Strategy.UPA
 ) -> Node:
     """The cheapest equivalent of a bound plan."""
     return alternatives(plan, statistics, strategy)[0].plan
 
 
 def alternatives(
-    plan: Node, statistics: Statistics | None = None, strategy: Strategy = Strategy.UPA
+    plan: Node, statistics: StreamStatistics | None = None, strategy: Strategy = Strategy.UPA
 ) -> tuple[Alternative, ...]:
     """The plans that were considered: the one that was chosen first, the others by cost."""
     if isinstance(plan, Subscribe):  # needs its whole input, whatever the plan of that is
         below = alternatives(plan.input, statistics, strategy)
         return tuple(replace(a, plan=replace(plan, input=a.plan)) for a in below)
     search = _Search(statistics, strategy)
-    here, chosen = simplified(plan), search.estimated(simplified(plan), "as written")
+    here, chosen = simplify(plan), search.estimate(simplify(plan), "as written")
     found = {chosen.plan: chosen}
     seen = {here}
     while len(found) < MOST:
@@ -92,7 +92,7 @@ def alternatives(
                 continue
             seen.add(changed)
             trail = name if chosen.rewriting == "as written" else f"{chosen.rewriting}, {name}"
-            other = search.estimated(changed, trail)
+            other = search.estimate(changed, trail)
             found.setdefault(other.plan, other)
             if best is None or other.cost < best[1].cost:
                 best = changed, other
@@ -107,30 +107,30 @@ def _neighbours(plan: Node) -> Iterator[tuple[Node, str]]:
     for name, choice in CHOICES.items():
         above = () if choice is reorder_joins else COUNTING
         for changed in rewrite_anywhere(plan, choice, above):
-            yield simplified(changed), name
+            yield simplify(changed), name
 
 
 @dataclass(frozen=True)
 class _Search:
-    statistics: Statistics | None
+    statistics: StreamStatistics | None
     strategy: Strategy
 
-    def estimated(self, plan: Node, rewriting: str) -> Alternative:
+    def estimate(self, plan: Node, rewriting: str) -> Alternative:
         """The plan with its joins made n-way where that is cheaper."""
         spent = self._cost(plan)
         for flat in rewrite_anywhere(plan, flatten_joins):
-            changed = simplified(self._ordered(flat))
+            changed = simplify(self._order_joins(flat))
             cheaper = self._cost(changed)
             if cheaper <= spent:
-                return self.estimated(changed, rewriting)
+                return self.estimate(changed, rewriting)
         return Alternative(plan, spent, rewriting)
 
     def _cost(self, plan: Node) -> float:
         return cost(plan, self.statistics, self.strategy)
 
-    def _ordered(self, plan: Node) -> Node:
+    def _order_joins(self, plan: Node) -> Node:
         """N-way joins in the order of 5.3.2; as written if nothing is known of their streams."""
-        node = map_inputs(plan, self._ordered)
+        node = map_inputs(plan, self._order_joins)
         if not isinstance(node, MultiJoin) or self.statistics is None:
             return node
         streams = windows_of(node, model_for(plan, self.statistics, self.strategy))

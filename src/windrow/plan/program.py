@@ -16,7 +16,7 @@ from windrow.plan.catalog import (
     SubscriptionsDeclaration,
     ViewDeclaration,
 )
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import Node, StreamKind, ToStream, walk
 from windrow.plan.nodes.rebuild import without_spans
 from windrow.plan.optimiser import alternatives, optimise
@@ -37,7 +37,7 @@ def compile_script(
     text: str,
     catalog: Catalog | None = None,
     strategy: Strategy = Strategy.UPA,
-    statistics: Statistics | None = None,
+    statistics: StreamStatistics | None = None,
 ) -> Compiled:
     """Add the declarations of ``text`` to ``catalog``; nothing is kept if a statement is wrong.
 

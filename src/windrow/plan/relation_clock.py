@@ -47,7 +47,7 @@ def on_clock(query: QueryDeclaration, clock: Clock) -> QueryDeclaration:
     return replace(query, clock=clock)
 
 
-def reclocked(catalog: Catalog, queries: dict[str, QueryDeclaration]) -> Catalog:
+def replace_queries(catalog: Catalog, queries: dict[str, QueryDeclaration]) -> Catalog:
     """The catalog with some queries replaced."""
     changed = {name.lower(): query for name, query in queries.items()}
     return replace(catalog, declarations={**catalog.declarations, **changed})

@@ -23,7 +23,7 @@ class Strategy(Enum):
     UPA = "upa"
 
     @classmethod
-    def named(cls, name: str | Strategy) -> Strategy:
+    def from_name(cls, name: str | Strategy) -> Strategy:
         """The strategy that is called so."""
         try:
             return cls(name)
@@ -35,14 +35,14 @@ class Strategy(Enum):
             ) from None
 
 
-def applied(plan: Node, strategy: Strategy) -> Node:
+def apply_strategy(plan: Node, strategy: Strategy) -> Node:
     """The plan as the strategy wants it: NT has a node above each window that can expire."""
     if strategy is not Strategy.NT or isinstance(plan, NegativeTuples):
         return plan  # below such a node everything is as NT wants it already
     if isinstance(plan, Join) and (is_nrr(plan.left) or is_nrr(plan.right)):
         # The NRR may have changed since a tuple met it, so its expiry is announced behind the join.
         return NegativeTuples(plan) if _expires(plan) else plan
-    changed = map_inputs(plan, lambda child: applied(child, strategy))
+    changed = map_inputs(plan, lambda child: apply_strategy(child, strategy))
     return NegativeTuples(changed) if isinstance(changed, Window) and _expires(changed) else changed
 
 

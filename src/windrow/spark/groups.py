@@ -20,7 +20,11 @@ from windrow.core.errors import StateError
 from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes.routed import Among, Asked
-from windrow.plan.sharing.shared_selection import SharedSelection, asking, shared_selections
+from windrow.plan.sharing.shared_selection import (
+    SharedSelection,
+    shared_selections,
+    with_conditions,
+)
 from windrow.spark.home import IDENTITY
 
 SEATS = "members.json"
@@ -59,7 +63,7 @@ def groups_of(queries: Sequence[QueryDeclaration], directory: Path) -> list[Grou
             found.append(_seated(_together(present, path), seats, path.parent))
     free = [q for q in left.values() if not (directory / q.name / IDENTITY).exists()]
     for selection in shared_selections(free):
-        asked = selection.routed.asked
+        asked = selection.routed_node.asked
         seats = [(q.name, _digest(a)) for q, a in zip(selection.queries, asked, strict=True)]
         name = f"{PREFIX}{selection.queries[0].name}"
         found.append(_seated(selection, seats, directory / name))
@@ -78,15 +82,15 @@ def _seated(selection: SharedSelection, seats: Seats, directory: Path) -> Group:
     """The group with each query in its seat."""
     numbers = {name: number for number, (name, _) in enumerate(seats)}
     asked: list[tuple[Asked, ...]] = [
-        tuple(Among(()) for _ in selection.routed.attributes) for _ in seats
+        tuple(Among(()) for _ in selection.routed_node.attributes) for _ in seats
     ]
     members = {}
-    for query, wanted in zip(selection.queries, selection.routed.asked, strict=True):
+    for query, wanted in zip(selection.queries, selection.routed_node.asked, strict=True):
         number = numbers[query.name]
         if seats[number][1] != _digest(wanted):
             _refuse(query.name, directory)
         members[number], asked[number] = query, wanted
-    plan = asking(selection.plan, tuple(asked))
+    plan = with_conditions(selection.plan, tuple(asked))
     declaration = QueryDeclaration(selection.title, plan, selection.queries[0].clock)
     return Group(selection, declaration, members, seats, directory)
 

@@ -45,10 +45,12 @@ class _Binder:
     def bind(self) -> Clauses:
         select = self.select
         binder = self._expressions("the select list")
-        items = [n for i, item in enumerate(select.items) for n in self._named(item, i, binder)]
+        items = [
+            n for i, item in enumerate(select.items) for n in self._named_item(item, i, binder)
+        ]
         having = None
         if select.having is not None:
-            unaliased = self._unaliased(select.having, items)
+            unaliased = self._resolve_aliases(select.having, items)
             having = self._expressions("HAVING").condition(unaliased)
         order = [self._order(e.expression, e.descending, items) for e in select.order_by]
         if not self.aggregates.found and not select.group_by:
@@ -73,7 +75,7 @@ class _Binder:
         """All clauses share one set of aggregates."""
         return ExpressionBinder(self.scope, self.context.source, clause, self.aggregates, self.seen)
 
-    def _named(self, item: Item, position: int, binder: ExpressionBinder) -> list[Named]:
+    def _named_item(self, item: Item, position: int, binder: ExpressionBinder) -> list[Named]:
         node = item.expression
         if isinstance(node, exp.Star) and not any(node.args.values()):
             return self._star(None, item)
@@ -107,7 +109,7 @@ class _Binder:
         names = [n.name.lower() for n in items]
         return names.index(node.name.lower()) if node.name.lower() in names else None
 
-    def _unaliased(self, node: exp.Expr, items: list[Named]) -> exp.Expr:
+    def _resolve_aliases(self, node: exp.Expr, items: list[Named]) -> exp.Expr:
         """HAVING may name an item of the select list by its alias."""
         aliases = {i.alias.text.lower(): i.expression for i in self.select.items if i.alias}
 
@@ -124,14 +126,14 @@ class _Binder:
             for item in items:
                 if item.name.lower() == node.name.lower():
                     return item.expression, descending
-        counted = self._counted(node, items, "ORDER BY")
+        counted = self._item_at(node, items, "ORDER BY")
         if counted is not None:
             return counted.expression, descending
         bound = self._expressions("ORDER BY").bind(node)
         self._refuse_constant(bound, node, "ORDER BY")
         return bound, descending
 
-    def _counted(self, node: exp.Expr, items: list[Named], clause: str) -> Named | None:
+    def _item_at(self, node: exp.Expr, items: list[Named], clause: str) -> Named | None:
         """The item of the select list that a whole number means: the first is 1, as in SQL."""
         if not isinstance(node, exp.Literal) or not node.is_int:
             return None
@@ -167,7 +169,7 @@ class _Binder:
             if alias is not None and not has_aggregates(items[alias].expression):
                 keys.append(items[alias])
                 continue
-            counted = self._counted(node, items, "GROUP BY")
+            counted = self._item_at(node, items, "GROUP BY")
             if counted is not None:
                 if has_aggregates(counted.expression):
                     raise BindError(

@@ -47,21 +47,23 @@ def clock_of(plan: Node, span: Span | None = None) -> Clock | None:
     return next(iter(clocks), None)
 
 
-def called(plan: Node, name: str | None) -> Node:
+def with_table_name(plan: Node, name: str | None) -> Node:
     """The same plan with its columns under the table name ``name``."""
     match plan:
         case StreamScan() | RelationScan():
-            return replace(plan, columns=plan.columns.requalified(name))
+            return replace(plan, columns=plan.columns.with_qualifier(name))
         case Projection():
             columns = tuple(replace(c, qualifier=name) for c in plan.columns)
             return replace(plan, columns=columns)
         case GroupBy():
             return replace(plan, keys=tuple(replace(k, qualifier=name) for k in plan.keys))
         case Join() | LastingJoin() | Negation():
-            right = plan.right if isinstance(plan, Negation) else called(plan.right, name)
-            return replace(plan, left=called(plan.left, name), right=right)
+            right = plan.right if isinstance(plan, Negation) else with_table_name(plan.right, name)
+            return replace(plan, left=with_table_name(plan.left, name), right=right)
         case Union():
-            return replace(plan, branches=(called(plan.branches[0], name), *plan.branches[1:]))
+            return replace(
+                plan, branches=(with_table_name(plan.branches[0], name), *plan.branches[1:])
+            )
         case Unary():
-            return replace(plan, input=called(plan.input, name))
+            return replace(plan, input=with_table_name(plan.input, name))
     return plan

@@ -17,7 +17,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError
 from windrow.core.schema import Type
 from windrow.cql.positions import span_of
-from windrow.plan.binder.chains import chain
+from windrow.plan.binder.connectives import operands_of
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.not_exists import QUERIES, bind_negation, has_query, negated_query
 from windrow.plan.binder.scalars import ExpressionBinder
@@ -26,7 +26,7 @@ from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.nodes import Negation, NegationForm, Node, Selection, Union
 
 
-def kept(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
+def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
     """The tuples of ``plan`` for which the condition is true."""
     while isinstance(node, exp.Paren):
         node = node.this
@@ -34,24 +34,28 @@ def kept(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
         return Selection(plan, _condition(scope, node, context), span=span_of(node, context.source))
     negated = negated_query(node, context.source)
     if negated is not None:
-        return bind_negation(plan, scope, negated, context, kept)
+        return bind_negation(plan, scope, negated, context, select_where_true)
     match node:
         case exp.And():
-            for part in _plain_first(chain(node, exp.And)):
-                plan = kept(plan, scope, part, context)
+            for part in _plain_first(operands_of(node, exp.And)):
+                plan = select_where_true(plan, scope, part, context)
             return plan
         case exp.Or():
-            return _kept_by_one(plan, scope, _plain_first(chain(node, exp.Or)), context)
+            return _select_where_one_true(
+                plan, scope, _plain_first(operands_of(node, exp.Or)), context
+            )
         case exp.Not():
-            return kept(plan, scope, _without_not(node, context), context)
-    raise _refused(node, context)
+            return select_where_true(plan, scope, _without_not(node, context), context)
+    raise _refusal(node, context)
 
 
-def _kept_by_one(plan: Node, scope: Scope, parts: list[exp.Expr], context: Context) -> Node:
+def _select_where_one_true(
+    plan: Node, scope: Scope, parts: list[exp.Expr], context: Context
+) -> Node:
     """The tuples for which one of the parts is true, each of them once."""
     branches: list[Node] = []
     for number, part in enumerate(parts):
-        chosen = kept(plan, scope, part, context)
+        chosen = select_where_true(plan, scope, part, context)
         branches.append(chosen)
         if number == len(parts) - 1:
             break
@@ -76,19 +80,19 @@ def _without_not(node: exp.Not, context: Context) -> exp.Expr:
             twice: exp.Expr = inner.this
             return twice
         case exp.And():
-            return _connected(exp.Or, [_negated(part) for part in chain(inner, exp.And)])
+            return _connect(exp.Or, [_negate(part) for part in operands_of(inner, exp.And)])
         case exp.Or():
-            return _connected(exp.And, [_negated(part) for part in chain(inner, exp.Or)])
-    raise _refused(node, context)
+            return _connect(exp.And, [_negate(part) for part in operands_of(inner, exp.Or)])
+    raise _refusal(node, context)
 
 
-def _negated(part: exp.Expr) -> exp.Expr:
+def _negate(part: exp.Expr) -> exp.Expr:
     node = exp.Not(this=part.copy())
     node.meta.update(part.meta)
     return node
 
 
-def _connected(connector: type[exp.Connector], parts: list[exp.Expr]) -> exp.Expr:
+def _connect(connector: type[exp.Connector], parts: list[exp.Expr]) -> exp.Expr:
     found = parts[0]
     for part in parts[1:]:
         found = connector(this=found, expression=part)
@@ -103,7 +107,7 @@ def _condition(scope: Scope, node: exp.Expr, context: Context) -> Expression:
     return ExpressionBinder(scope, context.source, "WHERE").condition(node)
 
 
-def _refused(node: exp.Expr, context: Context) -> BindError:
+def _refusal(node: exp.Expr, context: Context) -> BindError:
     """What is neither NOT EXISTS nor NOT IN, nor made of such by AND, OR and NOT."""
     place = node.find(*QUERIES, exp.In) or node
     what = "IN" if isinstance(node, exp.In) else "EXISTS" if isinstance(node, exp.Exists) else ""

@@ -10,8 +10,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.cql.syntax_tree import Name, Table, WindowClause
-from windrow.plan.binder.context import Context, called, clock_of
-from windrow.plan.binder.produced import produced
+from windrow.plan.binder.context import Context, clock_of, with_table_name
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.window_ticks import window_spec
@@ -22,8 +21,18 @@ from windrow.plan.catalog import (
     ViewDeclaration,
 )
 from windrow.plan.expressions import Expression, columns_of
-from windrow.plan.nodes import AppendOnly, GroupBy, Node, RelationScan, StreamScan, Window, is_nrr
-from windrow.plan.nodes.join_conditions import joined
+from windrow.plan.nodes import (
+    AppendOnly,
+    GroupBy,
+    Node,
+    Projection,
+    RelationScan,
+    Selection,
+    StreamScan,
+    Window,
+    is_nrr,
+)
+from windrow.plan.nodes.join_conditions import join_of
 from windrow.plan.nodes.window_specs import RangeWindow, UnboundedWindow, WindowSpec
 
 
@@ -38,7 +47,7 @@ class BoundTable:
 
     @property
     def schema(self) -> Schema:
-        return self.plan.schema.requalified(self.name)
+        return self.plan.schema.with_qualifier(self.name)
 
 
 def bind_tables(tables: Sequence[Table], context: Context) -> tuple[BoundTable, ...]:
@@ -64,9 +73,9 @@ def _bind_table(table: Table, context: Context) -> BoundTable:
         plan, name = context.bind_query(table.source, context), None
     name = table.alias.text if table.alias else name
     if table.window is not None:
-        plan = _windowed(plan, table.window, table, context.catalog.clock)
+        plan = _add_window(plan, table.window, table, context.catalog.clock)
     internal = table.window.internal if table.window else None
-    return BoundTable(called(plan, name), name, internal, table.span)
+    return BoundTable(with_table_name(plan, name), name, internal, table.span)
 
 
 def named_plan(name: Name, context: Context) -> Node:
@@ -96,7 +105,7 @@ def named_plan(name: Name, context: Context) -> Node:
     )  # fmt: skip
 
 
-def _windowed(plan: Node, clause: WindowClause, table: Table, default: Clock) -> Node:
+def _add_window(plan: Node, clause: WindowClause, table: Table, default: Clock) -> Node:
     what = table.source.text if isinstance(table.source, Name) else "this sub-query"
     if isinstance(plan, RelationScan):
         raise BindError(
@@ -120,7 +129,7 @@ def _windowed(plan: Node, clause: WindowClause, table: Table, default: Clock) ->
         )
     clock = clock_of(plan, table.span) or default
     called_here = [n.text for n in (table.alias, table.source) if isinstance(n, Name)]
-    schema = plan.schema if called_here else plan.schema.requalified(None)
+    schema = plan.schema if called_here else plan.schema.with_qualifier(None)
     spec = window_spec(clause, clock, schema, called_here)
     if isinstance(spec, UnboundedWindow):
         return plan
@@ -147,12 +156,12 @@ def left_deep(
             if indexes and max(indexes) < width and min(indexes) < left <= max(indexes):
                 usable.append(condition)
                 rest.remove(condition)
-        plan = _met(plan, table.plan, usable, table.span)
+        plan = _join_pair(plan, table.plan, usable, table.span)
         clock_of(plan, table.span)
     return plan, tuple(rest)
 
 
-def _met(left: Node, right: Node, conditions: Sequence[Expression], span: Span) -> Node:
+def _join_pair(left: Node, right: Node, conditions: Sequence[Expression], span: Span) -> Node:
     """The join; if one side is an NRR and the other a window that slides, inside the window.
 
     A tuple sees an NRR as it is when the tuple comes (Golab 2006, Definition 3.1), which is
@@ -162,25 +171,25 @@ def _met(left: Node, right: Node, conditions: Sequence[Expression], span: Span) 
         if is_nrr(nrr) and isinstance(window, Window) and _slides(window.spec):
             one = window.input if left is window else left
             other = window.input if right is window else right
-            return replace(window, input=joined(one, other, conditions, span))
-    return joined(left, right, conditions, span)
+            return replace(window, input=join_of(one, other, conditions, span))
+    return join_of(left, right, conditions, span)
 
 
 def _slides(spec: WindowSpec) -> bool:
     return isinstance(spec, RangeWindow) and spec.slide is not None
 
 
-def mixed(tables: Sequence[BoundTable]) -> bool:
+def mixes_internal_windows(tables: Sequence[BoundTable]) -> bool:
     """Whether some windows here are INTERNAL and some are not."""
     return {True, False} <= {t.internal for t in tables}
 
 
 def append_only(plan: Node, tables: Sequence[BoundTable], span: Span) -> Node:
     """What INTERNAL windows make of a block that has no others."""
-    if mixed(tables) or not any(t.internal for t in tables):
+    if mixes_internal_windows(tables) or not any(t.internal for t in tables):
         return plan
     refuse_frozen_results(plan, "INTERNAL", "3.3.2", span)
-    return AppendOnly(produced(plan), span=span)
+    return AppendOnly(produce_every_time(plan), span=span)
 
 
 def refuse_internal(tables: Sequence[BoundTable], construct: str, span: Span) -> None:
@@ -192,3 +201,14 @@ def refuse_internal(tables: Sequence[BoundTable], construct: str, span: Span) ->
             span=span,
             remedy="take INTERNAL away, or put its windows into a sub-query whose results stay",
         )
+
+
+def produce_every_time(plan: Node) -> Node:
+    """The plan with its topmost group-by producing a row whenever its input changes.
+
+    An append-only result, and a window over results, see how often a value came: the sums of
+    two consecutive chunks are two results even if they are equal (Golab 2006, 3.4).
+    """
+    if isinstance(plan, Selection | Projection):
+        return replace(plan, input=produce_every_time(plan.input))
+    return replace(plan, every_time=True) if isinstance(plan, GroupBy) else plan

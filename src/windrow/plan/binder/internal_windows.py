@@ -15,10 +15,17 @@ from dataclasses import replace
 
 from windrow.plan.binder.context import clock_of
 from windrow.plan.binder.from_clause import BoundTable, left_deep
-from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns, shifted
+from windrow.plan.expressions import (
+    Column,
+    Expression,
+    Named,
+    columns_of,
+    replace_columns,
+    shift_columns,
+)
 from windrow.plan.nodes import Node, Stamped, Window, is_nrr
-from windrow.plan.nodes.join_conditions import lasting
-from windrow.plan.nodes.projections import projected
+from windrow.plan.nodes.join_conditions import lasting_join_of
+from windrow.plan.nodes.projections import project
 
 
 def join_mixed(
@@ -26,19 +33,23 @@ def join_mixed(
 ) -> tuple[Node, tuple[Expression, ...]]:
     """The join of all tables with columns as FROM has them, and the conditions left over."""
     order = sorted(range(len(tables)), key=lambda i: _rank(tables[i]))
-    ordered = [_stamped(tables[i]) for i in order]
+    ordered = [_add_stamp(tables[i]) for i in order]
     places = _places(tables, dict(zip(order, ordered, strict=True)))
     external, internal, nrrs = ([t for t in ordered if _rank(t) == rank] for rank in range(3))
 
-    left, rest = left_deep(external[0].plan, external[1:], [_moved(c, places) for c in conditions])
+    left, rest = left_deep(
+        external[0].plan, external[1:], [_move_columns(c, places) for c in conditions]
+    )
     width = len(left.schema)
     own = [c for c in rest if _lowest(c) >= width]
-    right, unused = left_deep(internal[0].plan, internal[1:], [shifted(c, -width) for c in own])
-    rest = (*(c for c in rest if c not in own), *(shifted(c, width) for c in unused))
+    right, unused = left_deep(
+        internal[0].plan, internal[1:], [shift_columns(c, -width) for c in own]
+    )
+    rest = (*(c for c in rest if c not in own), *(shift_columns(c, width) for c in unused))
     both = width + len(right.schema)
     across = [c for c in rest if _lowest(c) < width <= _highest(c) < both]
     stamps = tuple(i for i in range(width) if i not in places)
-    plan: Node = lasting(left, right, across, stamps, internal[0].span)
+    plan: Node = lasting_join_of(left, right, across, stamps, internal[0].span)
     clock_of(plan, internal[0].span)
     plan, rest = left_deep(plan, nrrs, [c for c in rest if c not in across])
 
@@ -48,7 +59,7 @@ def join_mixed(
         for i in places
     )
     back = {new: old for old, new in enumerate(places)}
-    return projected(plan, columns, None), tuple(_moved(c, back) for c in rest)
+    return project(plan, columns, None), tuple(_move_columns(c, back) for c in rest)
 
 
 def _rank(table: BoundTable) -> int:
@@ -56,7 +67,7 @@ def _rank(table: BoundTable) -> int:
     return 2 if is_nrr(table.plan) else int(bool(table.internal))
 
 
-def _stamped(table: BoundTable) -> BoundTable:
+def _add_stamp(table: BoundTable) -> BoundTable:
     """An external table whose tuples say when they came; others as they are."""
     plan = table.plan
     if _rank(table):
@@ -79,7 +90,7 @@ def _places(tables: Sequence[BoundTable], ordered: dict[int, BoundTable]) -> lis
     ]
 
 
-def _moved(condition: Expression, places: Sequence[int] | dict[int, int]) -> Expression:
+def _move_columns(condition: Expression, places: Sequence[int] | dict[int, int]) -> Expression:
     return replace_columns(condition, lambda c: replace(c, index=places[c.index]))
 
 

@@ -80,7 +80,7 @@ def interval(amount: str, unit: str, span: Span) -> Literal:
     return Literal(int(value), Type.INTERVAL)
 
 
-def coerced(expression: Expression, target: Type, span: Span | None) -> Expression:
+def coerce(expression: Expression, target: Type, span: Span | None) -> Expression:
     """The expression as a value of ``target``: a constant is converted now, the rest is cast."""
     if expression.type is target:
         return expression
@@ -100,7 +100,7 @@ def coerced(expression: Expression, target: Type, span: Span | None) -> Expressi
     return Call("cast", (expression,), target)
 
 
-def fitted(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
+def fit_constants(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
     """Constants given the type that their neighbours have: NULL, and times written as strings."""
     typed = [a.type for a in arguments if not (isinstance(a, Literal) and a.value is None)]
     times = [t for t in typed if t in (Type.TIMESTAMP, Type.DATE)]
@@ -108,7 +108,7 @@ def fitted(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
         return arguments
     lead = (times or typed)[0]
     return [
-        coerced(argument, lead, span)
+        coerce(argument, lead, span)
         if isinstance(argument, Literal)
         and (argument.value is None or (times and argument.type is Type.STRING))
         else argument

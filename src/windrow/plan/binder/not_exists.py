@@ -11,15 +11,15 @@ from windrow.core.errors import BindError, Span
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Query, Select, StreamOf
-from windrow.plan.binder.chains import chain
+from windrow.plan.binder.connectives import operands_of
 from windrow.plan.binder.context import Context
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
 from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Scope
-from windrow.plan.expressions import Expression, conjunction, shifted
+from windrow.plan.expressions import Expression, conjunction, shift_columns
 from windrow.plan.nodes import Negation, NegationForm, Node, Selection
-from windrow.plan.nodes.join_conditions import joined, side_of
+from windrow.plan.nodes.join_conditions import join_of, side_of
 
 QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
 
@@ -31,11 +31,6 @@ class NegatedQuery:
     query: exp.Expr
     value: exp.Expr | None
     span: Span
-
-
-def split(node: exp.Expr) -> list[exp.Expr]:
-    """The parts of a conjunction, as they stand in the text."""
-    return chain(node, exp.And)
 
 
 def negated_query(part: exp.Expr, source: str) -> NegatedQuery | None:
@@ -80,14 +75,14 @@ def bind_negation(
             )  # fmt: skip
         if is_null_column(right, 0):
             right = cast_to(right, (value.type,))
-        other = shifted(Scope(right.schema).column(0), len(plan.schema))
+        other = shift_columns(Scope(right.schema).column(0), len(plan.schema))
         nodes = [negated.value, negated.query]
         test = binder.call("eq", [value, other], nodes, negated.span)
         return _negation(plan, right, [test], NegationForm.NOT_IN, negated.span)
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
         right = context.bind_query(query, context)
         return _negation(plan, right, [], NegationForm.NOT_EXISTS, negated.span)
-    return _correlated(plan, scope, query, context, negated.span, keep)
+    return _correlated_negation(plan, scope, query, context, negated.span, keep)
 
 
 def _contents(query: Query) -> Query:
@@ -101,7 +96,7 @@ def _contents(query: Query) -> Query:
     return query
 
 
-def _correlated(
+def _correlated_negation(
     plan: Node, scope: Scope, query: Select, context: Context, span: Span, keep: Keep
 ) -> Node:
     """The sub-query may name columns of the outer query in its conditions."""
@@ -115,14 +110,14 @@ def _correlated(
     binder = ExpressionBinder(whole, context.source, "WHERE")
     nodes = [t.on for t in query.tables if t.on is not None]
     nodes += [query.where] if query.where is not None else []
-    parts = [part for node in nodes for part in split(node)]
+    parts = [part for node in nodes for part in operands_of(node, exp.And)]
     conditions = [binder.condition(part) for part in parts if not has_query(part)]
     crossing: list[Expression] = []
     own: list[Expression] = []
     for condition in conditions:
         local = not side_of(condition, width).left
         (own if local else crossing).append(condition)
-    right, rest = join_tables(tables, [shifted(c, -width) for c in own])
+    right, rest = join_tables(tables, [shift_columns(c, -width) for c in own])
     predicate = conjunction(rest)
     if predicate is not None:
         right = Selection(right, predicate, span=span)
@@ -134,5 +129,5 @@ def _correlated(
 def _negation(
     left: Node, right: Node, conditions: list[Expression], form: NegationForm, span: Span
 ) -> Node:
-    join = joined(left, right, conditions)
+    join = join_of(left, right, conditions)
     return Negation(left, right, join.left_keys, join.right_keys, form, join.residual, span=span)

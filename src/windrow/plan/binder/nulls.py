@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.nodes import GroupBy, Node, Projection, Unary, Union
-from windrow.plan.nodes.projections import projected
+from windrow.plan.nodes.projections import project
 
 
 def is_null_column(plan: Node, index: int) -> bool:
@@ -38,4 +38,4 @@ def cast_to(plan: Node, kinds: Sequence[Type]) -> Node:
             null = is_null_column(plan, index)
             value = Literal(None, kind) if null else Call("cast", (value,), kind)
         columns.append(Named(field.name, value, field.qualifier))
-    return projected(plan, tuple(columns), plan.span)
+    return project(plan, tuple(columns), plan.span)

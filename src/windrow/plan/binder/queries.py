@@ -11,9 +11,9 @@ from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.cql.syntax_tree import EveryOf, Query, Select, SetOperation, StreamOf
 from windrow.plan.binder.context import Context, clock_of
+from windrow.plan.binder.from_clause import produce_every_time
 from windrow.plan.binder.nulls import cast_to, is_null_column
-from windrow.plan.binder.produced import produced
-from windrow.plan.binder.restoring import restored
+from windrow.plan.binder.restoring import bind_restore
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.select import bind_select
 from windrow.plan.binder.window_ticks import in_ticks, window_spec
@@ -117,7 +117,7 @@ def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
         )  # fmt: skip
     kind = StreamKind(query.kind)
     if kind in (StreamKind.ISTREAM_RESTORE, StreamKind.RSTREAM_RESTORE):
-        return restored(plan, kind, every, clock, query.span)
+        return bind_restore(plan, kind, every, clock, query.span)
     if kind is StreamKind.RSTREAM:
         return ToStream(plan, kind, every or _rhythm(plan, clock, query.span), span=query.span)
     return ToStream(plan, kind, span=query.span)
@@ -131,7 +131,7 @@ def _output_window(plan: Node, query: StreamOf, clock: Clock) -> Node:
         )  # fmt: skip
     refuse_frozen_results(plan, "WSTREAM", "3.3.3", query.span)
     spec = window_spec(query.window, clock, plan.schema)
-    return OutputWindow(produced(plan), spec, span=query.span)
+    return OutputWindow(produce_every_time(plan), spec, span=query.span)
 
 
 def _rhythm(plan: Node, clock: Clock, span: Span) -> int:

@@ -21,7 +21,7 @@ BOUNDARIES = (ToStream, AppendOnly, OutputWindow, Every)
 """Below these is another query, which keeps the rhythm that it was given."""
 
 
-def restored(plan: Node, kind: StreamKind, every: int | None, clock: Clock, span: Span) -> Node:
+def bind_restore(plan: Node, kind: StreamKind, every: int | None, clock: Clock, span: Span) -> Node:
     """``plan`` reported with restore semantics; ``every`` is the period of EVERY, if it stands."""
     body = plan.input if isinstance(plan, AppendOnly) else plan
     slides = set(_slides(body)) | ({every} if every is not None else set())

@@ -13,11 +13,20 @@ from windrow.core.schema import Type
 from windrow.cql.positions import span_of
 from windrow.cql.statement_parser import TYPES
 from windrow.plan.binder.aggregates import Aggregates
-from windrow.plan.binder.chains import chain
-from windrow.plan.binder.literals import coerced, fitted, interval, number, too_large
+from windrow.plan.binder.calls import castable, null_as, typed_call, wrong_number
+from windrow.plan.binder.connectives import operands_of
+from windrow.plan.binder.literals import coerce, interval, number, too_large
+from windrow.plan.binder.predicates import (
+    bind_between,
+    bind_case,
+    bind_distinct_from,
+    bind_escape,
+    bind_in,
+    bind_is,
+)
 from windrow.plan.binder.scope import Scope, did_you_mean
-from windrow.plan.expressions import OPERATORS, Call, Expression, Literal, connected
-from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS, common
+from windrow.plan.expressions import Call, Expression, Literal, connect
+from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS
 
 BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide",
@@ -25,7 +34,6 @@ BINARY: dict[type[exp.Expr], str] = {
     exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.Like: "like", exp.ILike: "ilike",
     exp.DPipe: "concat",
 }  # fmt: skip
-SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 TRUNCATIONS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
                "quarter", "year")  # fmt: skip
 REFUSED = {
@@ -58,9 +66,9 @@ class ExpressionBinder:
             plain.set("negate", None)
             return Call("not", (self.bind(plain),), Type.BOOLEAN)
         if isinstance(node, exp.And | exp.Or):
-            return self._connected(node)
+            return self._connect(node)
         if isinstance(node, exp.Escape):
-            return self._escaped(node, span)
+            return bind_escape(self, node, span)
         if (function := BINARY.get(type(node))) is not None:
             operands = [node.this, node.expression]
             return self.call(function, [self.bind(o) for o in operands], operands, span)
@@ -106,47 +114,22 @@ class ExpressionBinder:
     def call(
         self, function: str, args: Sequence[Expression], nodes: Sequence[exp.Expr], span: Span
     ) -> Expression:
-        """A typed call; constants take the type of their neighbours first."""
-        spans = [self.span(n) for n in nodes]
-        arguments = list(args)
-        if function not in ("and", "or", "not", "case", "date_trunc", "is_null"):
-            arguments = fitted(arguments, spans)
-        elif function in ("and", "or", "not"):
-            arguments = [_null_as(a, Type.BOOLEAN) for a in arguments]
-        description = FUNCTIONS[function]
-        kinds = [a.type for a in arguments]
-        result = description.rule(kinds)
-        if result is None:
-            shown = SYMBOLS.get(function, function.upper().replace("EXTRACT_", "EXTRACT "))
-            raise BindError(
-                f"{shown} does not take these types", span=span, expected=description.takes,
-                found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds),
-            )  # fmt: skip
-        if function in ("coalesce", "greatest", "least", "nullif"):
-            arguments = [coerced(a, result, s) for a, s in zip(arguments, spans, strict=True)]
-        elif function in ("eq", "ne", "lt", "le", "gt", "ge", "in"):
-            target = common(kinds)
-            if target is Type.TIMESTAMP:
-                arguments = [coerced(a, target, s) for a, s in zip(arguments, spans, strict=True)]
-        elif result is Type.TIMESTAMP or Type.DATE in kinds:
-            arguments = [
-                coerced(a, Type.TIMESTAMP, span) if a.type is Type.DATE else a for a in arguments
-            ]
-        return Call(function, tuple(arguments), result)
+        """A typed call; ``nodes`` are what its arguments were bound from."""
+        return typed_call(function, args, [self.span(n) for n in nodes], span)
 
-    def _connected(self, node: exp.And | exp.Or) -> Expression:
+    def _connect(self, node: exp.And | exp.Or) -> Expression:
         """A chain of ANDs or ORs as a tree that is shallow however long the chain is."""
         function = "and" if isinstance(node, exp.And) else "or"
-        operands = chain(node, type(node))
+        operands = operands_of(node, type(node))
         spans = [self.span(o) for o in operands]
-        bound = [_null_as(self.bind(o), Type.BOOLEAN) for o in operands]
+        bound = [null_as(self.bind(o), Type.BOOLEAN) for o in operands]
         for operand, span in zip(bound, spans, strict=True):
             if operand.type is not Type.BOOLEAN:
                 raise BindError(
                     span=span, expected=f"a condition in {self.clause}",
                     found=f"a value of type {operand.type.value}",
                 )  # fmt: skip
-        return connected(function, tuple(bound))
+        return connect(function, tuple(bound))
 
     def _column(self, node: exp.Column | exp.Identifier, span: Span) -> Expression:
         name, qualifier, quoted = node.name, None, bool(node.args.get("quoted"))
@@ -213,10 +196,10 @@ class ExpressionBinder:
                             remedy=did_you_mean(name, TYPES))  # fmt: skip
         inner = self.bind(node.this)
         if isinstance(inner, Literal):
-            folded = coerced(inner, target, span)
+            folded = coerce(inner, target, span)
             if isinstance(folded, Literal):
                 return folded
-        if not _castable(inner.type, target):
+        if not castable(inner.type, target):
             raise BindError(f"{inner.type.value} cannot be cast to {target.value}", span=span)
         function = "try_cast" if isinstance(node, exp.TryCast) else "cast"
         return inner if inner.type is target else Call(function, (inner,), target)
@@ -231,19 +214,16 @@ class ExpressionBinder:
                     return inner
                 return self.call("negate", [inner], [node.this], span)
             case exp.Is():
-                return self._is(node, span)
+                bound = bind_is(self, node, span)
+                return bound or self._refuse("this form of IS", span)
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
-                return self._distinct_from(node, span)
+                return bind_distinct_from(self, node, span)
             case exp.Between():
-                low, high = node.args["low"], node.args["high"]
-                value = self.bind(node.this)
-                at_least = self.call("ge", [value, self.bind(low)], [node.this, low], span)
-                at_most = self.call("le", [value, self.bind(high)], [node.this, high], span)
-                return Call("and", (at_least, at_most), Type.BOOLEAN)
+                return bind_between(self, node, span)
             case exp.In():
-                return self._in(node, span)
+                return bind_in(self, node, span)
             case exp.Case() | exp.If():
-                return self._case(node, span)
+                return bind_case(self, node, span)
             case exp.Extract():
                 part = node.name.upper()
                 part = PARTS.get(part, part.lower())
@@ -282,91 +262,6 @@ class ExpressionBinder:
             raise too_large(str(2**63), span)
         return Literal(-inner.value, inner.type)
 
-    def _escaped(self, node: exp.Escape, span: Span) -> Expression:
-        """LIKE or ILIKE, perhaps with NOT, and the character that takes the next one literally."""
-        like, mark = node.this, node.expression
-        nodes = [like.this, like.expression, mark]
-        bound = [self.bind(n) for n in nodes]
-        constant = bound[2].value if isinstance(bound[2], Literal) else None
-        if not isinstance(constant, str) or len(constant) != 1:
-            raise BindError(
-                span=self.span(mark), expected="one character in quotes after ESCAPE",
-                found="something else", remedy="write ESCAPE '!', say",
-            )  # fmt: skip
-        pattern = bound[1].value if isinstance(bound[1], Literal) else None
-        if isinstance(pattern, str) and pattern.replace(constant * 2, "").endswith(constant):
-            raise BindError(
-                span=self.span(like.expression), expected=f"a character after each {constant}",
-                found="the end of the pattern",
-                remedy=f"write {constant}{constant} for the character itself",
-            )  # fmt: skip
-        matched = self.call("ilike" if isinstance(like, exp.ILike) else "like", bound, nodes, span)
-        return Call("not", (matched,), Type.BOOLEAN) if like.args.get("negate") else matched
-
-    def _is(self, node: exp.Is, span: Span) -> Expression:
-        value = self.bind(node.this)
-        match node.expression:
-            case exp.Null():
-                return Call("is_null", (value,), Type.BOOLEAN)
-            case exp.Boolean():
-                truth = Literal(bool(node.expression.this), Type.BOOLEAN)
-                equal = self.call("eq", [value, truth], [node.this, node.expression], span)
-                return Call("coalesce", (equal, Literal(False, Type.BOOLEAN)), Type.BOOLEAN)
-        return self._refuse("this form of IS", span)
-
-    def _distinct_from(self, node: exp.Binary, span: Span) -> Expression:
-        nodes = [node.this, node.expression]
-        left, right = fitted([self.bind(n) for n in nodes], [self.span(n) for n in nodes])
-        equal = self.call("eq", [left, right], nodes, span)
-        nulls = (Call("is_null", (left,), Type.BOOLEAN), Call("is_null", (right,), Type.BOOLEAN))
-        same = Call("case", (
-            Call("and", nulls, Type.BOOLEAN), Literal(True, Type.BOOLEAN),
-            Call("or", nulls, Type.BOOLEAN), Literal(False, Type.BOOLEAN), equal,
-        ), Type.BOOLEAN)  # fmt: skip
-        return same if isinstance(node, exp.NullSafeEQ) else Call("not", (same,), Type.BOOLEAN)
-
-    def _in(self, node: exp.In, span: Span) -> Expression:
-        if node.args.get("query") is not None:
-            raise BindError(
-                "IN with a sub-query cannot stand here", span=span,
-                remedy="write it as a join; only NOT IN may have a sub-query, as a part of WHERE",
-            )  # fmt: skip
-        choices = node.expressions
-        bound = self.call(
-            "in", [self.bind(n) for n in (node.this, *choices)], [node.this, *choices], span
-        )
-        assert isinstance(bound, Call)
-        if all(isinstance(a, Literal) for a in bound.args[1:]):
-            return bound
-        tests = [Call("eq", (bound.args[0], a), Type.BOOLEAN) for a in bound.args[1:]]
-        return connected("or", tuple(tests))
-
-    def _case(self, node: exp.Expr, span: Span) -> Expression:
-        branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
-        subject = node.this if isinstance(node, exp.Case) else None
-        conditions: list[Expression] = []
-        value_nodes: list[exp.Expr] = []
-        for branch in branches:
-            test = branch.this
-            if subject is not None:
-                both = [self.bind(subject), self.bind(test)]
-                conditions.append(self.call("eq", both, [subject, test], self.span(test)))
-            else:
-                conditions.append(self.condition(test))
-            value_nodes.append(branch.args["true"])
-        otherwise = node.args.get("default") or node.args.get("false")
-        values = [self.bind(n) for n in value_nodes]
-        values.append(self.bind(otherwise) if otherwise else Literal(None, Type.STRING))
-        spans = [self.span(n) for n in value_nodes] + [self.span(otherwise) if otherwise else span]
-        values = fitted(values, spans)
-        kind = common([v.type for v in values])
-        if kind is None:
-            found = " and ".join(dict.fromkeys(v.type.value for v in values))
-            raise BindError(span=span, expected="values of one type in CASE", found=found)
-        values = [coerced(v, kind, s) for v, s in zip(values, spans, strict=True)]
-        args = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
-        return Call("case", (*args, values[-1]), kind)
-
     def _refuse(self, what: str, span: Span) -> NoReturn:
         words = {"WINDOW": "OVER", "BRACKET": "an index in brackets", "LAMBDA": "->",
                  "PROPERTYEQ": ":=", "CURRENTTIMESTAMP": "CURRENT_TIMESTAMP",
@@ -375,34 +270,3 @@ class ExpressionBinder:
             f"{words.get(what, what)} cannot stand in {self.clause}", span=span,
             remedy="bound the input with a window in FROM instead" if what == "WINDOW" else "",
         )  # fmt: skip
-
-
-def wrong_number(function: str, takes: str, found: int, span: Span) -> BindError:
-    """A function was given more or fewer arguments than it takes."""
-    return BindError(
-        f"wrong number of arguments for {function}", span=span, expected=takes,
-        found=f"{found} argument{'' if found == 1 else 's'}",
-    )  # fmt: skip
-
-
-def _null_as(expression: Expression, kind: Type) -> Expression:
-    if isinstance(expression, Literal) and expression.value is None:
-        return Literal(None, kind)
-    return expression
-
-
-def _castable(source: Type, target: Type) -> bool:
-    if Type.INTERVAL in (source, target):
-        return False
-    if source is target or Type.STRING in (source, target):
-        return True
-    times = {Type.TIMESTAMP, Type.DATE}
-    return (source in times) == (target in times)
-
-
-def _cast_hint(kinds: Sequence[Type]) -> str:
-    """What to write when a string meets something else."""
-    other = [k for k in kinds if k is not Type.STRING]
-    if other and len(other) < len(kinds):
-        return f"cast one side, as in CAST(... AS {other[0].value})"
-    return ""

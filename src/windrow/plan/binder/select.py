@@ -8,28 +8,30 @@ Definition 3.1).
 
 from __future__ import annotations
 
+from sqlglot import expressions as exp
+
 from windrow.core.errors import BindError
 from windrow.core.schema import Schema
-from windrow.cql.syntax_tree import Select
-from windrow.plan.binder.clauses import bind_clauses
+from windrow.cql.syntax_tree import Limit, Select
+from windrow.plan.binder.clauses import Clauses, Order, bind_clauses
+from windrow.plan.binder.connectives import operands_of
 from windrow.plan.binder.context import Context
-from windrow.plan.binder.disjunction import kept
+from windrow.plan.binder.disjunction import select_where_true
 from windrow.plan.binder.from_clause import (
     BoundTable,
     append_only,
     bind_tables,
     join_tables,
-    mixed,
+    mixes_internal_windows,
     refuse_internal,
 )
 from windrow.plan.binder.internal_windows import join_mixed
-from windrow.plan.binder.not_exists import has_query, split
-from windrow.plan.binder.ordering import distinct_first, first
+from windrow.plan.binder.not_exists import has_query
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Scope
-from windrow.plan.expressions import conjunction
-from windrow.plan.nodes import DuplicateElimination, GroupBy, Node, Selection
-from windrow.plan.nodes.projections import projected
+from windrow.plan.expressions import Column, Named, conjunction
+from windrow.plan.nodes import DuplicateElimination, GroupBy, Node, OrderKey, Selection, TopK
+from windrow.plan.nodes.projections import columns_of_row, project
 
 
 def bind_select(select: Select, context: Context) -> Node:
@@ -41,7 +43,7 @@ def bind_select(select: Select, context: Context) -> Node:
         )  # fmt: skip
     tables = bind_tables(select.tables, context)
     scope = Scope(_row(tables))
-    plan = _filtered(select, tables, scope, context)
+    plan = _filter_tables(select, tables, scope, context)
     clauses = bind_clauses(select, scope, context)
     if clauses.grouping is not None:
         grouping = clauses.grouping
@@ -51,12 +53,12 @@ def bind_select(select: Select, context: Context) -> Node:
     limited = select.limit is not None or bool(select.order_by)
     if select.distinct:
         refuse_internal(tables, "DISTINCT", select.span)
-        plan = DuplicateElimination(projected(plan, clauses.items, select.span), span=select.span)
-        plan = distinct_first(plan, clauses, select) if limited else plan
+        plan = DuplicateElimination(project(plan, clauses.items, select.span), span=select.span)
+        plan = _top_of_distinct(plan, clauses, select) if limited else plan
     elif limited:
-        plan = first(plan, clauses, select)
+        plan = _top(plan, clauses, select)
     else:
-        plan = projected(plan, clauses.items, select.span)
+        plan = project(plan, clauses.items, select.span)
     return append_only(plan, tables, select.span)
 
 
@@ -67,19 +69,19 @@ def _row(tables: tuple[BoundTable, ...]) -> Schema:
     return schema
 
 
-def _filtered(
+def _filter_tables(
     select: Select, tables: tuple[BoundTable, ...], scope: Scope, context: Context
 ) -> Node:
     """The joined tables for which WHERE and every ON are true."""
     binder = ExpressionBinder(scope, context.source, "WHERE")
     asking, conditions = [], []
     for node in (*(t.on for t in select.tables), select.where):
-        for part in split(node) if node is not None else ():
+        for part in operands_of(node, exp.And) if node is not None else ():
             if has_query(part):
                 asking.append(part)
             else:
                 conditions.append(binder.condition(part))
-    join = join_mixed if mixed(tables) else join_tables
+    join = join_mixed if mixes_internal_windows(tables) else join_tables
     plan, rest = join(tables, conditions)
     predicate = conjunction(rest)
     if predicate is not None:
@@ -87,5 +89,64 @@ def _filtered(
         plan = Selection(plan, predicate, span=span)
     for part in asking:
         refuse_internal(tables, "negation", binder.span(part))
-        plan = kept(plan, scope, part, context)
+        plan = select_where_true(plan, scope, part, context)
     return plan
+
+
+def _top(plan: Node, clauses: Clauses, select: Select) -> Node:
+    """The first tuples of the select list; a key that is not in the list is carried and dropped."""
+    limit = _limit(select)
+    carried = list(clauses.items)
+    keys = []
+    for expression, descending in _order(clauses, limit):
+        place = next((i for i, c in enumerate(carried) if c.expression == expression), None)
+        if place is None:
+            place = len(carried)
+            carried.append(Named(f"order{place + 1}", expression))
+        keys.append(OrderKey(Column(place, carried[place].name, expression.type), descending))
+    listed = project(plan, tuple(carried), select.span)
+    top = TopK(listed, tuple(keys), limit.count, span=limit.span)
+    return project(top, columns_of_row(top.schema)[: len(clauses.items)], select.span)
+
+
+def _top_of_distinct(plan: Node, clauses: Clauses, select: Select) -> Node:
+    """The first of ``plan``'s tuples, which are distinct: only their own columns can order them."""
+    limit = _limit(select)
+    keys = []
+    for expression, descending in _order(clauses, limit):
+        place = next((i for i, c in enumerate(clauses.items) if c.expression == expression), None)
+        if place is None:
+            raise BindError(
+                span=select.order_by[0].span,
+                expected="only columns of the select list in ORDER BY with DISTINCT",
+                found="another expression",
+            )
+        column = Column(place, plan.schema[place].name, expression.type)
+        keys.append(OrderKey(column, descending))
+    return TopK(plan, tuple(keys), limit.count, span=limit.span)
+
+
+def _limit(select: Select) -> Limit:
+    if select.limit is None:
+        raise BindError(
+            span=select.order_by[0].span, expected="LIMIT with ORDER BY", found="none",
+            remedy="an answer is a bag without an order; write LIMIT to keep its first tuples",
+        )  # fmt: skip
+    if select.limit.count < 1:
+        raise BindError(span=select.limit.span, expected="at least one row", found="0")
+    return select.limit
+
+
+def _order(clauses: Clauses, limit: Limit) -> tuple[Order, ...]:
+    """ORDER BY; without it the first aggregate of the select list, greatest first."""
+    if clauses.order:
+        return clauses.order
+    if clauses.grouping is not None:
+        keys = len(clauses.grouping.keys)
+        for item in clauses.items:
+            if isinstance(item.expression, Column) and item.expression.index >= keys:
+                return ((item.expression, True),)
+    raise BindError(
+        span=limit.span, expected="an order to take the first tuples of", found="none",
+        remedy="write ORDER BY",
+    )  # fmt: skip

@@ -35,7 +35,7 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, Projection, ToStream
-from windrow.plan.nodes.projections import projected
+from windrow.plan.nodes.projections import project
 from windrow.plan.optimiser import Alternative
 
 
@@ -120,7 +120,7 @@ def _view_plan(statement: CreateView, plan: Node) -> Node:
                 found=column.type.value, remedy="cast the value in the view's query",
             )  # fmt: skip
         renamed.append(Named(column.name.text, Column(index, field.name, field.type)))
-    return _renamed(plan, tuple(renamed), statement.span)
+    return _rename_columns(plan, tuple(renamed), statement.span)
 
 
 def _alike(declared: Type, found: Type) -> bool:
@@ -128,14 +128,14 @@ def _alike(declared: Type, found: Type) -> bool:
     return declared is found or (declared.numeric and found.numeric)
 
 
-def _renamed(plan: Node, columns: tuple[Named, ...], span: Span) -> Node:
+def _rename_columns(plan: Node, columns: tuple[Named, ...], span: Span) -> Node:
     names = [c.name for c in columns]
     if isinstance(plan, Projection):
         kept = zip(plan.columns, names, strict=True)
         return replace(plan, columns=tuple(Named(n, c.expression) for c, n in kept))
     if isinstance(plan, ToStream):
-        return replace(plan, input=_renamed(plan.input, columns, span))
-    return projected(plan, columns, span)
+        return replace(plan, input=_rename_columns(plan.input, columns, span))
+    return project(plan, columns, span)
 
 
 def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:

@@ -91,7 +91,7 @@ def _place(column: ColumnName, schema: Schema, names: Sequence[str]) -> int:
     """Which column of the stream is meant."""
     qualifier = column.qualifier
     if names:
-        schema = schema.requalified(names[0])
+        schema = schema.with_qualifier(names[0])
         if qualifier is not None and qualifier.lower() in map(str.lower, names):
             qualifier = names[0]
     return Scope(schema).resolve(column.text, qualifier, column.span).index

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from windrow.plan.costs.flows import Flow, upkeep
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.expressions import Column, Expression, columns_of
 from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy
@@ -27,12 +27,12 @@ class Cost:
 class Model:
     """``of`` estimates a sub-plan; ``ticks`` are the clock's ticks per second."""
 
-    statistics: Statistics
+    statistics: StreamStatistics
     strategy: Strategy
     ticks: int
     of: Callable[[Node], Cost]
 
-    def kept(self, node: Node, flow: Flow) -> float:
+    def upkeep_of(self, node: Node, flow: Flow) -> float:
         """Steps per second for keeping what ``node`` puts out."""
         return upkeep(flow, node.pattern, self.strategy)
 

@@ -17,7 +17,7 @@ from windrow.core.time import Clock
 from windrow.plan.costs import leaves, n_ary, unary
 from windrow.plan.costs.cost_model import Cost, Model
 from windrow.plan.costs.flows import upkeep
-from windrow.plan.costs.stream_statistics import Statistics
+from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -42,7 +42,7 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
-from windrow.plan.strategy import Strategy, applied
+from windrow.plan.strategy import Strategy, apply_strategy
 
 COSTS: dict[type[Node], Callable[[Any, Model], Cost]] = {
     StreamScan: leaves.stream,
@@ -57,7 +57,7 @@ COSTS: dict[type[Node], Callable[[Any, Model], Cost]] = {
     Every: unary.every,
     AppendOnly: unary.append_only,
     NegativeTuples: unary.negative_tuples,
-    Stamped: unary.stamped,
+    Stamped: unary.stamp,
     ToStream: unary.to_stream,
     OutputWindow: unary.output_window,
     Union: n_ary.union,
@@ -69,16 +69,16 @@ COSTS: dict[type[Node], Callable[[Any, Model], Cost]] = {
 
 
 def cost(
-    plan: Node, statistics: Statistics | None = None, strategy: Strategy = Strategy.UPA
+    plan: Node, statistics: StreamStatistics | None = None, strategy: Strategy = Strategy.UPA
 ) -> float:
     """Steps per second of the plan under the strategy, keeping its result included."""
-    running = applied(plan, strategy)
+    running = apply_strategy(plan, strategy)
     top = model_for(running, statistics, strategy).of(running)
     kept = running.pattern is not UpdatePattern.MONOTONIC
     return top.total + (upkeep(top.flow, running.pattern, strategy) if kept else 0.0)
 
 
-def model_for(plan: Node, statistics: Statistics | None, strategy: Strategy) -> Model:
+def model_for(plan: Node, statistics: StreamStatistics | None, strategy: Strategy) -> Model:
     """What estimates the sub-plans of ``plan``, each of them once."""
     clocks = {n.clock for n in walk(plan) if isinstance(n, StreamScan)}
     ticks = (clocks.pop() if clocks else Clock.INTEGER).ticks_per_second
@@ -87,5 +87,5 @@ def model_for(plan: Node, statistics: Statistics | None, strategy: Strategy) -> 
     def of(node: Node) -> Cost:
         return COSTS[type(node)](node, model)
 
-    model = Model(statistics or Statistics(), strategy, ticks, of)
+    model = Model(statistics or StreamStatistics(), strategy, ticks, of)
     return model

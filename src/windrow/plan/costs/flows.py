@@ -35,7 +35,7 @@ class Flow:
         """How long a tuple lives, in seconds (Little's law)."""
         return self.size / self.inserts if self.inserts else 0.0
 
-    def scaled(self, share: float) -> Flow:
+    def sample(self, share: float) -> Flow:
         """The flow of a random sample; values become fewer as tuples do."""
         size = self.size * share
         return Flow(

@@ -40,7 +40,7 @@ class WindowedStream:
         return self.rate * self.length
 
     @property
-    def scanned(self) -> float:
+    def bucket_size(self) -> float:
         return self.size / self.buckets
 
 
@@ -61,7 +61,7 @@ def origin_cost(streams: Sequence[WindowedStream], order: Order, origin: int) ->
         if member == origin:
             continue
         probed = streams[member]
-        cost += combinations * probed.scanned
+        cost += combinations * probed.bucket_size
         combinations *= probed.size / max(values, probed.distinct)
         values = min(values, probed.distinct)
     return streams[origin].rate * cost

@@ -28,10 +28,10 @@ def stage_input(node: StageInput, _model: Model) -> Cost:
 
 
 def window(node: Window, model: Model) -> Cost:
-    return bounded(node.spec, model.of(node.input), model)
+    return apply_window(node.spec, model.of(node.input), model)
 
 
-def bounded(spec: WindowSpec, below: Cost, model: Model) -> Cost:
+def apply_window(spec: WindowSpec, below: Cost, model: Model) -> Cost:
     """What a window leaves of the flow below it."""
     flow, negatives, steps = below.flow, 0.0, 1.0
     match spec:

@@ -52,15 +52,15 @@ def join(node: Join, model: Model) -> Cost:
     distinct = _joined_values(node, left.flow, right.flow, size)
     for nrr, mine, theirs in ((node.right, left, right), (node.left, right, left)):
         if is_nrr(nrr):  # it alone is kept; the other side passes by
-            out = mine.flow.scaled(theirs.flow.size * found).with_columns(distinct)
-            return Cost(out, total + model.kept(nrr, theirs.flow))
+            out = mine.flow.sample(theirs.flow.size * found).with_columns(distinct)
+            return Cost(out, total + model.upkeep_of(nrr, theirs.flow))
     out = Flow(
         found * (left.flow.inserts * sizes[1] + right.flow.inserts * sizes[0]),
         found * (left.flow.negatives * sizes[1] + right.flow.negatives * sizes[0]),
         size,
         distinct,
     )
-    kept = model.kept(node.left, left.flow) + model.kept(node.right, right.flow)
+    kept = model.upkeep_of(node.left, left.flow) + model.upkeep_of(node.right, right.flow)
     return Cost(out, total + kept)
 
 
@@ -115,7 +115,7 @@ def multi_join(node: MultiJoin, model: Model) -> Cost:
         again = flow.tuples / stream.rate
         total += again * origin_cost(streams, node.order, origin)
         each = combinations / max(stream.size, 1e-9)
-        total += flow.tuples * each + model.kept(branch, flow)
+        total += flow.tuples * each + model.upkeep_of(branch, flow)
         inserts += flow.inserts * each * share
         negatives += flow.negatives * each * share
     size = combinations * share
@@ -149,5 +149,5 @@ def negation(node: Negation, model: Model) -> Cost:
         changes = mine.inserts * share + touched
         out = replace(out, inserts=changes, negatives=changes)
     work = mine.tuples + 2 * theirs.tuples + 2 * touched + out.tuples + compared
-    kept = model.kept(node.left, mine) + model.kept(node.right, theirs)
+    kept = model.upkeep_of(node.left, mine) + model.upkeep_of(node.right, theirs)
     return Cost(out, left.total + right.total + work + kept)

@@ -19,7 +19,7 @@ OTHERWISE = 1 / 3
 
 
 @dataclass(frozen=True)
-class Statistics:
+class StreamStatistics:
     """Observed figures; each of them may be missing.
 
     ``rates`` are tuples per second by stream (updates per second by relation), ``distinct`` the
@@ -50,20 +50,22 @@ class Statistics:
         share = 1.0
         for part in conjuncts(predicate):
             known = self.selectivities.get(render(part, schema))
-            share *= known if known is not None else _assumed(part)
+            share *= known if known is not None else _assume_selectivity(part)
         return share
 
 
-def _assumed(predicate: Expression) -> float:
+def _assume_selectivity(predicate: Expression) -> float:
     if not isinstance(predicate, Call):
         return OTHERWISE
     match predicate.function:
         case "and":
-            return _assumed(predicate.args[0]) * _assumed(predicate.args[1])
+            return _assume_selectivity(predicate.args[0]) * _assume_selectivity(predicate.args[1])
         case "or":
-            failing = (1 - _assumed(predicate.args[0])) * (1 - _assumed(predicate.args[1]))
+            failing = (1 - _assume_selectivity(predicate.args[0])) * (
+                1 - _assume_selectivity(predicate.args[1])
+            )
             return 1 - failing
         case "not":
-            return 1 - _assumed(predicate.args[0])
+            return 1 - _assume_selectivity(predicate.args[0])
         case function:
             return ASSUMED.get(function, OTHERWISE)

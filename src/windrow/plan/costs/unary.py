@@ -8,7 +8,7 @@ from math import exp, log2
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.costs.cost_model import HORIZON, Cost, Model, combined_values, values_of
 from windrow.plan.costs.flows import Flow, present, upkeep
-from windrow.plan.costs.leaves import bounded
+from windrow.plan.costs.leaves import apply_window
 from windrow.plan.expressions import Column, conjuncts
 from windrow.plan.nodes import (
     AppendOnly,
@@ -31,7 +31,7 @@ def selection(node: Selection, model: Model) -> Cost:
     below = model.of(node.input)
     share = model.statistics.selectivity(node.predicate, node.input.schema)
     work = below.flow.tuples * len(conjuncts(node.predicate))
-    return Cost(below.flow.scaled(share), below.total + work)
+    return Cost(below.flow.sample(share), below.total + work)
 
 
 def projection(node: Projection, model: Model) -> Cost:
@@ -49,7 +49,7 @@ def groups(node: GroupBy, model: Model) -> Cost:
     forever = node.input.pattern is UpdatePattern.MONOTONIC
     events = flow.inserts if forever else 2 * flow.inserts
     work = events * (1 + len(node.aggregates))
-    kept = 0.0 if forever else model.kept(node.input, flow)
+    kept = 0.0 if forever else model.upkeep_of(node.input, flow)
     values = tuple(min(values_of(k.expression, flow), count) for k in node.keys)
     values += (count,) * len(node.aggregates)
     return Cost(Flow(events, events, count, values), below.total + work + kept)
@@ -68,13 +68,15 @@ def distinct(node: DuplicateElimination, model: Model) -> Cost:
         copies = flow.size / max(values, 1.0)
         first = exp(-copies)  # how often a value has no other copy
         out = Flow(flow.inserts * first, flow.negatives * first, values, flow.distinct)
-        return Cost(out, below.total + 2 * flow.tuples + model.kept(node.input, flow))
+        return Cost(out, below.total + 2 * flow.tuples + model.upkeep_of(node.input, flow))
     if node.input.pattern is UpdatePattern.MONOTONIC:
         rate = flow.inserts * values / max(flow.size, 1.0)
     else:
         rate = min(values / max(flow.lifetime, 1e-9), flow.inserts)
     out = Flow(rate, 0.0, values, flow.distinct)
-    kept = model.kept(node.input, flow) if direct else upkeep(out, node.pattern, model.strategy)
+    kept = (
+        model.upkeep_of(node.input, flow) if direct else upkeep(out, node.pattern, model.strategy)
+    )
     return Cost(out, below.total + 2 * flow.inserts + kept)
 
 
@@ -86,22 +88,22 @@ def top(node: TopK, model: Model) -> Cost:
     size = min(float(node.count), flow.size)
     out = Flow(events * share, events * share, size, tuple(min(d, size) for d in flow.distinct))
     work = events * (1 + log2(flow.size + 1))
-    return Cost(out, below.total + work + model.kept(node.input, flow))
+    return Cost(out, below.total + work + model.upkeep_of(node.input, flow))
 
 
 def negative_tuples(node: NegativeTuples, model: Model) -> Cost:
     """Every tuple is kept until its expiry, and then sent once more."""
     below = model.of(node.input)
     flow = below.flow
-    kept = model.kept(node.input, flow)
+    kept = model.upkeep_of(node.input, flow)
     return Cost(replace(flow, negatives=flow.inserts), below.total + kept + flow.inserts)
 
 
-def stamped(node: Stamped, model: Model) -> Cost:
+def stamp(node: Stamped, model: Model) -> Cost:
     below = model.of(node.input)
     kept = 0.0
     if node.pattern is not UpdatePattern.MONOTONIC:
-        kept = 2 * model.kept(node.input, below.flow)
+        kept = 2 * model.upkeep_of(node.input, below.flow)
     flow = replace(below.flow, distinct=(*below.flow.distinct, below.flow.size))
     return Cost(flow, below.total + kept + flow.tuples)
 
@@ -111,7 +113,7 @@ def append_only(node: AppendOnly, model: Model) -> Cost:
 
 
 def output_window(node: OutputWindow, model: Model) -> Cost:
-    return bounded(node.spec, _never_withdrawn(model.of(node.input)), model)
+    return apply_window(node.spec, _never_withdrawn(model.of(node.input)), model)
 
 
 def _never_withdrawn(below: Cost) -> Cost:
@@ -129,7 +131,7 @@ def to_stream(node: ToStream, model: Model) -> Cost:
     flow = below.flow
     kept = 0.0
     if node.input.pattern is not UpdatePattern.MONOTONIC:
-        kept = model.kept(node.input, flow)
+        kept = model.upkeep_of(node.input, flow)
     rate = flow.inserts
     if node.kind in (StreamKind.RSTREAM, StreamKind.RSTREAM_RESTORE):
         rate = flow.size * model.ticks / node.every

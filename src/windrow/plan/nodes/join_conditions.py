@@ -13,7 +13,7 @@ from windrow.plan.expressions import (
     columns_of,
     conjunction,
     conjuncts,
-    shifted,
+    shift_columns,
 )
 from windrow.plan.functions import common
 from windrow.plan.nodes import Join, LastingJoin, Node
@@ -48,14 +48,14 @@ def as_key(condition: Expression, width: int) -> tuple[Expression, Expression] |
     kind = common((one.type, other.type))
     if kind is None:
         return None
-    return _typed(one, kind), _typed(shifted(other, -width), kind)
+    return _cast_to(one, kind), _cast_to(shift_columns(other, -width), kind)
 
 
-def _typed(expression: Expression, kind: Type) -> Expression:
+def _cast_to(expression: Expression, kind: Type) -> Expression:
     return expression if expression.type is kind else Call("cast", (expression,), kind)
 
 
-def joined(
+def join_of(
     left: Node, right: Node, conditions: Sequence[Expression], span: Span | None = None
 ) -> Join:
     """The join of two plans under conditions over the joined row."""
@@ -74,15 +74,15 @@ def joined(
     return Join(left, right, tuple(left_keys), tuple(right_keys), residual, span=span)
 
 
-def lasting(
+def lasting_join_of(
     left: Node,
     right: Node,
     conditions: Sequence[Expression],
     stamps: tuple[int, ...],
     span: Span | None = None,
 ) -> LastingJoin:
-    """As ``joined``, with results that outlive their right tuples."""
-    join = joined(left, right, conditions)
+    """As ``join_of``, with results that outlive their right tuples."""
+    join = join_of(left, right, conditions)
     keys = join.left_keys, join.right_keys
     return LastingJoin(left, right, *keys, join.residual, stamps, span=span)
 
@@ -91,7 +91,7 @@ def conditions_of(join: Join | LastingJoin) -> tuple[Expression, ...]:
     """All conditions of a join over its row, keys as equalities again."""
     width = len(join.left.schema)
     keys = tuple(
-        Call("eq", (one, shifted(other, width)), Type.BOOLEAN)
+        Call("eq", (one, shift_columns(other, width)), Type.BOOLEAN)
         for one, other in zip(join.left_keys, join.right_keys, strict=True)
     )
     return keys + (conjuncts(join.residual) if join.residual is not None else ())

@@ -25,6 +25,6 @@ def changes_nothing(columns: tuple[Named, ...], schema: Schema) -> bool:
     )
 
 
-def projected(plan: Node, columns: tuple[Named, ...], span: Span | None) -> Node:
+def project(plan: Node, columns: tuple[Named, ...], span: Span | None) -> Node:
     """A projection, unless it would change nothing."""
     return plan if changes_nothing(columns, plan.schema) else Projection(plan, columns, span=span)

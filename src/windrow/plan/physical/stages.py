@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
-from windrow.plan.expressions import Column, Expression, Literal, replace_columns, shifted
+from windrow.plan.expressions import Column, Expression, Literal, replace_columns, shift_columns
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -64,7 +64,7 @@ from windrow.plan.physical.places import (
     shared_keys,
     shown_by,
 )
-from windrow.plan.strategy import Strategy, applied
+from windrow.plan.strategy import Strategy, apply_strategy
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def stages(plan: Node, strategy: Strategy = Strategy.UPA) -> tuple[Stage, ...]:
     What the strategy changes in a plan it changes before the cut: a stage must know of negative
     tuples that another one sends.
     """
-    return _Cutter().cut(applied(_lowered(plan), strategy))
+    return _Cutter().cut(apply_strategy(_lower_below_windows(plan), strategy))
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class _Cutter:
         placed: Keys = tuple(frozenset() for _ in chosen)
         offset = 0
         for part, below in list(zip(parts, node.inputs, strict=True))[:shown]:
-            moved = [frozenset(shifted(e, offset) for e in same) for same in _keys(part)]
+            moved = [frozenset(shift_columns(e, offset) for e in same) for same in _keys(part)]
             placed = tuple(a | b for a, b in zip(placed, moved, strict=True))
             offset += len(below.schema)
         return _Fragment(with_inputs(node, [p.plan for p in parts]), placed)
@@ -318,7 +318,11 @@ class _Cutter:
         return map_inputs(node, lambda i: self._send(i, key))
 
     def _edge(self, leaf: _Open, key: Key, post: Subscribe | None = None) -> StageEdge:
-        same = (leaf.source, _unqualified(leaf.pre), key)  # two aliases of a stream are one edge
+        same = (
+            leaf.source,
+            _without_qualifiers(leaf.pre),
+            key,
+        )  # two aliases of a stream are one edge
         if same not in self._edges:
             source = leaf.source if isinstance(leaf.source, str) else f"stage{leaf.source}"
             name = f"{source}#{len(self._edges)}"
@@ -326,26 +330,26 @@ class _Cutter:
         return self._edges[same]
 
 
-def _lowered(node: Node) -> Node:
+def _lower_below_windows(node: Node) -> Node:
     """Selections and projections moved below time windows, where they can be done in packing."""
-    node = map_inputs(node, _lowered)
+    node = map_inputs(node, _lower_below_windows)
     if isinstance(node, Selection | Projection):
         window = node.input
         if isinstance(window, Window) and not isinstance(window.spec, RowsWindow):
-            return replace(window, input=_lowered(replace(node, input=window.input)))
+            return replace(window, input=_lower_below_windows(replace(node, input=window.input)))
     return node
 
 
-def _unqualified(pre: Node) -> Node:
+def _without_qualifiers(pre: Node) -> Node:
     """What a sender does, whatever the query calls the sender."""
     match pre:
         case StreamScan() | RelationScan():
-            return replace(pre, columns=pre.columns.requalified(None))
+            return replace(pre, columns=pre.columns.with_qualifier(None))
         case Projection():
             columns = tuple(replace(c, qualifier=None) for c in pre.columns)
-            return replace(pre, input=_unqualified(pre.input), columns=columns)
+            return replace(pre, input=_without_qualifiers(pre.input), columns=columns)
         case Selection():
-            return replace(pre, input=_unqualified(pre.input))
+            return replace(pre, input=_without_qualifiers(pre.input))
         case _:
             return pre
 

@@ -11,10 +11,17 @@ from dataclasses import dataclass, replace
 
 from windrow.core.errors import Span
 from windrow.core.schema import Schema
-from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns, shifted
+from windrow.plan.expressions import (
+    Column,
+    Expression,
+    Named,
+    columns_of,
+    replace_columns,
+    shift_columns,
+)
 from windrow.plan.nodes import Join, Node, Projection, RelationScan, Selection, is_nrr
-from windrow.plan.nodes.join_conditions import conditions_of, joined
-from windrow.plan.nodes.projections import projected
+from windrow.plan.nodes.join_conditions import conditions_of, join_of
+from windrow.plan.nodes.projections import project
 
 
 @dataclass(frozen=True)
@@ -63,8 +70,8 @@ def _cluster(node: Node) -> Cluster:
     left, right = _cluster(node.left), _cluster(node.right)
     width = left.starts[-1]
     outputs = left.outputs + tuple(width + i for i in right.outputs)
-    own = tuple(moved(c, outputs) for c in conditions_of(node))
-    lifted = tuple(shifted(c, width) for c in right.conditions)
+    own = tuple(move_columns(c, outputs) for c in conditions_of(node))
+    lifted = tuple(shift_columns(c, width) for c in right.conditions)
     return Cluster(left.branches + right.branches, left.conditions + lifted + own, outputs)
 
 
@@ -72,12 +79,12 @@ def passes_columns_on(node: Projection) -> bool:
     return all(isinstance(c.expression, Column) for c in node.columns)
 
 
-def moved(expression: Expression, places: Sequence[int]) -> Expression:
+def move_columns(expression: Expression, places: Sequence[int]) -> Expression:
     """The expression with each column i at ``places[i]``."""
     return replace_columns(expression, lambda c: Column(places[c.index], c.name, c.type))
 
 
-def rebuilt(found: Cluster, order: Sequence[int], schema: Schema, span: Span | None) -> Node:
+def rebuild_joins(found: Cluster, order: Sequence[int], schema: Schema, span: Span | None) -> Node:
     """A left-deep join of the branches in ``order`` that puts out the columns of ``schema``."""
     starts, places = found.starts, [0] * found.starts[-1]
     width = 0
@@ -85,23 +92,23 @@ def rebuilt(found: Cluster, order: Sequence[int], schema: Schema, span: Span | N
         for column in range(starts[branch], starts[branch + 1]):
             places[column] = width + column - starts[branch]
         width += starts[branch + 1] - starts[branch]
-    rest = [(found.branches_of(c), moved(c, places)) for c in found.conditions]
+    rest = [(found.branches_of(c), move_columns(c, places)) for c in found.conditions]
     plan, taken = found.branches[order[0]], {order[0]}
     for branch in order[1:]:
         taken.add(branch)
         usable = [c for needed, c in rest if needed <= taken]
         rest = [(needed, c) for needed, c in rest if not needed <= taken]
-        plan = joined(plan, found.branches[branch], usable, span)
-    return put_out(plan, [places[i] for i in found.outputs], schema, span)
+        plan = join_of(plan, found.branches[branch], usable, span)
+    return project_places(plan, [places[i] for i in found.outputs], schema, span)
 
 
-def put_out(plan: Node, places: Sequence[int], schema: Schema, span: Span | None) -> Node:
+def project_places(plan: Node, places: Sequence[int], schema: Schema, span: Span | None) -> Node:
     """The columns at ``places`` under the names of ``schema``."""
     columns = tuple(
         Named(f.name, Column(place, f.name, f.type), f.qualifier)
         for place, f in zip(places, schema, strict=True)
     )
-    return projected(plan, columns, span)
+    return project(plan, columns, span)
 
 
 def is_relation(node: Node) -> bool:

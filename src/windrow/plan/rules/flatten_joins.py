@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from windrow.plan.expressions import Call, Expression, conjunction, shifted
+from windrow.plan.expressions import Call, Expression, conjunction, shift_columns
 from windrow.plan.nodes import Join, MultiJoin, Node
-from windrow.plan.rules.clusters import Cluster, cluster, is_relation, put_out
+from windrow.plan.rules.clusters import Cluster, cluster, is_relation, project_places
 
 FEWEST = 3
 Member = tuple[int, Expression]
@@ -28,14 +28,15 @@ def flatten_joins(node: Node) -> Iterator[Node]:
     keys = [chosen for same in _classes(found) if (chosen := _one_of_each(same, found)) is not None]
     if not keys:
         return
-    rest = tuple(c for c in found.conditions if not _implied(c, keys))
+    rest = tuple(c for c in found.conditions if not _is_implied(c, keys))
     starts = found.starts
     per_branch = tuple(
-        tuple(shifted(chosen[b], -starts[b]) for chosen in keys) for b in range(len(found.branches))
+        tuple(shift_columns(chosen[b], -starts[b]) for chosen in keys)
+        for b in range(len(found.branches))
     )
     order = tuple(range(len(found.branches)))
     join = MultiJoin(found.branches, per_branch, order, conjunction(rest), span=node.span)
-    yield put_out(join, found.outputs, node.schema, node.span)
+    yield project_places(join, found.outputs, node.schema, node.span)
 
 
 def _sides(condition: Expression, found: Cluster) -> tuple[Member, Member] | None:
@@ -74,7 +75,7 @@ def _one_of_each(same: list[Member], found: Cluster) -> tuple[Expression, ...] |
     return tuple(chosen[b] for b in range(len(found.branches)))
 
 
-def _implied(condition: Expression, keys: list[tuple[Expression, ...]]) -> bool:
+def _is_implied(condition: Expression, keys: list[tuple[Expression, ...]]) -> bool:
     return (
         isinstance(condition, Call)
         and condition.function == "eq"

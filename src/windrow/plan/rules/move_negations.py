@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from windrow.plan.expressions import Expression, columns_of, shifted
+from windrow.plan.expressions import Expression, columns_of, shift_columns
 from windrow.plan.nodes import Join, Negation, NegationForm, Node, Projection
-from windrow.plan.rules.clusters import is_relation, moved, passes_columns_on, put_out
+from windrow.plan.rules.clusters import is_relation, move_columns, passes_columns_on, project_places
 
 
 def pull_up_negations(node: Node) -> Iterator[Node]:
@@ -27,17 +27,17 @@ def pull_up_negations(node: Node) -> Iterator[Node]:
             continue
         inner = negation.left
         if position == 0:
-            keys = tuple(moved(k, places) for k in node.left_keys)
+            keys = tuple(move_columns(k, places) for k in node.left_keys)
             join = replace(node, left=inner, left_keys=keys)
             at, outputs = 0, [*places, *(len(inner.schema) + i for i in _all(node.right))]
         else:
-            keys = tuple(moved(k, places) for k in node.right_keys)
+            keys = tuple(move_columns(k, places) for k in node.right_keys)
             join = replace(node, right=inner, right_keys=keys)
             at, outputs = width, [*_all(node.left), *(width + i for i in places)]
         if node.residual is not None:
-            join = replace(join, residual=moved(node.residual, outputs))
-        lifted = tuple(shifted(k, at) for k in negation.left_keys)
-        yield put_out(
+            join = replace(join, residual=move_columns(node.residual, outputs))
+        lifted = tuple(shift_columns(k, at) for k in negation.left_keys)
+        yield project_places(
             replace(negation, left=join, left_keys=lifted), outputs, node.schema, node.span
         )
 
@@ -49,7 +49,7 @@ def push_down_negations(node: Node) -> Iterator[Node]:
     join, places = _below_columns(node.left)
     if not isinstance(join, Join) or is_relation(join.left) or is_relation(join.right):
         return
-    keys = tuple(moved(k, places) for k in node.left_keys)
+    keys = tuple(move_columns(k, places) for k in node.left_keys)
     width = len(join.left.schema)
     used = [column.index for key in keys for column in columns_of(key)]
     if not used:
@@ -57,11 +57,11 @@ def push_down_negations(node: Node) -> Iterator[Node]:
     if max(used) < width:
         changed = replace(join, left=replace(node, left=join.left, left_keys=keys))
     elif min(used) >= width:
-        own: tuple[Expression, ...] = tuple(shifted(k, -width) for k in keys)
+        own: tuple[Expression, ...] = tuple(shift_columns(k, -width) for k in keys)
         changed = replace(join, right=replace(node, left=join.right, left_keys=own))
     else:
         return
-    yield put_out(changed, places, node.schema, node.span)
+    yield project_places(changed, places, node.schema, node.span)
 
 
 def _movable(node: Negation) -> bool:

@@ -46,7 +46,7 @@ class _Pruned:
     plan: Node
     places: Mapping[int, int]
 
-    def moved(self, expression: Expression) -> Expression:
+    def move(self, expression: Expression) -> Expression:
         return replace_columns(expression, lambda c: replace(c, index=self.places[c.index]))
 
 
@@ -59,20 +59,24 @@ def _all(node: Node) -> frozenset[int]:
     return frozenset(range(len(node.schema)))
 
 
-def _used(expressions: Iterable[Expression]) -> frozenset[int]:
+def _columns_used(expressions: Iterable[Expression]) -> frozenset[int]:
     return frozenset(c.index for e in expressions for c in columns_of(e))
 
 
 def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
     match node:
         case StreamScan() | StageInput():
-            return _trimmed(_unchanged(node), needed)
+            return _leave_out(_keep_all_columns(node), needed)
         case RelationScan():
             # An NRR must stay a direct input of its join.
-            return _trimmed(_unchanged(node), needed) if node.retroactive else _unchanged(node)
+            return (
+                _leave_out(_keep_all_columns(node), needed)
+                if node.retroactive
+                else _keep_all_columns(node)
+            )
         case Selection():
-            below = _prune(node.input, needed | _used([node.predicate]))
-            predicate = below.moved(node.predicate)
+            below = _prune(node.input, needed | _columns_used([node.predicate]))
+            predicate = below.move(node.predicate)
             return _Pruned(replace(node, input=below.plan, predicate=predicate), below.places)
         case Projection():
             return _prune_projection(node, needed)
@@ -99,10 +103,10 @@ def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
         case Every():
             below = _prune(node.input, needed)
             return _Pruned(replace(node, input=below.plan), below.places)
-    return _unchanged(map_inputs(node, prune_columns))
+    return _keep_all_columns(map_inputs(node, prune_columns))
 
 
-def _unchanged(node: Node) -> _Pruned:
+def _keep_all_columns(node: Node) -> _Pruned:
     return _Pruned(node, {i: i for i in range(len(node.schema))})
 
 
@@ -117,10 +121,10 @@ def _one(schema: Schema) -> frozenset[int]:
 
 def _trim(node: Node, needed: frozenset[int]) -> _Pruned:
     """``node`` with the needed columns and no others, in their order."""
-    return _trimmed(_prune(node, needed), needed)
+    return _leave_out(_prune(node, needed), needed)
 
 
-def _trimmed(pruned: _Pruned, needed: frozenset[int]) -> _Pruned:
+def _leave_out(pruned: _Pruned, needed: frozenset[int]) -> _Pruned:
     schema = pruned.plan.schema
     wanted = sorted(needed)
     kept = [pruned.places[i] for i in wanted] if wanted else sorted(_one(schema))
@@ -137,10 +141,10 @@ def _trimmed(pruned: _Pruned, needed: frozenset[int]) -> _Pruned:
 def _prune_projection(node: Projection, needed: frozenset[int]) -> _Pruned:
     kept = sorted(needed or _one(node.schema))
     columns = [node.columns[i] for i in kept]
-    used = _used(c.expression for c in columns)
+    used = _columns_used(c.expression for c in columns)
     leaf = isinstance(node.input, StreamScan | StageInput | RelationScan)
-    below = _unchanged(node.input) if leaf else _prune(node.input, used)
-    moved = tuple(replace(c, expression=below.moved(c.expression)) for c in columns)
+    below = _keep_all_columns(node.input) if leaf else _prune(node.input, used)
+    moved = tuple(replace(c, expression=below.move(c.expression)) for c in columns)
     plan = replace(node, input=below.plan, columns=moved)
     return _Pruned(plan, {index: place for place, index in enumerate(kept)})
 
@@ -161,12 +165,14 @@ def _prune_window(node: Window, needed: frozenset[int]) -> _Pruned:
 
 def _prune_join(node: Join | LastingJoin, needed: frozenset[int]) -> _Pruned:
     width = len(node.left.schema)
-    wanted = needed | (_used([node.residual]) if node.residual is not None else frozenset())
+    wanted = needed | (_columns_used([node.residual]) if node.residual is not None else frozenset())
     if isinstance(node, LastingJoin):
         wanted |= frozenset(node.stamps)
-    left = _side(node.left, frozenset(i for i in wanted if i < width) | _used(node.left_keys))
+    left = _side(
+        node.left, frozenset(i for i in wanted if i < width) | _columns_used(node.left_keys)
+    )
     right_wanted = frozenset(i - width for i in wanted if i >= width)
-    right = _side(node.right, right_wanted | _used(node.right_keys))
+    right = _side(node.right, right_wanted | _columns_used(node.right_keys))
     places = dict(left.places)
     shift = len(left.plan.schema)
     places.update({width + i: shift + place for i, place in right.places.items()})
@@ -175,9 +181,9 @@ def _prune_join(node: Join | LastingJoin, needed: frozenset[int]) -> _Pruned:
         node,
         left=left.plan,
         right=right.plan,
-        left_keys=tuple(left.moved(k) for k in node.left_keys),
-        right_keys=tuple(right.moved(k) for k in node.right_keys),
-        residual=both.moved(node.residual) if node.residual is not None else None,
+        left_keys=tuple(left.move(k) for k in node.left_keys),
+        right_keys=tuple(right.move(k) for k in node.right_keys),
+        residual=both.move(node.residual) if node.residual is not None else None,
     )
     if isinstance(plan, LastingJoin):
         plan = replace(plan, stamps=tuple(left.places[i] for i in plan.stamps))
@@ -185,14 +191,14 @@ def _prune_join(node: Join | LastingJoin, needed: frozenset[int]) -> _Pruned:
 
 
 def _prune_multi_join(node: MultiJoin, needed: frozenset[int]) -> _Pruned:
-    wanted = needed | (_used([node.residual]) if node.residual is not None else frozenset())
+    wanted = needed | (_columns_used([node.residual]) if node.residual is not None else frozenset())
     places: dict[int, int] = {}
     branches: list[_Pruned] = []
     before = after = 0
     for branch, keys in zip(node.branches, node.keys, strict=True):
         width = len(branch.schema)
         own = frozenset(i - before for i in wanted if before <= i < before + width)
-        pruned = _trim(branch, own | _used(keys))
+        pruned = _trim(branch, own | _columns_used(keys))
         places.update({before + i: after + place for i, place in pruned.places.items()})
         branches.append(pruned)
         before, after = before + width, after + len(pruned.plan.schema)
@@ -201,26 +207,26 @@ def _prune_multi_join(node: MultiJoin, needed: frozenset[int]) -> _Pruned:
         node,
         branches=tuple(b.plan for b in branches),
         keys=tuple(
-            tuple(b.moved(k) for k in keys) for b, keys in zip(branches, node.keys, strict=True)
+            tuple(b.move(k) for k in keys) for b, keys in zip(branches, node.keys, strict=True)
         ),
-        residual=both.moved(node.residual) if node.residual is not None else None,
+        residual=both.move(node.residual) if node.residual is not None else None,
     )
     return _Pruned(plan, places)
 
 
 def _side(node: Node, needed: frozenset[int]) -> _Pruned:
     if isinstance(node, RelationScan) and not node.retroactive:
-        return _unchanged(node)
+        return _keep_all_columns(node)
     return _trim(node, needed)
 
 
 def _prune_negation(node: Negation, needed: frozenset[int]) -> _Pruned:
     if node.form is NegationForm.EXCEPT:
-        return _unchanged(map_inputs(node, prune_columns))
+        return _keep_all_columns(map_inputs(node, prune_columns))
     width = len(node.left.schema)
-    residual = _used([node.residual]) if node.residual is not None else frozenset()
-    own = needed | _used(node.left_keys) | frozenset(i for i in residual if i < width)
-    other = _used(node.right_keys) | frozenset(i - width for i in residual if i >= width)
+    residual = _columns_used([node.residual]) if node.residual is not None else frozenset()
+    own = needed | _columns_used(node.left_keys) | frozenset(i for i in residual if i < width)
+    other = _columns_used(node.right_keys) | frozenset(i - width for i in residual if i >= width)
     left, right = _trim(node.left, own), _trim(node.right, other)
     shift = len(left.plan.schema)
     both = _Pruned(
@@ -230,9 +236,9 @@ def _prune_negation(node: Negation, needed: frozenset[int]) -> _Pruned:
         node,
         left=left.plan,
         right=right.plan,
-        left_keys=tuple(left.moved(k) for k in node.left_keys),
-        right_keys=tuple(right.moved(k) for k in node.right_keys),
-        residual=both.moved(node.residual) if node.residual is not None else None,
+        left_keys=tuple(left.move(k) for k in node.left_keys),
+        right_keys=tuple(right.move(k) for k in node.right_keys),
+        residual=both.move(node.residual) if node.residual is not None else None,
     )
     return _Pruned(plan, left.places)
 
@@ -240,10 +246,10 @@ def _prune_negation(node: Negation, needed: frozenset[int]) -> _Pruned:
 def _prune_groups(node: GroupBy) -> _Pruned:
     """Keys decide the groups, so all stay; so do the aggregates, which share one pass."""
     arguments = [a.argument for a in node.aggregates if a.argument is not None]
-    below = _trim(node.input, _used([*(k.expression for k in node.keys), *arguments]))
-    keys = tuple(replace(k, expression=below.moved(k.expression)) for k in node.keys)
+    below = _trim(node.input, _columns_used([*(k.expression for k in node.keys), *arguments]))
+    keys = tuple(replace(k, expression=below.move(k.expression)) for k in node.keys)
     aggregates = tuple(
-        replace(a, argument=below.moved(a.argument)) if a.argument is not None else a
+        replace(a, argument=below.move(a.argument)) if a.argument is not None else a
         for a in node.aggregates
     )
-    return _unchanged(replace(node, input=below.plan, keys=keys, aggregates=aggregates))
+    return _keep_all_columns(replace(node, input=below.plan, keys=keys, aggregates=aggregates))

@@ -17,7 +17,7 @@ from windrow.plan.expressions import (
     conjunction,
     conjuncts,
     replace_columns,
-    shifted,
+    shift_columns,
 )
 from windrow.plan.nodes import (
     AppendOnly,
@@ -39,7 +39,7 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.nodes.join_conditions import conditions_of, joined, lasting, side_of
+from windrow.plan.nodes.join_conditions import conditions_of, join_of, lasting_join_of, side_of
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.window_specs import RowsWindow
 
@@ -58,7 +58,7 @@ def _push(node: Node, parts: Parts) -> Node:
         case Selection():
             return _push(node.input, conjuncts(node.predicate) + parts)
         case Projection():
-            below = tuple(replace_columns(p, lambda c: _computed(node, c)) for p in parts)
+            below = tuple(replace_columns(p, lambda c: _computed_column(node, c)) for p in parts)
             return replace(node, input=_push(node.input, below))
         case Union():
             return replace(node, branches=tuple(_push(b, parts) for b in node.branches))
@@ -79,15 +79,15 @@ def _push(node: Node, parts: Parts) -> Node:
         case _:
             passing = ()
     rest = tuple(p for p in parts if p not in passing)
-    return _filtered(map_inputs(node, lambda child: _push(child, passing)), rest)
+    return _filter(map_inputs(node, lambda child: _push(child, passing)), rest)
 
 
-def _filtered(node: Node, parts: Parts) -> Node:
+def _filter(node: Node, parts: Parts) -> Node:
     predicate = conjunction(tuple(dict.fromkeys(parts)))
     return node if predicate is None else Selection(node, predicate, span=node.span)
 
 
-def _computed(node: Projection, column: Column) -> Expression:
+def _computed_column(node: Projection, column: Column) -> Expression:
     return node.columns[column.index].expression
 
 
@@ -108,16 +108,16 @@ def _push_into_join(node: Join | LastingJoin, parts: Parts) -> Node:
         if side.left and not side.right and not _is_nrr(node.left):
             left.append(part)
         elif side.right and not side.left and not _is_nrr(node.right):
-            right.append(shifted(part, -width))
+            right.append(shift_columns(part, -width))
         elif side.left or side.right:
             both.append(part)
         else:
             above.append(part)
     sides = _push(node.left, tuple(left)), _push(node.right, tuple(right))
-    join: Node = joined(*sides, both, node.span)
+    join: Node = join_of(*sides, both, node.span)
     if isinstance(node, LastingJoin):
-        join = lasting(*sides, both, node.stamps, node.span)
-    return _filtered(join, tuple(above))
+        join = lasting_join_of(*sides, both, node.stamps, node.span)
+    return _filter(join, tuple(above))
 
 
 def _push_into_multi_join(node: MultiJoin, parts: Parts) -> Node:
@@ -131,7 +131,7 @@ def _push_into_multi_join(node: MultiJoin, parts: Parts) -> Node:
         homes = {max(b for b in range(len(own)) if starts[b] <= index) for index in used}
         if len(homes) == 1:
             home = homes.pop()
-            own[home].append(shifted(part, -starts[home]))
+            own[home].append(shift_columns(part, -starts[home]))
         else:
             rest.append(part)
     branches = tuple(_push(b, tuple(p)) for b, p in zip(node.branches, own, strict=True))
@@ -157,4 +157,4 @@ def _push_into_groups(node: GroupBy, parts: Parts) -> Node:
     passing = tuple(p for p in parts if _uses_only(p, keys))
     rest = tuple(p for p in parts if p not in passing)
     below = tuple(replace_columns(p, lambda c: node.keys[c.index].expression) for p in passing)
-    return _filtered(replace(node, input=_push(node.input, below)), rest)
+    return _filter(replace(node, input=_push(node.input, below)), rest)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 from windrow.plan.nodes import Join, Node
-from windrow.plan.rules.clusters import Cluster, cluster, rebuilt
+from windrow.plan.rules.clusters import Cluster, cluster, rebuild_joins
 from windrow.plan.rules.flatten_joins import flatten_joins
 
 FEWEST, MOST = 3, 4
@@ -28,13 +28,13 @@ def reorder_joins(node: Node) -> Iterator[Node]:
         return
     written = tuple(range(count))
     fewest = _products(found, written)
-    for order in permutations(written) if count <= MOST else _swapped(written):
+    for order in permutations(written) if count <= MOST else _swaps(written):
         mirrored = order[0] > order[1]
         if order != written and not mirrored and _products(found, order) <= fewest:
-            yield rebuilt(found, order, node.schema, node.span)
+            yield rebuild_joins(found, order, node.schema, node.span)
 
 
-def _swapped(order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _swaps(order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     for i in range(1, len(order) - 1):
         yield (*order[:i], order[i + 1], order[i], *order[i + 2 :])
 

@@ -24,24 +24,24 @@ def condition_of(predicate: Expression) -> tuple[Expression, Type, Asked] | None
         return None
     if predicate.function == "in":
         value, *members = predicate.args
-        kinds = {_compared(value, m) for m in members}
+        kinds = {_comparison_type(value, m) for m in members}
         kind = kinds.pop() if len(kinds) == 1 else None
         if kind is None:
             return None
-        return _expressed(value, kind, Among(tuple(_constant(m, kind) for m in members)))
+        return _condition(value, kind, Among(tuple(_constant(m, kind) for m in members)))
     if predicate.function not in MIRRORED:
         return None
     left, right = predicate.args
     function = predicate.function
     if isinstance(left, Literal):
         left, right, function = right, left, MIRRORED[function]
-    kind = _compared(left, right)
+    kind = _comparison_type(left, right)
     if kind is None:
         return None
     constant = _constant(right, kind)
     if kind is Type.STRING:
-        return _expressed(left, kind, Among((constant,))) if function == "eq" else None
-    return _expressed(left, kind, _between(function, constant))
+        return _condition(left, kind, Among((constant,))) if function == "eq" else None
+    return _condition(left, kind, _between(function, constant))
 
 
 def _between(function: str, value: Value) -> Between:
@@ -54,7 +54,7 @@ def _between(function: str, value: Value) -> Between:
             return Between(value, value)
 
 
-def _expressed(
+def _condition(
     expression: Expression, kind: Type, condition: Asked
 ) -> tuple[Expression, Type, Asked] | None:
     if next(columns_of(expression), None) is None:
@@ -69,7 +69,7 @@ def _constant(expression: Expression, kind: Type) -> Value:
     return float(value) if kind is Type.DOUBLE and isinstance(value, int) else value
 
 
-def _compared(value: Expression, constant: Expression) -> Type | None:
+def _comparison_type(value: Expression, constant: Expression) -> Type | None:
     """The type in which a value is compared with a constant, if that is one of the plain cases."""
     if not isinstance(constant, Literal) or constant.value is None:
         return None

@@ -20,7 +20,14 @@ from functools import cached_property
 from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.expressions import Column, Expression, Named, conjunction, conjuncts, shifted
+from windrow.plan.expressions import (
+    Column,
+    Expression,
+    Named,
+    conjunction,
+    conjuncts,
+    shift_columns,
+)
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -62,7 +69,7 @@ class SharedSelection:
         return frozenset(query.name for query in self.queries)
 
     @cached_property
-    def routed(self) -> Routed:
+    def routed_node(self) -> Routed:
         return next(node for node in walk(self.plan) if isinstance(node, Routed))
 
     @property
@@ -85,11 +92,11 @@ def shared_selections(
     return tuple(_group(plan, found) for (_, plan), found in groups.items() if len(found) >= fewest)
 
 
-def asking(plan: Node, asked: tuple[tuple[Asked, ...], ...]) -> Node:
+def with_conditions(plan: Node, asked: tuple[tuple[Asked, ...], ...]) -> Node:
     """The plan of a group for queries that ask this."""
     if isinstance(plan, Routed):
         return replace(plan, asked=asked)
-    return map_inputs(plan, lambda child: asking(child, asked))
+    return map_inputs(plan, lambda child: with_conditions(child, asked))
 
 
 def _group(
@@ -97,7 +104,7 @@ def _group(
 ) -> SharedSelection:
     stream = next(node.name for node in walk(plan) if isinstance(node, StreamScan))
     asked = tuple(wanted for _, wanted in found)
-    return SharedSelection(stream, asking(plan, asked), tuple(query for query, _ in found))
+    return SharedSelection(stream, with_conditions(plan, asked), tuple(query for query, _ in found))
 
 
 def _member(plan: Node) -> tuple[Node, tuple[Asked, ...]] | None:
@@ -120,10 +127,10 @@ def _member(plan: Node) -> tuple[Node, tuple[Asked, ...]] | None:
         return None
     order = sorted(asked, key=repr)
     leaf: Node = Routed(selection.input, tuple(order), ())
-    residual = conjunction(tuple(shifted(part, 1) for part in rest))
+    residual = conjunction(tuple(shift_columns(part, 1) for part in rest))
     if residual is not None:
         leaf = Selection(leaf, residual)
-    widened = _widened(plan, selection, leaf)
+    widened = _widen(plan, selection, leaf)
     return None if widened is None else (widened, tuple(asked[a] for a in order))
 
 
@@ -141,27 +148,29 @@ def _selection(plan: Node) -> Selection | None:
     return None
 
 
-def _widened(node: Node, selection: Selection, leaf: Node) -> Node | None:
+def _widen(node: Node, selection: Selection, leaf: Node) -> Node | None:
     """The plan over ``leaf`` in place of ``selection``; None if a node cannot work per query."""
     if node is selection:
         return leaf
-    below = _widened(node.inputs[0], selection, leaf) if len(node.inputs) == 1 else None
+    below = _widen(node.inputs[0], selection, leaf) if len(node.inputs) == 1 else None
     if below is None:
         return None
     member = Named(MEMBER, Column(0, MEMBER, Type.BIGINT))
     match node:
         case Selection():
-            return replace(node, input=below, predicate=shifted(node.predicate, 1))
+            return replace(node, input=below, predicate=shift_columns(node.predicate, 1))
         case Projection():
-            columns = tuple(replace(c, expression=shifted(c.expression, 1)) for c in node.columns)
+            columns = tuple(
+                replace(c, expression=shift_columns(c.expression, 1)) for c in node.columns
+            )
             return replace(node, input=below, columns=(member, *columns))
         case Window(spec=RowsWindow() as spec):
             keys = (0, *(i + 1 for i in spec.partition_by))
             return replace(node, input=below, spec=replace(spec, partition_by=keys))
         case GroupBy():
-            keys_ = tuple(replace(k, expression=shifted(k.expression, 1)) for k in node.keys)
+            keys_ = tuple(replace(k, expression=shift_columns(k.expression, 1)) for k in node.keys)
             aggregates = tuple(
-                a if a.argument is None else replace(a, argument=shifted(a.argument, 1))
+                a if a.argument is None else replace(a, argument=shift_columns(a.argument, 1))
                 for a in node.aggregates
             )
             return replace(node, input=below, keys=(member, *keys_), aggregates=aggregates)

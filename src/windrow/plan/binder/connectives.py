@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import expressions as exp
 
 
-def chain(node: exp.Expr, connector: type[exp.Expr]) -> list[exp.Expr]:
+def operands_of(node: exp.Expr, connector: type[exp.Expr]) -> list[exp.Expr]:
     """The operands of a chain of one connector from left to right, parentheses opened."""
     operands: list[exp.Expr] = []
     waiting = [node]
