@@ -5,27 +5,20 @@ from __future__ import annotations
 import pytest
 
 from tests.plan.scripts import bound
-from windrow.plan import nodes
-from windrow.plan.costs.estimate import COSTS, cost, model_for
+from windrow.plan.costs.estimate import cost, model_for
 from windrow.plan.costs.flows import Flow, present
 from windrow.plan.costs.stream_statistics import StreamStatistics
-from windrow.plan.nodes import MultiJoin, Node, walk
+from windrow.plan.nodes import MultiJoin, walk
 from windrow.plan.optimiser import alternatives, optimise, simplify
 from windrow.plan.strategy import Strategy
 
 JOIN = "SELECT s.a, t.c FROM s [RANGE 100], t [RANGE 100] WHERE s.k = t.k"
 NEGATION = JOIN + " AND NOT EXISTS (SELECT * FROM picked [RANGE 100] AS p WHERE p.k = s.k)"
-SIMPLE = {"Node", "TupleWise", "Unary"}
 
 
 def flow(text: str, statistics: StreamStatistics | None = None) -> Flow:
     plan = bound(text)
     return model_for(plan, statistics, Strategy.UPA).of(plan).flow
-
-
-def test_every_kind_of_node_has_a_cost() -> None:
-    kinds = {k for k in vars(nodes).values() if isinstance(k, type) and issubclass(k, Node)}
-    assert {k.__name__ for k in kinds} - SIMPLE == {k.__name__ for k in COSTS}
 
 
 def test_a_window_holds_its_rate_times_its_length() -> None:

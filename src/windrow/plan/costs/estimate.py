@@ -32,40 +32,50 @@ from windrow.plan.nodes import (
     OutputWindow,
     Projection,
     RelationScan,
+    Routed,
     Selection,
     StageInput,
     Stamped,
     StreamScan,
+    Subscribe,
     TopK,
     ToStream,
     Union,
     Window,
     walk,
 )
+from windrow.plan.nodes.per_node import PerNode
 from windrow.plan.strategy import Strategy, apply_strategy
 
-COSTS: dict[type[Node], Callable[[Any, Model], Cost]] = {
-    StreamScan: leaves.stream,
-    RelationScan: leaves.relation,
-    StageInput: leaves.stage_input,
-    Window: leaves.window,
-    Selection: unary.selection,
-    Projection: unary.projection,
-    GroupBy: unary.groups,
-    DuplicateElimination: unary.distinct,
-    TopK: unary.top,
-    Every: unary.every,
-    AppendOnly: unary.append_only,
-    NegativeTuples: unary.negative_tuples,
-    Stamped: unary.stamp,
-    ToStream: unary.to_stream,
-    OutputWindow: unary.output_window,
-    Union: n_ary.union,
-    Join: n_ary.join,
-    LastingJoin: n_ary.lasting_join,
-    MultiJoin: n_ary.multi_join,
-    Negation: n_ary.negation,
-}
+COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
+    "what a node costs",
+    {
+        StreamScan: leaves.stream,
+        RelationScan: leaves.relation,
+        StageInput: leaves.stage_input,
+        Window: leaves.window,
+        Selection: unary.selection,
+        Projection: unary.projection,
+        GroupBy: unary.groups,
+        DuplicateElimination: unary.distinct,
+        TopK: unary.top,
+        Every: unary.every,
+        AppendOnly: unary.append_only,
+        NegativeTuples: unary.negative_tuples,
+        Stamped: unary.stamp,
+        ToStream: unary.to_stream,
+        OutputWindow: unary.output_window,
+        Union: n_ary.union,
+        Join: n_ary.join,
+        LastingJoin: n_ary.lasting_join,
+        MultiJoin: n_ary.multi_join,
+        Negation: n_ary.negation,
+    },
+    absent={
+        Subscribe: "the optimiser estimates the plan below it",
+        Routed: "plans are shared after they are optimised",
+    },
+)
 
 
 def cost(
@@ -85,7 +95,7 @@ def model_for(plan: Node, statistics: StreamStatistics | None, strategy: Strateg
 
     @cache
     def of(node: Node) -> Cost:
-        return COSTS[type(node)](node, model)
+        return COSTS[node](node, model)
 
     model = Model(statistics or StreamStatistics(), strategy, ticks, of)
     return model
