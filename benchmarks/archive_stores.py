@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from benchmarks.archive_days import KEY, SCHEMA
 from windrow.archive.archive import Archive
-from windrow.archive.reader import Reader
+from windrow.archive.format.run_ref import Format
 from windrow.archive.runs.encoding import decoded
-from windrow.archive.runs.ref import Format
-from windrow.archive.wave import TechniqueName
+from windrow.archive.wave.reader import Reader
+from windrow.archive.wave.wave import TechniqueName
 
 BY_KEY = f"SELECT {', '.join(SCHEMA.names)} FROM {{}} WHERE {KEY} ="
 TOTALS = "SELECT proto, count(*), sum(bytes), sum(packets) FROM {} GROUP BY proto"

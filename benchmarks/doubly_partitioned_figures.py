@@ -1,7 +1,7 @@
 """Figures 5 to 12 of Golab et al. 2006b: what each shows, what the model says, how it is drawn.
 
-The model is that of `windrow.archive.lifetimes.costs` with the paper's machine and the paper's 500
-megabytes and five gigabytes. It has no Figure 9: its records come at a constant rate.
+The model is that of `windrow.archive.advise.grid_costs` with the paper's machine and the paper's
+500 megabytes and five gigabytes. It has no Figure 9: its records come at a constant rate.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks import charts
 from benchmarks.charts import Chart, Lines, Style
 from benchmarks.report import say, table
+from windrow.archive.advise.grid_costs import LARGE, PAPER_MACHINE, SMALL, Window, costs
 from windrow.archive.lifetimes.assignment import Chronological
-from windrow.archive.lifetimes.costs import LARGE, PAPER_MACHINE, SMALL, Window, costs
-from windrow.archive.lifetimes.grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
+from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

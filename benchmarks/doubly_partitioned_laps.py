@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.report import median
-from windrow.archive.files import Disk
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex, Update
+from windrow.archive.format.disk import Disk
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex, Update
+from windrow.archive.lifetimes.partition_grid import Grid
 
 PERIODS, KEYS, RECORD = 36, 100, 1_000
 TICKS = 1_000

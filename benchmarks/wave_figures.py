@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import charts
 from benchmarks.charts import Chart, Lines, Style
-from windrow.archive.costs.parameters import Technique
+from windrow.archive.advise.parameters import Technique
 
 STYLES = {
     "DEL": Style("tab:red", "s"),

@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.wave_days import Data
 from benchmarks.wave_measured import Measured, Setting
-from windrow.archive.costs.effort import Effort
-from windrow.archive.costs.model import efforts
-from windrow.archive.costs.parameters import Parameters, Technique
+from windrow.archive.advise.cost_model import efforts
+from windrow.archive.advise.effort import Effort
+from windrow.archive.advise.parameters import Parameters, Technique
 
 KINDS = tuple(Effort.__dataclass_fields__)
 

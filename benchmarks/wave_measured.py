@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from benchmarks.wave_days import Data
 from windrow.archive.archive import Archive
-from windrow.archive.files import Disk, Written
-from windrow.archive.reader import Reader
-from windrow.archive.wave import TechniqueName
+from windrow.archive.format.disk import Disk, Written
+from windrow.archive.wave.reader import Reader
+from windrow.archive.wave.wave import TechniqueName
 
 
 @dataclass(frozen=True)

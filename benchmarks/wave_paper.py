@@ -34,13 +34,13 @@ from benchmarks.wave_days import Data, articles, lineitem
 from benchmarks.wave_figures import FIGURES, Figure, draw
 from benchmarks.wave_fit import fitted
 from benchmarks.wave_measured import Measured, Setting, measured
-from windrow.archive.advise import Workload, advise
-from windrow.archive.costs.cases import CASES
-from windrow.archive.costs.constraints import Measure
-from windrow.archive.costs.model import measures
-from windrow.archive.costs.recommend import tried
-from windrow.archive.schemes.registry import SCHEMES
-from windrow.archive.wave import TechniqueName
+from windrow.archive.advise.advise import Workload, advise
+from windrow.archive.advise.cases import CASES
+from windrow.archive.advise.constraints import Measure
+from windrow.archive.advise.cost_model import measures
+from windrow.archive.advise.recommend import tried
+from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.wave import TechniqueName
 
 N, GROWN_WINDOW = 4, 14
 """Figures 8 and 9 have four constituents; the data of Figure 9 grows under two weeks of it."""

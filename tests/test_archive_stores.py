@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import windrow
 from windrow.archive.archive import Archive
 from windrow.archive.errors import HalfwayError, StorageError
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.versions import Versions
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.versions.versions import Versions
 
 STREAM = "CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);"
 ARCHIVES = {

@@ -1,4 +1,4 @@
-"""Disks that lose, refuse and stop: twins of ``windrow.archive.files.Disk``."""
+"""Disks that lose, refuse and stop: twins of ``windrow.archive.format.disk.Disk``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from windrow.archive.files import Disk, Written
-from windrow.archive.refusals import told
+from windrow.archive.format.disk import Disk, Written
+from windrow.archive.format.os_errors import told
 
 
 class UnsyncedDisk(Disk):

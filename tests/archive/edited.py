@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from windrow.archive.archive import Archive
-from windrow.archive.files import Disk
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format.disk import Disk
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 
 
 def newest(archive: Archive | LifetimeIndex) -> Path:

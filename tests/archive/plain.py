@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.archive.archive import Archive
-from windrow.archive.files import Disk
-from windrow.archive.reader import Reader
-from windrow.archive.reading import Range
+from windrow.archive.format.disk import Disk
 from windrow.archive.runs.encoding import decoded
-from windrow.archive.schemes.registry import SCHEMES
-from windrow.archive.wave import TECHNIQUES
+from windrow.archive.versions.pinned_reader import Range
+from windrow.archive.wave.reader import Reader
+from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.wave import TECHNIQUES
 
 SCHEMA = pa.schema([("key", pa.string()), ("value", pa.int64())])
 KEYS = ["", "a", "ab", "b", "c", None]

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from windrow.archive.advise import Workload, advise
+from windrow.archive.advise.advise import Workload, advise
+from windrow.archive.advise.calibrate import least, measured
+from windrow.archive.advise.constraints import Constraints
+from windrow.archive.advise.prices import priced
+from windrow.archive.advise.rehearse import rehearsed
 from windrow.archive.archive import Archive
-from windrow.archive.costs.constraints import Constraints
-from windrow.archive.costs.prices import priced
-from windrow.archive.costs.rehearse import rehearsed
 from windrow.archive.errors import ArchiveError
-from windrow.archive.measuring import least, measured
 from windrow.archive.runs.encoding import decoded
-from windrow.archive.wave import Settings
+from windrow.archive.wave.wave import Settings
 
 ROWS = 8_000
 RNG = np.random.default_rng(4)

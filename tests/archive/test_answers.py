@@ -34,8 +34,8 @@ from tests.archive.plain import (
 )
 from windrow.archive.archive import Archive
 from windrow.archive.errors import DayError
-from windrow.archive.schemes.registry import SCHEMES, scheme_of
-from windrow.archive.wave import TECHNIQUES
+from windrow.archive.wave.schemes.registry import SCHEMES, scheme_of
+from windrow.archive.wave.wave import TECHNIQUES
 
 ROW = st.tuples(st.sampled_from(KEYS), st.integers(0, 9))
 ROWS = st.lists(ROW, max_size=6)

@@ -22,12 +22,12 @@ from windrow.archive.errors import (
     OutcomeUnknownError,
     StorageError,
 )
-from windrow.archive.files import Disk, Written
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format.disk import Disk, Written
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.opening import open_any
-from windrow.archive.schemes.registry import SCHEMES
-from windrow.archive.versions import Versions
-from windrow.archive.wave import TECHNIQUES
+from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.wave import TECHNIQUES
 
 WINDOW, N = 4, 2
 PAIRS = list(itertools.product(SCHEMES, TECHNIQUES))

@@ -19,12 +19,12 @@ from tests.archive.edited import newest, signed
 from tests.archive.plain import SCHEMA, named, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, DamagedError, StorageError
-from windrow.archive.files import Written
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.manifest import Manifest
+from windrow.archive.format.disk import Written
+from windrow.archive.format.os_errors import told
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.opening import open_any
-from windrow.archive.refusals import told
+from windrow.archive.versions.manifest import Manifest
 from windrow.core.errors import WindrowError
 
 DAYS = 5

@@ -11,10 +11,10 @@ from tests.archive.disks import Crash, UnsyncedDisk, mapped
 from tests.archive.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, DayError
-from windrow.archive.reading import Range
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.write import write_day
-from windrow.archive.schemes.operations import SchemeError, all_applied
+from windrow.archive.versions.pinned_reader import Range
+from windrow.archive.wave.schemes.operations import SchemeError, all_applied
 
 
 def archive_at(path, *, window=3, scheme="DEL", n=1, **more) -> Archive:
@@ -239,7 +239,7 @@ def test_a_plan_leaves_out_what_was_done_while_the_day_was_awaited(scheme, tmp_p
 
 
 def test_a_days_data_longer_than_is_sorted_at_once_is_one_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("windrow.archive.writer.AT_ONCE.value", 1_000)
+    monkeypatch.setattr("windrow.archive.wave.writer.AT_ONCE.value", 1_000)
     archive = archive_at(tmp_path, technique="in-place")
     rows = [(str(i % 7), i) for i in range(1_000)]
     archive.append(1, table(rows), now=1)

@@ -17,13 +17,13 @@ from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import bag
 from windrow.archive.archive import Archive
 from windrow.archive.errors import DamagedError
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format import block_sums as sums
+from windrow.archive.format.block_sums import BLOCK, SummingSink, sums_of
+from windrow.archive.format.xxh64 import xxh64
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.opening import open_any
-from windrow.archive.reading import Range
-from windrow.archive.runs import sums
-from windrow.archive.runs.sums import BLOCK, SummingSink, sums_of
-from windrow.archive.runs.xxh64 import xxh64
+from windrow.archive.versions.pinned_reader import Range
 
 ROWS = 1_400
 KEYS = {

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from tests.archive.plain import bag
 from windrow.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.cli.main import app
 from windrow.core.errors import InputError, WindrowError
@@ -144,8 +144,8 @@ def test_files_longer_than_memory_are_sorted_in_turns(monkeypatch):
     turns = []
     archive = made(schema=pa.schema({"k": pa.string(), "n": pa.int64()}))
     entries = type(archive.layout).entries
-    monkeypatch.setattr("windrow.archive.writer.AT_ONCE.value", 20_000)
-    monkeypatch.setattr("windrow.archive.records.files.ROWS.value", 500)
+    monkeypatch.setattr("windrow.archive.wave.writer.AT_ONCE.value", 20_000)
+    monkeypatch.setattr("windrow.archive.records.row_files.ROWS.value", 500)
     monkeypatch.setattr(
         type(archive.layout),
         "entries",

@@ -11,7 +11,7 @@ import pytest
 from tests.archive.golden.make import HERE, digest, records
 from windrow.archive.archive import Archive
 from windrow.archive.runs.encoding import decoded
-from windrow.archive.wave import DRAINING
+from windrow.archive.wave.wave import DRAINING
 
 MARKS = ((1, ""), (1, "-summed"), (2, "-sums"))
 GOLDEN = sorted(path for path in HERE.glob("*-*") if path.is_dir())

@@ -21,12 +21,12 @@ from windrow.archive.errors import (
     HalfwayError,
     StorageError,
 )
-from windrow.archive.files import Disk, Written
-from windrow.archive.leases import leases
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format.disk import Disk, Written
+from windrow.archive.format.os_errors import told
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.opening import open_any
-from windrow.archive.refusals import told
-from windrow.archive.versions import Versions
+from windrow.archive.versions.leases import leases
+from windrow.archive.versions.versions import Versions
 
 
 def archive_of(disk: Disk, days: int) -> tuple[Archive, PlainList]:

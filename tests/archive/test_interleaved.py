@@ -11,7 +11,7 @@ from tests.archive.disks import UnsyncedDisk, copied
 from tests.archive.plain import SCHEMA, bag, files_of, named, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError, HalfwayError
-from windrow.archive.reader import Reader
+from windrow.archive.wave.reader import Reader
 
 WINDOW, NOW = 3, 4
 OPERATIONS = (

@@ -22,15 +22,15 @@ from tests.archive.edited import newest, signed
 from tests.archive.plain import bag
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.layout import Layout
-from windrow.archive.lifetimes.grid import Grid, Technique
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.reading import Range
+from windrow.archive.format.layout import Layout
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
 from windrow.archive.records.fitting import listed
 from windrow.archive.runs import merge
-from windrow.archive.runs.directory import write_listing
 from windrow.archive.runs.listing import Listing, listing_of
-from windrow.archive.schemes.registry import SCHEMES
+from windrow.archive.runs.run_directory import write_listing
+from windrow.archive.versions.pinned_reader import Range
+from windrow.archive.wave.schemes.registry import SCHEMES
 
 WORDS = st.one_of(st.none(), st.sampled_from(["", "a", "ab", "b"]))
 LISTS = {

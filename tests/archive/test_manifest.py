@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tests.archive.disks import UnsyncedDisk
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.manifest import Manifest
-from windrow.archive.versions import version_file
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
+from windrow.archive.versions.manifest import Manifest
+from windrow.archive.versions.versions import version_file
 
 SCHEMA = pa.schema([("k", pa.int64())])
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.archive.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
-from windrow.archive.versions import Versions
-from windrow.archive.writer import ALIKE, MANY
+from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.writer import ALIKE, MANY
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet"])

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 
 from tests.archive.keys import KINDS
 from windrow.archive.archive import Archive
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.matching import MANY, rows_for
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.runs.encoding import decoded
+from windrow.archive.versions.condition_pruning import MANY, rows_for
 
 MANY_KEYS = 20_000
 
@@ -108,7 +108,7 @@ def test_what_selects_everything_is_not_examined_for_long(tmp_path, monkeypatch)
     keys = pa.array([f"{n:06}" for n in range(MANY_KEYS)])
     asked = []
     with filled(tmp_path / "a", keys, pa.string()).reader() as reader:
-        from windrow.archive import matching  # noqa: PLC0415 - to be looked over the shoulder
+        from windrow.archive.versions import condition_pruning as matching  # noqa: PLC0415 - to be looked over the shoulder
 
         whole = matching.satisfiable
         monkeypatch.setattr(

@@ -9,9 +9,9 @@ import pytest
 from tests.archive.plain import SCHEMA, PlainList, assert_same, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
-from windrow.archive.migrate import Target, migrate
-from windrow.archive.schemes.registry import SCHEMES, scheme_of
-from windrow.archive.wave import Wave
+from windrow.archive.wave.migrate import Target, migrate
+from windrow.archive.wave.schemes.registry import SCHEMES, scheme_of
+from windrow.archive.wave.wave import Wave
 
 WINDOW = 5
 PAIRS = list(itertools.permutations(SCHEMES, 2))

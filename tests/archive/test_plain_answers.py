@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 
 from windrow.archive.archive import Archive
-from windrow.archive.files import Disk
-from windrow.archive.layout import Layout
-from windrow.archive.reading import Range
-from windrow.archive.runs.copying import Copier, sheet
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import Layout
+from windrow.archive.runs.copier import Copier, sheet
 from windrow.archive.runs.encoding import decoded
-from windrow.archive.runs.finding import Finder
-from windrow.archive.runs.open import Run
+from windrow.archive.runs.finder import Finder
+from windrow.archive.runs.run import Run
 from windrow.archive.runs.write import write_day
+from windrow.archive.versions.pinned_reader import Range
 
 WORDS = st.text(alphabet="ab\x00é", max_size=4)
 

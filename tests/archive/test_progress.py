@@ -9,10 +9,10 @@ import pytest
 from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import SCHEMA, table
 from windrow.archive.archive import Archive
-from windrow.archive.lifetimes.grid import Grid, Technique
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
 from windrow.archive.progress import Reached
-from windrow.archive.records.files import rows_of
+from windrow.archive.records.row_files import rows_of
 
 ROWS = table([("a", 1), ("b", 2)])
 

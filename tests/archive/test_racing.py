@@ -27,12 +27,12 @@ from tests.archive.plain import (
 )
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
-from windrow.archive.files import Disk
-from windrow.archive.leases import leases
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.versions import Versions
-from windrow.archive.wave import TECHNIQUES
+from windrow.archive.format.disk import Disk
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
+from windrow.archive.versions.leases import leases
+from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.wave import TECHNIQUES
 
 TOLD = "nothing was changed; repeat the operation on the new version"
 ROOT = Path(__file__).parents[2]
@@ -321,8 +321,8 @@ INSERTS = """
 import sys
 import pyarrow as pa
 from tests.archive.plain import table
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 index = LifetimeIndex.open(sys.argv[1])
 now = index.stat().now or 0
 while True:

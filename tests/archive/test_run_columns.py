@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from windrow.archive.archive import Archive
-from windrow.archive.files import Disk
-from windrow.archive.layout import Layout
-from windrow.archive.runs.columns import LONGEST, SHORTEST, chosen, group_rows
-from windrow.archive.runs.open import ALL, Run
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import Layout
+from windrow.archive.runs.parquet_encoding import LONGEST, SHORTEST, chosen, group_rows
+from windrow.archive.runs.run import ALL, Run
 from windrow.archive.runs.write import write_day
 
 ROWS = 3 * SHORTEST

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 
 from tests.archive.keys import KINDS, order_of
 from windrow.archive.errors import ArchiveError, DamagedError
-from windrow.archive.files import Disk
-from windrow.archive.layout import DAY, EXPIRY, Layout
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs import merge as merging
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.merge import merge
-from windrow.archive.runs.open import ALL, Only, Run
+from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.sorting import arrange, rank
 from windrow.archive.runs.write import write_day
 

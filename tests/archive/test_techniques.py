@@ -9,17 +9,17 @@ from hypothesis import given
 from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import SCHEMA, table
 from windrow.archive.archive import Archive
-from windrow.archive.files import Written
-from windrow.archive.layout import Layout
-from windrow.archive.manifest import Manifest
-from windrow.archive.runs.ref import RunRef
-from windrow.archive.schemes.operations import Add, Build, Copy, Delete, Drop, Pack, Rename
-from windrow.archive.techniques.growth import overgrown
-from windrow.archive.techniques.in_place import InPlace
-from windrow.archive.techniques.packed_shadow import PackedShadow
-from windrow.archive.techniques.planned import Copied, Merged, Paper
-from windrow.archive.techniques.simple_shadow import SimpleShadow
-from windrow.archive.wave import Index, Part, Settings, Wave
+from windrow.archive.format.disk import Written
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.run_ref import RunRef
+from windrow.archive.versions.manifest import Manifest
+from windrow.archive.wave.rewrite_plan import Copied, Merged, Paper
+from windrow.archive.wave.schemes.operations import Add, Build, Copy, Delete, Drop, Pack, Rename
+from windrow.archive.wave.techniques.growth import overgrown
+from windrow.archive.wave.techniques.in_place import InPlace
+from windrow.archive.wave.techniques.packed_shadow import PackedShadow
+from windrow.archive.wave.techniques.simple_shadow import SimpleShadow
+from windrow.archive.wave.wave import Index, Part, Settings, Wave
 
 NOTHING = Written(0, 0)
 

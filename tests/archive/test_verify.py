@@ -10,8 +10,8 @@ from tests.archive.disks import UnsyncedDisk
 from tests.archive.edited import edit, vouched
 from tests.archive.plain import SCHEMA, table
 from windrow.archive.archive import Archive
-from windrow.archive.checks import runs
-from windrow.archive.runs.directory import END
+from windrow.archive.runs.run_directory import END
+from windrow.archive.verify import run_checks as runs
 
 
 def filled(path, scheme, n, technique, days=9, window=6, **options):

@@ -19,12 +19,12 @@ from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import SCHEMA, table
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.grid import Grid, Technique
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.schemes.registry import SCHEMES
-from windrow.archive.verify import verify
-from windrow.archive.versions import Versions
-from windrow.archive.wave import TECHNIQUES
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.verify.verify import verify
+from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.wave import TECHNIQUES
 
 
 @pytest.fixture(scope="module", autouse=True)

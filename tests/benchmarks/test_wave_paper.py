@@ -13,9 +13,9 @@ from benchmarks.wave_days import FIRST_DATE, Data, articles, lineitem
 from benchmarks.wave_figures import FIGURES, draw
 from benchmarks.wave_fit import fitted
 from benchmarks.wave_measured import Measured, Setting, measured
-from windrow.archive.costs.model import measures
-from windrow.archive.costs.parameters import Parameters, Technique
-from windrow.archive.schemes.registry import SCHEMES
+from windrow.archive.advise.cost_model import measures
+from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.wave.schemes.registry import SCHEMES
 
 pytestmark = pytest.mark.slow
 

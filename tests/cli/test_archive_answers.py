@@ -22,8 +22,8 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import Calendar
-from windrow.archive.runs.parquet import ParquetEntries
+from windrow.archive.format.day_calendar import Calendar
+from windrow.archive.runs.parquet_entries import ParquetEntries
 from windrow.cli.archive.querying import answered
 from windrow.cli.main import app
 

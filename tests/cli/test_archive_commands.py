@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from windrow.archive.calendar import UNITS
+from windrow.archive.format.day_calendar import UNITS
 from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.grid import Technique as GridTechnique
-from windrow.archive.schemes.registry import SCHEMES
-from windrow.archive.wave import TECHNIQUES
+from windrow.archive.lifetimes.partition_grid import Technique as GridTechnique
+from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.wave import TECHNIQUES
 from windrow.cli.archive.app import Commands
 from windrow.cli.archive.cells import OF_GRIDS, Dealt, Technique
 from windrow.cli.archive.making import Scheme, Unit

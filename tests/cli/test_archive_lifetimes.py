@@ -13,9 +13,9 @@ import pytest
 from tests.cli.test_archive_commands import windrow
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.files import Disk
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format.disk import Disk
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.opening import open_any
 
 FIRST = datetime(2026, 3, 1)

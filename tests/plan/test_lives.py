@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import windrow
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.core.time import FOREVER
 from windrow.plan.catalog import ViewDeclaration
 from windrow.plan.physical.tuple_lifetime import longest_life

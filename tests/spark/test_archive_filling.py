@@ -13,8 +13,8 @@ from pyspark.sql import Row
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.versions import Versions
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.versions.versions import Versions
 from windrow.columns.delta import Delta
 from windrow.core.errors import StateError
 from windrow.core.time import Clock

@@ -26,7 +26,7 @@ from tests.spark.wheres import (
     pushed,
     setting,
 )
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.spark.archive import read
 
 EAST = timezone(timedelta(hours=5))

@@ -13,7 +13,7 @@ from tests.operators.samples import between
 from tests.spark.staged import Staged
 from tests.spark.test_archive_filling import Frame
 from windrow.archive.archive import Archive
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.columns.delta import Delta
 from windrow.engine.stores import strategy_for
 from windrow.plan.program import compile_script

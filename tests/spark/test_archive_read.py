@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError
-from windrow.archive.layout import Layout
-from windrow.archive.leases import leases
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.reading import Range
+from windrow.archive.format.block_sums import SMALL
+from windrow.archive.format.day_calendar import Calendar
+from windrow.archive.format.layout import Layout
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.runs.encoding import decoded
-from windrow.archive.runs.sums import SMALL
+from windrow.archive.versions.leases import leases
+from windrow.archive.versions.pinned_reader import Range
 from windrow.spark.archive import append, read, reading
 from windrow.spark.archive.keys import key_of, options_of
 from windrow.spark.archive.source import HELD, ArchiveSource

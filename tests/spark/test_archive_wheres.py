@@ -32,7 +32,7 @@ from tests.spark.wheres import (
     hosts,
 )
 from windrow.archive.archive import Archive
-from windrow.archive.layout import Layout
+from windrow.archive.format.layout import Layout
 from windrow.spark.archive.source import ArchiveSource
 from windrow.spark.archive.types import spark_schema
 from windrow.spark.archive.wheres import MANY, Where

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import HOUR, Calendar
 from windrow.archive.errors import ArchiveError, DayError
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.runs.open import Run
-from windrow.archive.versions import Versions
-from windrow.archive.writer import Writer
+from windrow.archive.format.day_calendar import HOUR, Calendar
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.runs.run import Run
+from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.writer import Writer
 from windrow.spark.archive import append, archive_sink, read, write_stream, writing
 from windrow.spark.archive import sink as module
 

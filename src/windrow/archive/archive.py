@@ -32,28 +32,28 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from windrow.archive.calendar import NUMBERS, Calendar
 from windrow.archive.errors import ArchiveError
-from windrow.archive.files import Disk
-from windrow.archive.formats import check_format
-from windrow.archive.layout import Layout
-from windrow.archive.manifest import Manifest
-from windrow.archive.migrate import Changes, Target, estimate, migrate
-from windrow.archive.migration import Estimate, How
+from windrow.archive.format.day_calendar import NUMBERS, Calendar
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.formats import check_format
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.run_ref import Format
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.reader import Reader
-from windrow.archive.reading import Schemas
 from windrow.archive.runs.opened import OpenRuns
-from windrow.archive.runs.ref import Format
-from windrow.archive.schemes.operations import Step
-from windrow.archive.schemes.registry import scheme_of
-from windrow.archive.session import Session
-from windrow.archive.statistics import Statistics, statistics
-from windrow.archive.steps import coming
-from windrow.archive.vacuum import Vacuumed, vacuum
-from windrow.archive.verify import Problem, verify
-from windrow.archive.versions import Versions
-from windrow.archive.wave import KIND, Settings, TechniqueName, Wave, usual_technique
+from windrow.archive.verify.verify import Problem, verify
+from windrow.archive.versions.manifest import Manifest
+from windrow.archive.versions.pinned_reader import Schemas
+from windrow.archive.versions.switch_over import Estimate, How
+from windrow.archive.versions.vacuum import Vacuumed, vacuum
+from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.migrate import Changes, Target, estimate, migrate
+from windrow.archive.wave.reader import Reader
+from windrow.archive.wave.schemes.operations import Step
+from windrow.archive.wave.schemes.registry import scheme_of
+from windrow.archive.wave.stat import Statistics, statistics
+from windrow.archive.wave.transition import coming
+from windrow.archive.wave.wave import KIND, Settings, TechniqueName, Wave, usual_technique
+from windrow.archive.wave.write_session import Session
 
 
 class Archive:
@@ -189,7 +189,7 @@ class Archive:
     def migrate(
         self, *, how: How = "rebuild", progress: Progress = nobody, **changes: Unpack[Changes]
     ) -> int:
-        """Give the archive another layout while it is read and appended to; see ``migrate.py``.
+        """Give the archive another layout while it is read and appended to; see ``wave/migrate.py``.
 
         Returns the version. ``progress`` is told how many runs have been written.
         """

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.files import Disk
-from windrow.archive.lifetimes.contents import KIND as LIFETIMES
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.versions import Versions
-from windrow.archive.wave import KIND as WAVE
+from windrow.archive.format.disk import Disk
+from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.wave import KIND as WAVE
 
 
 def open_any(path: str | Path | Disk) -> Archive | LifetimeIndex:

@@ -18,13 +18,13 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import Calendar
 from windrow.archive.errors import ArchiveError
-from windrow.archive.files import Disk
-from windrow.archive.layout import Layout
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.versions import Versions
+from windrow.archive.format.day_calendar import Calendar
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import Layout
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
+from windrow.archive.versions.versions import Versions
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.patterns import UpdatePattern

@@ -13,10 +13,10 @@ from itertools import pairwise
 
 import pytest
 
-from windrow.archive.costs.cases import SCAM, TPC_D, WSE
-from windrow.archive.costs.model import measures
-from windrow.archive.costs.parameters import Technique
-from windrow.archive.schemes.registry import SCHEMES
+from windrow.archive.advise.cases import SCAM, TPC_D, WSE
+from windrow.archive.advise.cost_model import measures
+from windrow.archive.advise.parameters import Technique
+from windrow.archive.wave.schemes.registry import SCHEMES
 
 SIMPLE, PACKED = Technique.SIMPLE_SHADOW, Technique.PACKED_SHADOW
 

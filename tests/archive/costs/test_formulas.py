@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.archive.costs.model import measures
-from windrow.archive.costs.parameters import Parameters, Technique
+from windrow.archive.advise.cost_model import measures
+from windrow.archive.advise.parameters import Parameters, Technique
 
 P = Parameters(
     seek=2,

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from windrow.archive.costs.cases import SCAM, TPC_D, WSE
-from windrow.archive.costs.constraints import Constraints, Measure
-from windrow.archive.costs.formats import FormatCost, choose_format
-from windrow.archive.costs.parameters import Parameters, Technique
-from windrow.archive.costs.recommend import beats, knee, recommend, tried
+from windrow.archive.advise.cases import SCAM, TPC_D, WSE
+from windrow.archive.advise.constraints import Constraints, Measure
+from windrow.archive.advise.formats import FormatCost, choose_format
+from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.recommend import beats, knee, recommend, tried
 
 IN_PLACE, SIMPLE, PACKED = Technique
 ALL_FIGURES = (Measure.WORK, Measure.TRANSITION, Measure.SPACE)

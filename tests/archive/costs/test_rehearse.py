@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 
 from tests.archive.disks import UnsyncedDisk
-from windrow.archive.advise import Workload
-from windrow.archive.advise import _parameters as paper_parameters
+from windrow.archive.advise.advise import Workload
+from windrow.archive.advise.advise import _parameters as paper_parameters
+from windrow.archive.advise.choose import ALIKE, choose
+from windrow.archive.advise.constraints import Constraints
+from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.prices import Line, Prices, priced
+from windrow.archive.advise.recommend import tried
+from windrow.archive.advise.rehearse import rehearsed
 from windrow.archive.archive import Archive
-from windrow.archive.costs.choose import ALIKE, choose
-from windrow.archive.costs.constraints import Constraints
-from windrow.archive.costs.parameters import Parameters, Technique
-from windrow.archive.costs.prices import Line, Prices, priced
-from windrow.archive.costs.recommend import tried
-from windrow.archive.costs.rehearse import rehearsed
-from windrow.archive.schemes.registry import SCHEMES
-from windrow.archive.wave import TECHNIQUES, Settings
+from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.wave import TECHNIQUES, Settings
 
 WINDOW, ROWS = 5, 12
 PAIRS = list(itertools.product(SCHEMES, TECHNIQUES))
@@ -149,9 +149,9 @@ def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
     workload = Workload(12, 50_000, probes, scans, scan_days)
     of, seen = paper_parameters(DISK, workload), []
     every = choose(12, DISK, of, Constraints(), scan_days)
-    monkeypatch.setattr("windrow.archive.costs.choose.LONG", 11)
+    monkeypatch.setattr("windrow.archive.advise.choose.LONG", 11)
     monkeypatch.setattr(
-        "windrow.archive.costs.choose.rehearsed",
+        "windrow.archive.advise.choose.rehearsed",
         lambda settings, *of: seen.append(settings) or rehearsed(settings, *of),
     )
     told = []
@@ -169,7 +169,7 @@ def test_of_a_long_window_what_meets_the_limits_is_found_wherever_it_lies(monkey
     limits = Constraints(transition=0.0123 + 0.0019 + 0.001)
     of = paper_parameters(DISK, Workload(12, 50_000, 100_000, 1))
     every = choose(12, DISK, of, limits)
-    monkeypatch.setattr("windrow.archive.costs.choose.LONG", 11)
+    monkeypatch.setattr("windrow.archive.advise.choose.LONG", 11)
     some = choose(12, DISK, of, limits)
     assert least(some) <= 1.01 * least(every)
     assert all(one.measures.transition.most <= limits.transition for one in some)

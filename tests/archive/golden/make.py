@@ -25,9 +25,9 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.archive.archive import Archive
-from windrow.archive.manifest import FORMAT_VERSION
-from windrow.archive.runs import sums
+from windrow.archive.format import block_sums as sums
 from windrow.archive.runs.encoding import decoded
+from windrow.archive.versions.manifest import FORMAT_VERSION
 
 HERE = Path(__file__).parent
 SCHEMA = pa.schema(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.archive.lifetimes.assignment import Axis, Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
+from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.update import plan_update

@@ -18,10 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.archive.disks import UnsyncedDisk
 from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.grid import Grid, Technique
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
 from windrow.archive.lifetimes.periods import LifetimeError
-from windrow.archive.reading import Range
+from windrow.archive.versions.pinned_reader import Range
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
 INTERVAL, P = 4, 5

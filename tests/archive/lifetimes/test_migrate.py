@@ -12,12 +12,12 @@ from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from windrow.archive.errors import ArchiveError, ConflictError
 from windrow.archive.lifetimes import spread
 from windrow.archive.lifetimes.assignment import Chronological, Randomised
-from windrow.archive.lifetimes.contents import Contents
-from windrow.archive.lifetimes.grid import Grid, Technique, d_ins, r_exp
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.index_contents import Contents
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.migrate import migrate, target_of
+from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_ins, r_exp
 from windrow.archive.lifetimes.periods import LifetimeError
-from windrow.archive.versions import Versions
+from windrow.archive.versions.versions import Versions
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 LONGEST, INTERVAL, FULL = 8, 2, 13

@@ -7,10 +7,10 @@ from statistics import mean
 
 import pytest
 
+from windrow.archive.advise.grid_sizes import touched_units, unevenness, unit_sizes
 from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.grid import Grid, d_ins
+from windrow.archive.lifetimes.partition_grid import Grid, d_ins
 from windrow.archive.lifetimes.periods import Periods
-from windrow.archive.lifetimes.sizes import touched_units, unevenness, unit_sizes
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.update import plan_update
 

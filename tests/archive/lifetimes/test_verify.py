@@ -8,8 +8,8 @@ import pytest
 from tests.archive.disks import UnsyncedDisk
 from tests.archive.edited import edit
 from tests.archive.plain import SCHEMA, table
-from windrow.archive.lifetimes.grid import Grid, Technique
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
 
 
 def filled(path, grid=Grid(1, 2), until=6):  # noqa: B008 (it is frozen)

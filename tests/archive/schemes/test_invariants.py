@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.schemes.base import State
-from windrow.archive.schemes.operations import Add, Build, SchemeError, applied
-from windrow.archive.schemes.rata import Rata
-from windrow.archive.schemes.registry import SCHEMES, scheme_of
-from windrow.archive.schemes.reindex_plus_plus import ReindexPlusPlus
+from windrow.archive.wave.schemes.operations import Add, Build, SchemeError, applied
+from windrow.archive.wave.schemes.rata import Rata
+from windrow.archive.wave.schemes.registry import SCHEMES, scheme_of
+from windrow.archive.wave.schemes.reindex_plus_plus import ReindexPlusPlus
+from windrow.archive.wave.schemes.scheme import State
 
 EVERY = {
     **SCHEMES,

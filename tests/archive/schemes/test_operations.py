@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from windrow.archive.schemes.base import State, clusters, state_of
-from windrow.archive.schemes.delete import Del
-from windrow.archive.schemes.operations import (
+from windrow.archive.wave.schemes.delete import Del
+from windrow.archive.wave.schemes.operations import (
     Add,
     Build,
     Copy,
@@ -16,6 +15,7 @@ from windrow.archive.schemes.operations import (
     SchemeError,
     applied,
 )
+from windrow.archive.wave.schemes.scheme import State, clusters, state_of
 
 HELD = {"I1": (1, 2), "Temp": (3,)}
 

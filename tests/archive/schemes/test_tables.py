@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.archive.schemes.base import state_of
-from windrow.archive.schemes.delete import Del
-from windrow.archive.schemes.operations import Add, Build, all_applied
-from windrow.archive.schemes.rata import Rata
-from windrow.archive.schemes.reindex import Reindex
-from windrow.archive.schemes.reindex_plus import ReindexPlus
-from windrow.archive.schemes.reindex_plus_plus import ReindexPlusPlus
-from windrow.archive.schemes.wata import Wata
+from windrow.archive.wave.schemes.delete import Del
+from windrow.archive.wave.schemes.operations import Add, Build, all_applied
+from windrow.archive.wave.schemes.rata import Rata
+from windrow.archive.wave.schemes.reindex import Reindex
+from windrow.archive.wave.schemes.reindex_plus import ReindexPlus
+from windrow.archive.wave.schemes.reindex_plus_plus import ReindexPlusPlus
+from windrow.archive.wave.schemes.scheme import state_of
+from windrow.archive.wave.schemes.wata import Wata
 
 DEL = """
 10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}) | 1-5 | 6-10 |

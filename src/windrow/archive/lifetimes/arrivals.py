@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.layout import EXPIRY
-from windrow.archive.lifetimes.grid import Grid
+from windrow.archive.format.layout import EXPIRY
+from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.columns.arrays import Int64s
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.archive.files import Disk, Written
-from windrow.archive.layout import Layout
+from windrow.archive.format.disk import Disk, Written
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.update import Step, Write
 from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.runs.merge import merge
-from windrow.archive.runs.open import ALL, Only, Run
-from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.write import write_day
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.archive.lifetimes.contents import Contents
-from windrow.archive.lifetimes.grid import Grid, Technique
+from windrow.archive.format.run_ref import Format, RunRef
+from windrow.archive.lifetimes.index_contents import Contents
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.state import RunState
-from windrow.archive.runs.ref import Format, RunRef
 
 
 @dataclass(frozen=True)

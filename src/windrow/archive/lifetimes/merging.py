@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.archive.lifetimes.grid import Technique
+from windrow.archive.lifetimes.partition_grid import Technique
 from windrow.archive.lifetimes.state import RunState
 
 

@@ -19,20 +19,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypedDict
 
-from windrow.archive.files import Disk
-from windrow.archive.formats import check_format
-from windrow.archive.leases import Lease
-from windrow.archive.lifetimes.contents import Contents
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.formats import check_format
+from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.dealing import Cells, deal
-from windrow.archive.lifetimes.grid import Grid, Technique
+from windrow.archive.lifetimes.index_contents import Contents
 from windrow.archive.lifetimes.moving import Moving
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.lifetimes.spread import AT_ONCE
-from windrow.archive.manifest import Manifest
-from windrow.archive.migration import Estimate, How, switch_over
 from windrow.archive.progress import Progress, nobody
-from windrow.archive.runs.open import Run
-from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.run import Run
+from windrow.archive.versions.leases import Lease
+from windrow.archive.versions.manifest import Manifest
+from windrow.archive.versions.switch_over import Estimate, How, switch_over
 
 
 class Changes(TypedDict, total=False):

@@ -8,22 +8,22 @@ from itertools import count
 
 import pyarrow as pa
 
-from windrow.archive.files import Disk
-from windrow.archive.layout import DAY
-from windrow.archive.leases import Lease
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import DAY
+from windrow.archive.format.run_ref import RunRef
 from windrow.archive.lifetimes.arrivals import NOTHING, sort_out
 from windrow.archive.lifetimes.carry import Carrier
-from windrow.archive.lifetimes.contents import Contents
 from windrow.archive.lifetimes.dealing import Cells, deal
+from windrow.archive.lifetimes.index_contents import Contents
 from windrow.archive.lifetimes.spread import Spread, stamped
 from windrow.archive.lifetimes.state import IndexState, RunState
 from windrow.archive.lifetimes.taking import take
-from windrow.archive.manifest import Manifest
-from windrow.archive.migration import How, two_migrations
 from windrow.archive.progress import Progress, Reached
 from windrow.archive.runs.encoding import joined
-from windrow.archive.runs.open import Only, Run
-from windrow.archive.runs.ref import RunRef
+from windrow.archive.runs.run import Only, Run
+from windrow.archive.versions.leases import Lease
+from windrow.archive.versions.manifest import Manifest
+from windrow.archive.versions.switch_over import How, two_migrations
 
 
 class Moving:

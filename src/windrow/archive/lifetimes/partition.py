@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from windrow.archive.lifetimes.grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.update import Step, plan_update

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from windrow.archive.calendar import EPOCH, HOUR
+from windrow.archive.format.day_calendar import EPOCH, HOUR
 from windrow.core.errors import WindrowError
 
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from windrow.archive.leases import Lease
-from windrow.archive.lifetimes.contents import Contents
-from windrow.archive.lifetimes.living import living
+from windrow.archive.format.run_ref import RunRef
+from windrow.archive.lifetimes.index_contents import Contents
+from windrow.archive.lifetimes.live_rows import living
 from windrow.archive.lifetimes.periods import LifetimeError
-from windrow.archive.reading import PinnedReader, Schemas
-from windrow.archive.runs.open import ALL, Only, Run
-from windrow.archive.runs.ref import RunRef
+from windrow.archive.runs.run import ALL, Only, Run
+from windrow.archive.versions.leases import Lease
+from windrow.archive.versions.pinned_reader import PinnedReader, Schemas
 
 
 class LifetimeReader(PinnedReader):

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.files import Disk
-from windrow.archive.layout import DAY, EXPIRY, Layout
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import DAY, EXPIRY, Layout
+from windrow.archive.format.run_ref import RunRef
 from windrow.archive.lifetimes.arrivals import by_subindex, expiry_periods
 from windrow.archive.lifetimes.dealing import Cells, Held
 from windrow.archive.lifetimes.state import Histogram, added, histogram
 from windrow.archive.runs.encoding import encoded
 from windrow.archive.runs.merge import merge
-from windrow.archive.runs.open import ALL, Only, Run
-from windrow.archive.runs.ref import RunRef
+from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.write import write_day
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold

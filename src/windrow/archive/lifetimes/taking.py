@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from windrow.archive.format.run_ref import RunRef
 from windrow.archive.lifetimes.arrivals import Arrivals
 from windrow.archive.lifetimes.carry import Carrier
-from windrow.archive.lifetimes.contents import Contents
+from windrow.archive.lifetimes.index_contents import Contents
 from windrow.archive.lifetimes.partition import Partition
 from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.lifetimes.update import Step
-from windrow.archive.runs.open import Run
-from windrow.archive.runs.ref import RunRef
+from windrow.archive.runs.run import Run
 
 
 @dataclass(frozen=True)

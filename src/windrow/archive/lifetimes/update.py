@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from windrow.archive.lifetimes.grid import Grid
 from windrow.archive.lifetimes.merging import runs_to_merge
+from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
 from windrow.archive.lifetimes.state import Histogram, IndexState, RunState, added, histogram
 

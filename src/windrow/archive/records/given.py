@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.records.files import batches_of, files_of, rows_of
 from windrow.archive.records.fitting import is_view, listed
+from windrow.archive.records.row_files import batches_of, files_of, rows_of
 
 
 def given(data: Any, schema: pa.Schema) -> pa.Table | Iterable[pa.RecordBatch]:

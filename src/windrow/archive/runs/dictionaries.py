@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.runs.encoding import narrowest, widest
-from windrow.archive.runs.open import ALL, Only, Run
+from windrow.archive.runs.run import ALL, Only, Run
 from windrow.columns.arrays import Int64s
 
 Inputs = Sequence[tuple[Run, Only]]

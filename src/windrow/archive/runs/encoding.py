@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.layout import Layout
+from windrow.archive.format.layout import Layout
 from windrow.archive.runs.parallel import each
 from windrow.core.thresholds import Threshold
 

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from windrow.archive.format.sheet import Sheet
 from windrow.archive.runs.encoding import encoded
-from windrow.archive.runs.touching import Sheet
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 

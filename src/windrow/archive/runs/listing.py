@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.layout import Layout, one_of_each
+from windrow.archive.format.layout import Layout, one_of_each
 from windrow.archive.runs.sorting import arrange, rank, sortable
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import ints, ints_out, kernel, void

@@ -21,13 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.files import Disk
-from windrow.archive.layout import DAY, DAY_TYPE, EXPIRY, Layout
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import DAY, DAY_TYPE, EXPIRY, Layout
+from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.runs.dictionaries import Inputs, Values
 from windrow.archive.runs.listing import Listing, merged_listing
-from windrow.archive.runs.open import ALL, Only
 from windrow.archive.runs.parallel import taken
-from windrow.archive.runs.ref import Format, RunRef
+from windrow.archive.runs.run import ALL, Only
 from windrow.archive.runs.sorting import Ranked, arrange, rank
 from windrow.archive.runs.write import Piece, write_run
 from windrow.columns.arrays import Int64s

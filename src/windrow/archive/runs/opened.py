@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from windrow.archive.files import Disk
-from windrow.archive.layout import Layout
-from windrow.archive.runs.open import Run
-from windrow.archive.runs.ref import RunRef
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.run_ref import RunRef
+from windrow.archive.runs.run import Run
 
 
 class OpenRuns:

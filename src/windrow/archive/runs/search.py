@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.runs.addresses import array_at, pointer
-from windrow.archive.runs.blocks import Blocks, touch
+from windrow.archive.format.addresses import array_at, pointer
+from windrow.archive.format.blocks import Blocks, touch
 from windrow.columns.kernels import boolean, bytes_in, int64, kernel
 
 _LEAST_DECIMAL = 128

@@ -18,16 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from windrow.archive.files import Disk, Sink, Written
-from windrow.archive.layout import DAY, EXPIRY, Layout
-from windrow.archive.runs.columns import chosen, group_rows
-from windrow.archive.runs.directory import write_directory, write_listing
+from windrow.archive.format.block_sums import Sums, SumsFile, small, summed
+from windrow.archive.format.disk import Disk, Sink, Written
+from windrow.archive.format.layout import DAY, EXPIRY, Layout
+from windrow.archive.format.run_ref import Format, RunRef, SumsRef
 from windrow.archive.runs.encoding import encode, encoded
 from windrow.archive.runs.listing import Listing, listing_of
 from windrow.archive.runs.parallel import taken
-from windrow.archive.runs.ref import Format, RunRef, SumsRef
+from windrow.archive.runs.parquet_encoding import chosen, group_rows
+from windrow.archive.runs.run_directory import write_directory, write_listing
 from windrow.archive.runs.sorting import arrange, rank, sortable
-from windrow.archive.runs.sums import Sums, SumsFile, small, summed
 from windrow.columns.arrays import Int64s
 
 _NONE = Written(0, 0)

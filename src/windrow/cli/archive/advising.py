@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from windrow.archive.advise import Advice, Workload
-from windrow.archive.advise import advise as advised
-from windrow.archive.costs.choose import Choice, Layout
-from windrow.archive.costs.constraints import Constraints
-from windrow.archive.records.files import files_of, rows_of, schema_of
+from windrow.archive.advise.advise import Advice, Workload
+from windrow.archive.advise.advise import advise as advised
+from windrow.archive.advise.choose import Choice, Layout
+from windrow.archive.advise.constraints import Constraints
+from windrow.archive.records.row_files import files_of, rows_of, schema_of
 from windrow.cli.answers import counted
 from windrow.cli.archive.filling import Files
 from windrow.cli.archive.options import AsJson, Verbose, names_of, print_json

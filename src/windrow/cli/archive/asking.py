@@ -10,12 +10,12 @@ import typer
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.opening import open_any
-from windrow.archive.reader import Reader
-from windrow.archive.reading import Range
 from windrow.archive.runs.encoding import decoded
+from windrow.archive.versions.pinned_reader import Range
+from windrow.archive.wave.reader import Reader
 from windrow.cli.answers import counted
 from windrow.cli.archive.giving import give, writing
 from windrow.cli.archive.options import (

@@ -14,8 +14,8 @@ from windrow.archive.lifetimes.assignment import (
     Randomised,
     RoundRobin,
 )
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.grid import Technique as GridTechnique
+from windrow.archive.lifetimes.partition_grid import Grid
+from windrow.archive.lifetimes.partition_grid import Technique as GridTechnique
 from windrow.core.errors import InputError
 
 

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 import typer
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import Calendar, reached
 from windrow.archive.errors import ArchiveError
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format.day_calendar import Calendar, reached
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.opening import open_any
-from windrow.archive.records.files import files_of, left_out, rows_of
+from windrow.archive.records.row_files import files_of, left_out, rows_of
 from windrow.cli.answers import counted
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
 from windrow.cli.archive.showing import showing

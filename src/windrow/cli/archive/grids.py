@@ -10,8 +10,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.lifetimes.statistics import Coming, Statistics
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.stat import Coming, Statistics
 from windrow.cli.answers import counted
 from windrow.cli.archive.options import print_json, size
 from windrow.cli.archive.times import Instants

@@ -10,12 +10,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from windrow.archive.calendar import Calendar
 from windrow.archive.errors import DamagedError
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format.day_calendar import Calendar
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.opening import open_any
-from windrow.archive.schemes.operations import Operation
-from windrow.archive.statistics import IndexStatistics, Statistics
+from windrow.archive.wave.schemes.operations import Operation
+from windrow.archive.wave.stat import IndexStatistics, Statistics
 from windrow.cli.answers import counted
 from windrow.cli.archive.grids import NOT_BEGUN, show_coming, show_grid
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size

@@ -11,10 +11,10 @@ import pyarrow as pa
 import typer
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import Calendar
-from windrow.archive.lifetimes.grid import Grid
-from windrow.archive.lifetimes.index import LifetimeIndex
-from windrow.archive.records.files import schema_of
+from windrow.archive.format.day_calendar import Calendar
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
+from windrow.archive.lifetimes.partition_grid import Grid
+from windrow.archive.records.row_files import schema_of
 from windrow.cli.answers import counted
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.grids import plain_grid

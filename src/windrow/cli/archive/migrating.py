@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from windrow.archive.archive import Archive
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.opening import open_any
 from windrow.cli.answers import counted
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 import typer
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.layout import Layout
+from windrow.archive.format.layout import Layout
 from windrow.cli.words import out
 from windrow.columns.written import read
 

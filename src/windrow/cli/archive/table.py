@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from windrow.archive.layout import DAY, Layout
+from windrow.archive.format.layout import DAY, Layout
 from windrow.archive.lifetimes.reader import LifetimeReader
-from windrow.archive.matching import satisfiable
-from windrow.archive.reader import Reader
+from windrow.archive.versions.condition_pruning import satisfiable
+from windrow.archive.wave.reader import Reader
 from windrow.cli.archive.times import Times
 from windrow.core.errors import WindrowError
 

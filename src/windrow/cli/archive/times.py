@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import EPOCH, HOUR, Calendar
 from windrow.archive.errors import DayError
-from windrow.archive.layout import DAY, EXPIRY
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format.day_calendar import EPOCH, HOUR, Calendar
+from windrow.archive.format.layout import DAY, EXPIRY
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.periods import Periods
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.layout import Layout
-from windrow.archive.reading import Range
-from windrow.archive.runs.directory import Directory
+from windrow.archive.format.layout import Layout
+from windrow.archive.runs.run_directory import Directory
 from windrow.archive.runs.search import converted
+from windrow.archive.versions.pinned_reader import Range
 from windrow.columns.arrays import Int64s
 
 Rows = list[tuple[int, int]]

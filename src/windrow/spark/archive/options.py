@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.lifetimes.contents import KIND as LIFETIMES
-from windrow.archive.manifest import Manifest
-from windrow.archive.wave import Wave
+from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
+from windrow.archive.versions.manifest import Manifest
+from windrow.archive.wave.wave import Wave
 from windrow.core.paths import local_path
 
 OPTIONS = ("path", "keys", "least", "greatest", "since", "until", "now", "columns", "version")

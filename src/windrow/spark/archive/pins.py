@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from windrow.archive.files import Disk
-from windrow.archive.lifetimes.contents import KIND as LIFETIMES
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.run_ref import RunRef
+from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
 from windrow.archive.lifetimes.reader import LifetimeReader
-from windrow.archive.manifest import Manifest
-from windrow.archive.reader import Reader
-from windrow.archive.runs.open import ALL, Only, Run
-from windrow.archive.runs.ref import RunRef
-from windrow.archive.versions import Versions
-from windrow.archive.wave import Wave
+from windrow.archive.runs.run import ALL, Only, Run
+from windrow.archive.versions.manifest import Manifest
+from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.reader import Reader
+from windrow.archive.wave.wave import Wave
 from windrow.spark.archive.options import Moment, instant
 
 

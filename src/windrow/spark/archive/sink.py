@@ -34,9 +34,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.archive.archive import Archive
-from windrow.archive.calendar import reached
 from windrow.archive.errors import ArchiveError, ConflictError, HalfwayError
-from windrow.archive.wave import Wave
+from windrow.archive.format.day_calendar import reached
+from windrow.archive.wave.wave import Wave
 from windrow.core.time import Wall, wall_clock
 from windrow.spark.archive.stamps import Stamps
 from windrow.spark.archive.writing import (

@@ -35,10 +35,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from windrow.archive.errors import ArchiveError, DamagedError
-from windrow.archive.files import Disk
-from windrow.archive.layout import Layout
-from windrow.archive.runs.open import Run
-from windrow.archive.versions import Versions
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import Layout
+from windrow.archive.runs.run import Run
+from windrow.archive.versions.versions import Versions
 from windrow.core.thresholds import Threshold
 from windrow.spark.activity import active
 from windrow.spark.archive.format import SOURCE, provide

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.calendar import NUMBERS, Calendar
 from windrow.archive.errors import ArchiveError, DayError
-from windrow.archive.layout import Layout
+from windrow.archive.format.day_calendar import NUMBERS, Calendar
+from windrow.archive.format.layout import Layout
 from windrow.core.errors import InputError
 
 MOST = 2**31

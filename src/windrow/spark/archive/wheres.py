@@ -27,9 +27,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from windrow.archive.layout import DAY, EXPIRY, Layout
-from windrow.archive.reading import Range
-from windrow.archive.runs.directory import Directory
+from windrow.archive.format.layout import DAY, EXPIRY, Layout
+from windrow.archive.runs.run_directory import Directory
+from windrow.archive.versions.pinned_reader import Range
 from windrow.core.thresholds import Threshold
 from windrow.spark.archive.keys import Rows, rows_of
 from windrow.spark.archive.types import arrow_schema, spark_schema

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pyspark.sql.types import StructType
 
-from windrow.archive.files import Disk
-from windrow.archive.layout import DAY, EXPIRY
-from windrow.archive.runs.open import Only, Run
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import DAY, EXPIRY
+from windrow.archive.runs.run import Only, Run
 from windrow.spark.archive.options import Wish, chosen_columns
 from windrow.spark.archive.pins import Pin
 from windrow.spark.archive.types import is_native, spark_schema

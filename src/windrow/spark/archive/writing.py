@@ -19,14 +19,14 @@ from pyspark.sql import DataFrame
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.files import Disk
-from windrow.archive.layout import Layout
-from windrow.archive.lifetimes.index import LifetimeIndex
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.run_ref import Format, RunRef
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.opening import open_any
-from windrow.archive.runs.open import Run
-from windrow.archive.runs.ref import Format, RunRef
-from windrow.archive.session import Session
-from windrow.archive.writer import AT_ONCE, Writer
+from windrow.archive.runs.run import Run
+from windrow.archive.wave.write_session import Session
+from windrow.archive.wave.writer import AT_ONCE, Writer
 from windrow.spark.archive.stamps import Stamps
 
 REPORT = "day int, run string, encodings string, latest bigint"

@@ -1,0 +1,69 @@
+"""Which grid to take.
+
+`lessons` is what the paper recommends (Golab et al. 2006b, 4.6), by size of the window and
+number of queries; `best_by_queries` is what costs say, whether they come from the model or from
+a measurement, as a list of turning points. The paper's advice weighs an update's duration by
+judgement: the sum of its own times would prefer Rebuild for large windows with many queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from windrow.archive.advise.grid_costs import Costs, Machine, Window, costs
+from windrow.archive.lifetimes.partition_grid import Grid, Technique
+
+
+@dataclass(frozen=True)
+class Turn:
+    """From this many queries per update on, this grid is the cheapest."""
+
+    queries: float
+    grid: str
+
+
+def lessons(*, large: bool, many_queries: bool, probes_crucial: bool = False) -> Grid:
+    """The round-robin grid that 4.6 recommends.
+
+    ``probes_crucial`` matters for large windows with many queries only: Rebuild is then worth
+    its long updates.
+    """
+    if not many_queries:
+        side = 3 if large else 4
+        return Grid(side, side, Technique.NO_REBUILD)
+    rebuild = probes_crucial or not large
+    return Grid(2, 2, Technique.REBUILD if rebuild else Technique.NO_REBUILD)
+
+
+def is_large(machine: Machine, window: Window) -> bool:
+    """Whether sub-indices are so large that cutting them further than 4 x 4 still pays (4.5)."""
+    four, five = (costs(machine, window, Grid(side, side)).update for side in (4, 5))
+    return five < four
+
+
+def best_by_queries(found: Mapping[str, Costs], scans_per_probe: float = 0.0) -> tuple[Turn, ...]:
+    """The cheapest grid for every number of probes per update, as turning points.
+
+    The lower envelope of the lines ``update + probes * (probe + scans_per_probe * scan)``:
+    along it, updates become dearer and queries cheaper. O(k log k) for k grids.
+    """
+    lines = sorted(
+        (cost.probe + scans_per_probe * cost.scan, cost.update, name)
+        for name, cost in found.items()
+    )
+    turns: list[tuple[float, float, float, str]] = []
+    for slope, base, name in reversed(lines):
+        start = 0.0
+        while turns:
+            since, other_slope, other_base, _ = turns[-1]
+            if slope == other_slope:
+                start = 0.0 if base <= other_base else float("inf")
+            else:
+                start = max(0.0, (base - other_base) / (other_slope - slope))
+            if start > since:
+                break
+            turns.pop()
+        if start < float("inf"):
+            turns.append((start if turns else 0.0, slope, base, name))
+    return tuple(Turn(start, name) for start, _, _, name in turns)

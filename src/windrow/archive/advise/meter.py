@@ -1,0 +1,162 @@
+"""What the operations of a scheme take under an update technique (section 2.1), in days.
+
+A constituent is read while it is updated, so shadows of it are kept until the switch; a
+temporary index is read by nobody and is updated where it lies, unless it is to stay packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from windrow.archive.advise.effort import DayEffort, Effort, Held, highest
+from windrow.archive.advise.parameters import Technique
+from windrow.archive.wave.schemes.operations import (
+    Add,
+    Build,
+    Copy,
+    Delete,
+    Operation,
+    Rename,
+    Step,
+)
+from windrow.archive.wave.schemes.scheme import is_constituent
+
+NOTHING = Held()
+
+
+class Meter:
+    """Carries steps out on sizes alone and notes what each takes.
+
+    In-place: the index changes where it lies; deleting cannot begin before the new day is
+    there, or the window would be a day short. Simple shadow: a constituent is copied first,
+    which needs no new data, and the copy takes the changes. Packed shadow: what is added is
+    built, then one pass over the index leaves out the deleted and takes in the built; a copy
+    that is then added to needs no pass of its own.
+    """
+
+    def __init__(self, technique: Technique) -> None:
+        self.technique = technique
+        self._indexes: dict[str, Held] = {}
+        self._total = NOTHING  # of all indexes and all that is pinned
+        self._shown = NOTHING  # of the constituents
+        self._pinned: dict[str, Held] = {}
+        self._unwritten: dict[str, Held] = {}
+        self._pre = self._transition = Effort()
+        self._moments: set[Held] = set()
+
+    def step(self, step: Step) -> DayEffort:
+        self._pre = self._transition = Effort()
+        self._moments = set()
+        self._note()
+        self._pass(step.before, in_transition=False)
+        # What is deleted from a constituent waits for what will be added to it.
+        unseen = [name for name in self._unwritten if not is_constituent(name)]
+        self._write_out(unseen, in_transition=False)
+        self._pass(step.transition, in_transition=True)
+        self._write_out(self._unwritten, in_transition=True)
+        self._unpin()
+        self._pass(step.after, in_transition=False)
+        self._write_out(self._unwritten, in_transition=False)
+        return DayEffort(
+            self._pre, self._transition, self._shown, self._total, highest(self._moments)
+        )
+
+    def _pass(self, operations: Iterable[Operation], *, in_transition: bool) -> None:
+        for operation in operations:
+            self._carry_out(operation, in_transition)
+            self._note()
+
+    def _carry_out(self, operation: Operation, now: bool) -> None:
+        if isinstance(operation, Build):
+            self._pin(operation.target)
+            self._put(operation.target, Held(packed=len(operation.days)))
+            self._spend(Effort(built=len(operation.days)), now)
+        elif isinstance(operation, Add | Delete):
+            change = len(operation.days) * (1 if isinstance(operation, Add) else -1)
+            if self.technique is Technique.PACKED_SHADOW:
+                self._rewrite(operation.target, change, now)
+            else:
+                self._modify(operation.target, change, now)
+        elif isinstance(operation, Copy):
+            self._copy(operation.source, operation.target, now)
+        elif isinstance(operation, Rename):
+            self._pin(operation.target)
+            self._write_out([operation.source], in_transition=now)
+            self._put(operation.target, self._remove(operation.source))
+        else:
+            self._remove(operation.target)
+
+    def _modify(self, target: str, change: int, now: bool) -> None:
+        held = self._indexes[target]
+        shadowed = self.technique is Technique.SIMPLE_SHADOW
+        if shadowed and is_constituent(target) and target not in self._pinned:
+            self._pin(target)
+            self._spend(_copying(held), False)
+        self._put(target, Held(unpacked=held.days + change))
+        in_sight = is_constituent(target) and not shadowed
+        effort = Effort(added=change) if change > 0 else Effort(deleted=-change)
+        self._spend(effort, now or in_sight)
+
+    def _rewrite(self, target: str, change: int, now: bool) -> None:
+        if target not in self._unwritten:
+            self._pin(target)
+            self._unwritten[target] = self._indexes[target]
+        self._put(target, Held(packed=self._indexes[target].days + change))
+        if change > 0:
+            self._spend(Effort(built=change), now)
+            self._note(Held(packed=change))  # the new days' own index, until it is merged
+            self._write_out([target], in_transition=now)
+
+    def _copy(self, source: str, target: str, now: bool) -> None:
+        self._write_out([source], in_transition=now)
+        self._pin(target)
+        self._put(target, self._indexes[source])
+        if self.technique is Technique.PACKED_SHADOW:
+            self._unwritten[target] = Held()
+        else:
+            self._spend(_copying(self._indexes[source]), now)
+
+    def _write_out(self, names: Iterable[str], *, in_transition: bool) -> None:
+        """The one pass over a packed index; what it replaces is there until it ends."""
+        for name in [name for name in names if name in self._unwritten]:
+            replaced = self._unwritten.pop(name)
+            if name not in self._pinned:
+                self._note(replaced)
+            self._spend(Effort(smart_copied=self._indexes[name].days), in_transition)
+
+    def _put(self, name: str, held: Held) -> None:
+        self._remove(name)
+        self._total += held
+        if is_constituent(name):
+            self._shown += held
+        self._indexes[name] = held
+
+    def _remove(self, name: str) -> Held:
+        held = self._indexes.pop(name, NOTHING)
+        self._total -= held
+        if is_constituent(name):
+            self._shown -= held
+        return held
+
+    def _pin(self, target: str) -> None:
+        if target in self._indexes and target not in self._pinned and is_constituent(target):
+            self._pinned[target] = self._indexes[target]
+            self._total += self._indexes[target]
+
+    def _unpin(self) -> None:
+        for held in self._pinned.values():
+            self._total -= held
+        self._pinned.clear()
+
+    def _spend(self, effort: Effort, in_transition: bool) -> None:
+        if in_transition:
+            self._transition += effort
+        else:
+            self._pre += effort
+
+    def _note(self, besides: Held = NOTHING) -> None:
+        self._moments.add(self._total + besides)
+
+
+def _copying(held: Held) -> Effort:
+    return Effort(copied=held.unpacked, smart_copied=held.packed)

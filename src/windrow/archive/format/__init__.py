@@ -1,0 +1,1 @@
+"""How an archive lies on disk: layout of entries, files, checksums of their pages."""

@@ -1,0 +1,275 @@
+"""All that the archive does to a disk, in a dozen primitive operations.
+
+Everything else in this room goes through a ``Disk``, so a test can stop after the k-th
+operation, lose what was not synced, or fill the disk. The standard library does on a local file
+system what is needed: ``link`` is the put-if-absent (it fails if the name is taken, atomically,
+and the bytes behind it are already synced), and an advisory lock dies with its process.
+
+Invariant: a name under which something was published is never written to again.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import pyarrow as pa
+
+from windrow.archive.errors import DamagedError, StorageError
+from windrow.archive.format.os_errors import told
+from windrow.archive.format.pages import Pages, mapped
+from windrow.core.paths import local_path
+
+_PIECE = 1 << 22
+_MADE = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
+
+
+class Sink(Protocol):
+    """What a file is filled through."""
+
+    def write(self, data: bytes | memoryview) -> int: ...
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file's length and the CRC-32 of its bytes."""
+
+    size: int
+    checksum: int
+
+
+class _Summing:
+    """A sink that sums up what goes through it, so that no file is read again to check it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.size, self.checksum, self.closed = file, 0, 0, False
+
+    def write(self, data: bytes | memoryview) -> int:
+        view = memoryview(data)
+        self.checksum = zlib.crc32(view, self.checksum)
+        self.size += view.nbytes
+        return self._file.write(view)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def tell(self) -> int:
+        return self.size
+
+    def writable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Disk:
+    """A directory of files; names are relative to it, with ``/``. Each method is one operation.
+
+    ``summed`` says that bytes may come back from it otherwise than they were written.
+    """
+
+    summed = True
+
+    def __init__(self, root: Path) -> None:
+        self.root = local_path(root, "an archive")
+
+    def path(self, name: str) -> Path:
+        return self.root / name
+
+    def missing(self) -> int:
+        """How many folders have to be made for this one to be there."""
+        root = self.root.absolute()
+        return sum(not folder.exists() for folder in (root, *root.parents))
+
+    def make_folder(self, name: str) -> None:
+        with told(self.path(name)):
+            self.path(name).mkdir(parents=True, exist_ok=True)
+
+    def write(self, name: str, fill: Callable[[_Summing], None]) -> Written:
+        """Create a file that must not be there yet. It is not durable before ``sync``."""
+        with told(self.path(name)), self.path(name).open("xb") as file:
+            sink = _Summing(file)
+            fill(sink)
+        return Written(sink.size, sink.checksum)
+
+    def copy(self, name: str, new: str) -> Written:
+        """Create a file with another's bytes."""
+
+        def fill(sink: Sink) -> None:
+            for piece in self._pieces(name):
+                sink.write(piece)
+
+        return self.write(new, fill)
+
+    def sync(self, name: str) -> None:
+        """Make a file's bytes durable."""
+        self._sync(self.path(name), os.O_RDONLY)
+
+    def sync_names(self, folder: str) -> None:
+        """Make durable which names there are in a folder."""
+        self._sync(self.path(folder), os.O_RDONLY | os.O_DIRECTORY)
+
+    def link(self, name: str, new: str) -> None:
+        """Give a file a second name; ``FileExistsError`` if that name is taken."""
+        os.link(self.path(name), self.path(new))
+
+    def rename(self, name: str, new: str) -> None:
+        with told(self.path(name)):
+            self.path(name).rename(self.path(new))
+
+    def delete(self, name: str) -> None:
+        """Remove a name; one that is gone already is no error."""
+        with told(self.path(name)):
+            self.path(name).unlink(missing_ok=True)
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, in order; none if the folder is not there."""
+        with told(self.path(folder)):
+            try:
+                return sorted(os.listdir(self.path(folder)))  # noqa: PTH208 (names, not paths)
+            except FileNotFoundError:
+                return []
+
+    def size(self, name: str) -> int:
+        with told(self.path(name)):
+            return self.path(name).stat().st_size
+
+    def read(self, name: str) -> bytes:
+        """A whole small file; ``FileNotFoundError`` if it is gone."""
+        with told(self.path(name)):
+            return self.path(name).read_bytes()
+
+    def sum(self, name: str) -> Written:
+        """What a file's bytes come to now."""
+        size = checksum = 0
+        for piece in self._pieces(name):
+            size, checksum = size + len(piece), zlib.crc32(piece, checksum)
+        return Written(size, checksum)
+
+    def _pieces(self, name: str) -> Iterator[bytes]:
+        """All of a file's bytes. They are read, not mapped: a sector that is lost is an error
+        here, where looking at a page of it would end the process.
+        """
+        try:
+            with told(self.path(name)), self.path(name).open("rb") as file:
+                while piece := file.read(_PIECE):
+                    yield piece
+        except FileNotFoundError as error:
+            raise self._damaged(name, "none") from error
+
+    def map(self, name: str) -> pa.Buffer:
+        """A file's bytes without reading them; they stay readable when the name is deleted."""
+        try:
+            with told(self.path(name)):
+                return mapped(self.path(name))
+        except FileNotFoundError as error:
+            raise self._damaged(name, "none") from error
+
+    def map_pages(self, name: str) -> Pages:
+        """The same, for reading a little here and there."""
+        return Pages(self.map(name))
+
+    def _damaged(self, name: str, found: str) -> DamagedError:
+        return DamagedError(
+            where=str(self.path(name)),
+            expected="a file that the manifest names",
+            found=found,
+            remedy="run `verify`, and restore the file from a copy of the archive",
+        )
+
+    def hold(self, name: str) -> int | None:
+        """Create a file and lock it for this process's life; None if it was taken away meanwhile.
+
+        A process that dies, however it dies, lets go. Where nothing can be written nothing can
+        be deleted, and nothing is locked.
+        """
+        with told(self.path(name)):
+            try:
+                handle, mine = os.open(self.path(name), _MADE, 0o644), False
+            except OSError as error:
+                if error.errno != errno.EROFS and not self._read_only():  # no folder, perhaps
+                    raise
+                return os.open(self.root, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                mine = os.fstat(handle).st_nlink > 0
+            finally:
+                if not mine:
+                    os.close(handle)
+            return handle if mine else None
+
+    def let_go(self, name: str, handle: int) -> None:
+        """Says nothing of a disk that fails: what the file was held for is done or is not, and a
+        name that cannot be removed is left without its lock, as the dead leave theirs.
+        """
+        try:
+            with suppress(StorageError):
+                self.delete(name)
+        finally:
+            os.close(handle)
+
+    def _read_only(self) -> bool:
+        return bool(os.statvfs(self.root).f_flag & os.ST_RDONLY)
+
+    def try_hold(self, name: str) -> int | None:
+        """Lock a file, made if need be; None if somebody else has it."""
+        with told(self.path(name)):
+            handle, mine = os.open(self.path(name), _MADE, 0o644), False
+            try:
+                mine = _locked(handle)
+            finally:
+                if not mine:
+                    os.close(handle)
+            return handle if mine else None
+
+    def clear_abandoned(self, name: str) -> bool:
+        """Whether the holder of a file is gone; if so the file is removed."""
+        with told(self.path(name)):
+            try:
+                handle = self._open_any_way(self.path(name))
+            except FileNotFoundError:
+                return True
+            try:
+                if not _locked(handle):
+                    return False
+                self.delete(name)
+                return True
+            finally:
+                os.close(handle)
+
+    @staticmethod
+    def _open_any_way(path: Path) -> int:
+        """To be locked. What somebody else has made may be there to be read only."""
+        try:
+            return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except PermissionError:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    @staticmethod
+    def _sync(path: Path, flags: int) -> None:
+        with told(path):
+            handle = os.open(path, flags)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    """Whether this process has the lock of an open file now, without waiting for it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # A network file system may refuse to lock what can only be read: taken for held.
+        if error.errno in (errno.EWOULDBLOCK, errno.EBADF):
+            return False
+        raise
+    return True

@@ -1,0 +1,246 @@
+"""An index on disk of records with lifetimes of their own.
+
+    index = LifetimeIndex.create(path, schema, "src", longest=30 * DAY, interval=DAY)
+    index.insert(now, records, expiries)
+    with index.reader() as reader:
+        reader.probe("10.0.0.1")
+
+Each update publishes a version: `plan_update` says what is to be done to which sub-index, a
+`Carrier` does it, and one put-if-absent makes it the index. Time is what the caller says it is:
+records that expire far ahead expire nothing else.
+
+Invariants: those of `update`, and those of an archive's versions: whatever fails, the index is
+the version before or the version after, and a reader keeps the version that it opened.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from windrow.archive.errors import ArchiveError
+from windrow.archive.format.disk import Disk
+from windrow.archive.format.formats import check_format
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.run_ref import Format
+from windrow.archive.lifetimes.arrivals import NOTHING, in_ticks, sort_out
+from windrow.archive.lifetimes.carry import Carrier
+from windrow.archive.lifetimes.index_contents import KIND, Contents
+from windrow.archive.lifetimes.migrate import Changes, estimate, migrate, target_of
+from windrow.archive.lifetimes.partition_grid import Grid
+from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.lifetimes.reader import LifetimeReader
+from windrow.archive.lifetimes.stat import Coming, Statistics, coming, statistics
+from windrow.archive.lifetimes.taking import take
+from windrow.archive.lifetimes.update import Step
+from windrow.archive.progress import Progress, nobody
+from windrow.archive.records.given import whole
+from windrow.archive.runs.opened import OpenRuns
+from windrow.archive.verify.verify import Problem, verify
+from windrow.archive.versions.manifest import Manifest
+from windrow.archive.versions.pinned_reader import Schemas
+from windrow.archive.versions.switch_over import Estimate, How
+from windrow.archive.versions.vacuum import Vacuumed, vacuum
+from windrow.archive.versions.versions import Versions
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update did. ``dead`` entries were over when they came and were left out."""
+
+    version: int
+    step: Step
+    bytes_written: int
+    dead: int
+
+
+class LifetimeIndex:
+    """An index that is there: ``create`` makes one, ``open`` finds one. Holds nothing open.
+
+    Any number of processes may read; writers race, and all but one are told (``ConflictError``).
+    ``grid`` and ``periods`` are those of the last version that this object has seen.
+    """
+
+    def __init__(self, disk: Disk, manifest: Manifest) -> None:
+        self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
+        self._opened = OpenRuns(disk, manifest.layout)
+        self._schemas: Schemas = {}
+        contents = Contents.of(manifest)
+        self.grid, self.periods = contents.grid, contents.periods
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path | Disk,
+        schema: pa.Schema,
+        key: str | tuple[str, ...] | list[str],
+        *,
+        longest: int,
+        interval: int,
+        origin: int = 0,
+        grid: Grid | None = None,
+        format: Format = "arrow",  # noqa: A002 (the word for it)
+        timestamps: bool = False,
+    ) -> LifetimeIndex:
+        """Make an empty index in a new or empty directory.
+
+        ``longest`` and ``interval`` (how long records live at most, how often updates come) are
+        in the ticks of the expiries; ``timestamps`` says that these are microseconds since 1970.
+        Without a ``grid`` it is NoRebuild 4 x 4.
+        """
+        contents = Contents(Periods(longest, interval, origin, timestamps), grid or Grid(4, 4))
+        contents.require_room()
+        layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key), lifetimes=True)
+        layout.require_names()
+        disk = path if isinstance(path, Disk) else Disk(Path(path))
+        manifest = contents.manifest(1, uuid.uuid4().hex, layout, check_format(format), {})
+        Versions(disk).create(manifest)
+        return cls(disk, manifest)
+
+    @classmethod
+    def open(cls, path: str | Path | Disk) -> LifetimeIndex:
+        disk = path if isinstance(path, Disk) else Disk(Path(path))
+        manifest = Versions(disk).newest()
+        if manifest.kind != KIND:
+            raise ArchiveError(
+                where=str(disk.root),
+                expected="an index of records with lifetimes",
+                found=f"an archive of the kind {manifest.kind}",
+                remedy="open it with open_any, as what it is",
+            )
+        return cls(disk, manifest)
+
+    def insert(
+        self,
+        now: int,
+        data: Any,
+        expiries: str | pa.Array | pa.ChunkedArray | Sequence[Any],
+        *,
+        batch: tuple[str, int] | None = None,
+        progress: Progress = nobody,
+    ) -> Update:
+        """Take records in at ``now``, and forget what has expired by then.
+
+        Records are given as to ``Archive.append``; all of them are in memory for an update.
+        ``expiries`` has for each record the first instant at which it is no longer valid: ticks
+        or, if these are microseconds since 1970, times; or it is the name of a column that has.
+        ``batch`` names a source and the number of its batch, which only ever grows: one that was
+        inserted before is left out, so that a source may repeat what it is not sure of.
+        ``progress`` is told how many runs have been written.
+        """
+        period = self.periods.of(now)
+        if not -(2**31) < period < 2**31:
+            raise LifetimeError(
+                where=f"insertion at {now}",
+                expected="a period's number of at most 31 bits",
+                found=str(period),
+                remedy="make the index with an origin that is closer",
+            )
+        if isinstance(expiries, str):
+            rows = whole(data, self.layout.schema, expiries)
+            expiries = rows.column(expiries)
+        else:
+            rows = whole(data, self.layout.schema)
+        if len(rows) != len(expiries):
+            raise LifetimeError(
+                where=f"insertion at {now}",
+                expected=f"an expiry for each of {len(rows)} records",
+                found=str(len(expiries)),
+            )
+        ends = in_ticks(expiries, self.periods, now)
+        return self._update(now, self.layout.entries(rows, period, ends), batch, progress)
+
+    def advance(self, now: int, *, progress: Progress = nobody) -> Update:
+        """Forget what has expired by ``now``."""
+        return self._update(now, None, None, progress)
+
+    def reader(self, now: int | None = None) -> LifetimeReader:
+        """Pin the newest version, as seen at ``now`` (its last update, if not given) or later."""
+        lease = self._versions.pin()
+        try:
+            self._opened.keep(lease.manifest.runs)
+            return LifetimeReader(lease, self._opened, self._schemas, now)
+        except BaseException:
+            lease.release()
+            raise
+
+    def contents(self) -> Contents:
+        """The newest version in numbers."""
+        return Contents.of(self._versions.newest())
+
+    def stat(self) -> Statistics:
+        """Which periods live where, and in how many runs and bytes."""
+        return statistics(self._versions.newest())
+
+    def plan(self, updates: int = 1) -> list[Coming]:
+        """What the next updates touch, without doing them."""
+        return coming(self.contents(), updates)
+
+    def migrate(
+        self, *, how: How = "rebuild", progress: Progress = nobody, **changes: Unpack[Changes]
+    ) -> int:
+        """Give the index another partitioning while it is read and inserted into; see
+        ``lifetimes/migrate.py``. Returns the version. ``progress`` is told how many runs have been
+        dealt out, then how many sub-indices are done.
+        """
+        with self._versions.pinned() as lease:
+            cells = target_of(lease.manifest, changes)
+            opened = OpenRuns(self.disk, self.layout)
+            version = migrate(self.disk, lease, opened, cells, how, progress)
+            self.grid, self.periods = cells.grid, cells.periods
+            return version
+
+    def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
+        """What ``migrate`` would cost."""
+        manifest = self._versions.newest()
+        return estimate(manifest, target_of(manifest, changes), how)
+
+    def vacuum(self, progress: Progress = nobody) -> Vacuumed:
+        """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
+        return vacuum(self.disk, progress)
+
+    def verify(self, progress: Progress = nobody) -> list[Problem]:
+        """Read everything: checksums, order, counts, invariants. Empty if all is well."""
+        with self._versions.pinned() as lease:
+            return verify(self.disk, lease.manifest, progress)
+
+    def _update(
+        self,
+        now: int,
+        entries: pa.Table | None,
+        batch: tuple[str, int] | None,
+        progress: Progress,
+    ) -> Update:
+        with self._versions.pinned() as lease:
+            base, before = lease.manifest, Contents.of(lease.manifest)
+            self.grid, self.periods = before.grid, before.periods
+            if batch is not None and before.batches.get(batch[0], -1) >= batch[1]:
+                return Update(base.version, Step((), (), (), (), 0), 0, 0)
+            if before.now is not None and now < before.now:
+                raise LifetimeError(
+                    where=f"update at {before.periods.label(now)}",
+                    expected="the instant of the last update, "
+                    f"{before.periods.label(before.now)}, or a later one",
+                    found=before.periods.label(now),
+                    remedy="pass the time of this update",
+                )
+            arrivals = NOTHING
+            if entries is not None:
+                arrivals = sort_out(before.grid, before.periods, now, entries)
+            named = partial("{}-{}".format, lease.token)
+            carrier = Carrier(self.disk, self.layout, base.format, named, progress)
+            opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
+            taken = take(before, now, arrivals, carrier, opened, base.encodings)
+            batches = {**before.batches, **({} if batch is None else {batch[0]: batch[1]})}
+            after = replace(taken.contents, batches=batches)
+            version = base.version + 1
+            self._versions.publish(
+                after.manifest(version, lease.token, self.layout, base.format, taken.encodings)
+            )
+            return Update(version, taken.step, taken.bytes_written, arrivals.dead)

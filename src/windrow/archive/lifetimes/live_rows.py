@@ -1,0 +1,76 @@
+"""The living entries of a run that has dead ones, without copying the living.
+
+Buckets are ordered by expiry, so what lives of each is its end: one binary search per bucket
+gives the rows, and an Arrow run has them as slices where they are mapped. Where buckets are
+short, or a file is decoded anyway, sieving the rows costs less than a slice for each bucket.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.archive.format.layout import EXPIRY
+from windrow.archive.runs.run import ALL, Only, Run
+from windrow.columns.arrays import Int64s
+from windrow.columns.kernels import int64, ints, ints_out, kernel
+from windrow.core.thresholds import Threshold
+
+WORTH_A_SLICE = Threshold(128 << 10)
+"""Bytes of a bucket from which a slice costs less than a copy (some microseconds)."""
+
+_ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
+
+
+def living(run: Run, schema: pa.Schema, after: int) -> list[pa.RecordBatch]:
+    """All entries that expire at ``after`` or later."""
+    directory, rows = run.directory, run.ref.rows
+    worth = run.ref.entries.size >= WORTH_A_SLICE.value * max(1, len(directory))
+    if run.ref.format != "arrow" or not worth or run.layout.list_key is not None:
+        return run.entries.rows(0, rows, schema, Only(after=after))
+    found: list[pa.RecordBatch] = []
+    directory.check()
+    edges = np.append(directory.starts, directory.end)
+    starts, stops = living_ranges(edges, _expiries(run), after)
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        found += run.entries.rows(start, stop, schema, ALL)
+    return found + run.entries.rows(directory.end, rows, schema, Only(after=after))
+
+
+def living_ranges(edges: Int64s, expiries: Int64s, after: int) -> tuple[Int64s, Int64s]:
+    """The rows [start, stop) that live, in order; buckets that live wholly are joined.
+
+    ``edges`` are the starts of buckets and the end of the last; ``expiries`` ascend in each.
+    """
+    starts, stops = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
+    count = _ranges(edges, expiries, after, starts, stops)
+    return starts[:count], stops[:count]
+
+
+def _expiries(run: Run) -> Int64s:
+    parts = run.entries.rows(0, run.directory.end, _ONLY_EXPIRY, ALL)
+    arrays = [part.column(0).to_numpy() for part in parts]
+    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, np.int64), *arrays])
+
+
+@kernel(int64, ints, ints, int64, ints_out, ints_out)
+def _ranges(edges, expiries, after, starts, stops):  # type: ignore[no-untyped-def]
+    """Fills ``starts`` and ``stops`` and returns how many there are."""
+    count = 0
+    for bucket in range(len(edges) - 1):
+        low, high = edges[bucket], edges[bucket + 1]
+        stop = high
+        while low < high:
+            middle = (low + high) // 2
+            if expiries[middle] < after:
+                low = middle + 1
+            else:
+                high = middle
+        if low == stop:
+            continue
+        if count > 0 and stops[count - 1] == low:
+            stops[count - 1] = stop
+        else:
+            starts[count], stops[count] = low, stop
+            count += 1
+    return count

@@ -1,0 +1,184 @@
+"""Entries of several runs copied out of their files into one batch of plain types.
+
+Arrow decodes a chunk of a column at a time, and takes longer to begin than to do it: a few dozen
+rows of eight columns from five runs are forty beginnings. Here all of them are one pass over
+addresses: where a record batch has the values of a column, or its codes and their dictionary, is
+written down once (a *sheet*), and the kernels go by the sheets.
+
+Not every column can be copied so: only values of fixed width and strings, without NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.archive.format.addresses import array_at, pointer
+from windrow.columns.arrays import Int64s
+from windrow.columns.kernels import bytes_out, grid, ints_out, kernel, void
+
+_FIXED, _CODED, _STRINGS, _CODED_STRINGS = range(4)
+_ALIGNED = 64
+_LONGEST = 2**31 - 1
+
+
+def sheet(batch: pa.RecordBatch, schema: pa.Schema) -> Int64s | None:
+    """Where a batch has the columns of a schema that is plain; None if they cannot be copied so.
+
+    A line has the kind, the width of codes and of values, and three addresses: of values, codes
+    or offsets; of the dictionary's values or offsets; of the bytes of strings.
+    """
+    found = []
+    for field in schema:
+        column = batch.column(field.name)
+        line = _line(column, field.type)
+        if line is None:
+            return None
+        found.append(line)
+    return np.array(found, np.int64)
+
+
+def _line(column: pa.Array, kind: pa.DataType) -> tuple[int, ...] | None:
+    if column.null_count or column.offset:
+        return None
+    if not isinstance(column, pa.DictionaryArray):
+        return _plain_line(column) if column.type.equals(kind) else None
+    values = column.dictionary
+    line = _plain_line(values)
+    if line is None or not values.type.equals(kind) or values.null_count or values.offset:
+        return None
+    codes = column.indices
+    coded = _CODED if line[0] == _FIXED else _CODED_STRINGS
+    return coded, codes.type.bit_width // 8, line[2], _address(codes, 1), line[3], line[5]
+
+
+def _plain_line(column: pa.Array) -> tuple[int, ...] | None:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _STRINGS, 0, 0, _address(column, 1), 0, _address(column, 2)
+    if pa.types.is_boolean(kind) or pa.types.is_nested(kind) or not _is_fixed(kind):
+        return None
+    return _FIXED, 0, kind.bit_width // 8, _address(column, 1), 0, 0
+
+
+def _is_fixed(kind: pa.DataType) -> bool:
+    try:
+        return bool(kind.bit_width % 8 == 0)
+    except ValueError:
+        return False
+
+
+def _address(column: pa.Array, number: int) -> int:
+    buffer = column.buffers()[number]
+    return 0 if buffer is None else int(buffer.address)
+
+
+class Copier:
+    """Copies rows into batches of one schema: what is known of its types is looked up once."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema, self._types = schema, schema.types
+        self._strings = [pa.types.is_string(t) or pa.types.is_binary(t) for t in self._types]
+        self._widths = [t.bit_width // 8 if _is_fixed(t) else 4 for t in self._types]
+
+    def batch(self, pieces: Sequence[tuple[int, int, int]]) -> pa.RecordBatch | None:
+        """The rows of pieces, each the address of a sheet and rows [start, stop).
+
+        None if a column has more bytes of strings than 32-bit offsets reach. Whoever calls this
+        holds the sheets, and the batches that they are of.
+        """
+        rows = sum(stop - start for _, start, stop in pieces)
+        places = np.array(pieces, np.int64)
+        totals = np.zeros(len(self._types), np.int64)
+        _measure(places, totals)
+        sizes = totals.tolist()
+        if max(sizes, default=0) > _LONGEST:
+            return None
+        layout, end = [], 0
+        for width, strings, size in zip(self._widths, self._strings, sizes, strict=True):
+            first, end = end, _up(end + width * (rows + strings))
+            layout.append((first, end if strings else -1))
+            end = _up(end + size)
+        arena = np.empty(end, np.uint8)
+        _copy(places, np.array(layout, np.int64), arena)
+        part = pa.py_buffer(arena).slice
+        columns = [
+            pa.Array.from_buffers(
+                kind,
+                rows,
+                [None, part(first)] if second < 0 else [None, part(first), part(second, size)],
+                0,
+            )
+            for kind, (first, second), size in zip(self._types, layout, sizes, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _up(place: int) -> int:
+    return (place + _ALIGNED - 1) & -_ALIGNED
+
+
+@kernel(void, grid, ints_out)
+def _measure(places, totals):  # type: ignore[no-untyped-def]
+    """Bytes of the strings of each column."""
+    for piece in range(len(places)):
+        lines = array_at(pointer(places[piece, 0]), (len(totals), 6), np.int64)
+        start, stop = places[piece, 1], places[piece, 2]
+        for column in range(len(totals)):
+            kind, narrow = lines[column, 0], lines[column, 1]
+            if kind == _STRINGS:
+                offsets = array_at(pointer(lines[column, 3]), stop + 1, np.int32)
+                totals[column] += offsets[stop] - offsets[start]
+            elif kind == _CODED_STRINGS:
+                bytes_of = array_at(pointer(lines[column, 3]), stop * narrow, np.uint8)
+                for row in range(start, stop):
+                    code = np.int64(bytes_of[row * narrow])
+                    for i in range(1, narrow):
+                        code |= np.int64(bytes_of[row * narrow + i]) << (8 * i)
+                    offsets = array_at(pointer(lines[column, 4]), code + 2, np.int32)
+                    totals[column] += offsets[code + 1] - offsets[code]
+
+
+@kernel(void, grid, grid, bytes_out)
+def _copy(places, layout, arena):  # type: ignore[no-untyped-def]
+    """Values, codes' values and strings of all pieces into their places."""
+    for column in range(len(layout)):
+        first, at = layout[column, 0], layout[column, 1]
+        done, length = 0, 0
+        if at >= 0:
+            for i in range(4):
+                arena[first + i] = 0
+        for piece in range(len(places)):
+            lines = array_at(pointer(places[piece, 0]), (len(layout), 6), np.int64)
+            start, stop = places[piece, 1], places[piece, 2]
+            kind, narrow, wide = lines[column, 0], lines[column, 1], lines[column, 2]
+            if kind == _FIXED:
+                values = array_at(pointer(lines[column, 3]), stop * wide, np.uint8)
+                for i in range((stop - start) * wide):
+                    arena[first + done * wide + i] = values[start * wide + i]
+                done += stop - start
+                continue
+            for row in range(start, stop):
+                code = np.int64(row)
+                if kind != _STRINGS:
+                    codes = array_at(pointer(lines[column, 3]), stop * narrow, np.uint8)
+                    code = np.int64(codes[row * narrow])
+                    for i in range(1, narrow):
+                        code |= np.int64(codes[row * narrow + i]) << (8 * i)
+                if kind == _CODED:
+                    values = array_at(pointer(lines[column, 4]), (code + 1) * wide, np.uint8)
+                    for i in range(wide):
+                        arena[first + done * wide + i] = values[code * wide + i]
+                else:
+                    where = lines[column, 3] if kind == _STRINGS else lines[column, 4]
+                    offsets = array_at(pointer(where), code + 2, np.int32)
+                    begin, end = offsets[code], offsets[code + 1]
+                    text = array_at(pointer(lines[column, 5]), end, np.uint8)
+                    for i in range(end - begin):
+                        arena[at + length + i] = text[begin + i]
+                    length += end - begin
+                    for i in range(4):
+                        arena[first + 4 * (done + 1) + i] = (length >> (8 * i)) & 255
+                done += 1

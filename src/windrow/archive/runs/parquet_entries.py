@@ -1,0 +1,208 @@
+"""Entries in a Parquet file: the row groups that hold what is asked for are decoded."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from windrow.archive.format.blocks import Blocks
+from windrow.archive.format.layout import DAY, EXPIRY, Layout
+from windrow.archive.format.pages import Pages
+from windrow.archive.runs.encoding import encoded
+from windrow.archive.runs.entries import ALL, LONG, Direct, Only, converted, positions
+from windrow.columns.arrays import Int64s
+from windrow.core.thresholds import Threshold
+
+_END = 8
+"""Bytes of the end of a file: the footer's length, and a mark."""
+_MANY = Threshold(16)  # row groups from which on several threads pay
+_REMEMBERED = Threshold(64, least=1)
+
+
+@dataclass(frozen=True)
+class _View:
+    """Some columns of a file: which leaves are read, and where among them a schema's columns are;
+    ``alike`` says that they have the types that are asked for.
+    """
+
+    schema: pa.Schema
+    leaves: list[int]
+    order: list[int]
+    alike: bool
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What was read as the schema has it."""
+        read = batch.columns
+        columns = [read[place] for place in self.order]
+        if self.alike:
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        table = pa.Table.from_arrays(columns, self.schema.names)
+        return encoded(table, self.schema).combine_chunks().to_batches()[0]
+
+
+def check_footer(pages: Pages, blocks: Blocks) -> None:
+    """Have the footer read in one go, and compare it with its sums."""
+    size = pages.buffer.size
+    blocks.check_range(max(0, size - _END), size)
+    footer = int.from_bytes(pages.buffer[-8:-4].to_pybytes(), "little")
+    pages.read_end(footer)
+    blocks.check_range(max(0, size - _END - footer), size)
+
+
+class ParquetEntries:
+    """Row groups are small, so that a bucket costs the decoding of one or two; the footer is read
+    once, when the run is opened.
+    """
+
+    def __init__(self, pages: Pages, blocks: Blocks, layout: Layout) -> None:
+        self._pages, self._blocks = pages, blocks
+        check_footer(pages, blocks)
+        self._file = pq.ParquetFile(pa.BufferReader(pages.buffer), pre_buffer=False)
+        data = self._file.metadata
+        groups = [data.row_group(i).num_rows for i in range(data.num_row_groups)]
+        self.starts = np.cumsum([0, *groups]).tolist()
+        self._schema = layout.given({})
+        self._ordered_by_day = layout.order == DAY
+        self._views: dict[tuple[int, bool], _View] = {}
+        self._sound = np.zeros((len(groups), data.num_columns), np.bool_)
+
+    def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        if start >= stop:
+            return []
+        view = self._view(schema, stamped=only is not ALL)
+        first, last = self._groups(start, stop)
+        self._check(range(first, last), view.leaves)
+        table = self._file.reader.read_row_groups(
+            list(range(first, last)), column_indices=view.leaves, use_threads=False
+        ).slice(start - self.starts[first], stop - start)
+        if only is not ALL:
+            table = (_within if self._ordered_by_day else _counting)(table, only)
+        return [view.of(batch) for batch in table.to_batches() if batch.num_rows]
+
+    def piece(
+        self, start: int, stop: int, schema: pa.Schema, only: Only
+    ) -> tuple[int, int, int] | None:
+        return None  # they are plain, and in memory, once they are decoded
+
+    def direct(self, schema: pa.Schema, only: Only) -> Direct | None:
+        return None
+
+    def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        if start >= stop:
+            return []
+        return self._chosen(self._read(start, stop, self._needed(schema, only)), schema, only)
+
+    def gather(
+        self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
+    ) -> list[pa.RecordBatch]:
+        return self.take(positions(ranges), schema, only)
+
+    def take(self, rows: Int64s, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        if not len(rows):
+            return []
+        groups, first = np.unique(np.searchsorted(self.starts, rows, "right") - 1, True)
+        shift = np.zeros(len(rows), np.int64)  # how far rows stand before their place in the file
+        lengths = np.diff(self.starts)[groups]
+        read = np.cumsum([0, *lengths[:-1]])
+        for group, begin, place in zip(groups, first, read, strict=True):
+            shift[begin:] = self.starts[group] - place
+        columns = self._needed(schema, only)
+        self._check(groups.tolist(), self._leaves(columns))
+        table = self._file.read_row_groups(groups.tolist(), columns).select(columns)
+        return self._chosen(table.take(pa.array(rows - shift)), schema, only)
+
+    @staticmethod
+    def _needed(schema: pa.Schema, only: Only) -> list[str]:
+        stamps = [DAY] * (only.days is not None) + [EXPIRY] * (only.after is not None)
+        return list(dict.fromkeys([*schema.names, *stamps]))
+
+    @staticmethod
+    def _chosen(table: pa.Table, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        return converted(_counting(table, only).select(schema.names).to_batches(), schema)
+
+    def plain(self, start: int, stop: int) -> pa.Table:
+        return self._read(start, stop, self._schema.names)
+
+    def _groups(self, start: int, stop: int) -> tuple[int, int]:
+        return bisect_right(self.starts, start) - 1, bisect_left(self.starts, stop)
+
+    def _read(self, start: int, stop: int, columns: list[str]) -> pa.Table:
+        if start >= stop:
+            return self._schema.empty_table().select(columns)
+        if stop - start > LONG.value:
+            self._pages.read_ahead()
+        first, last = self._groups(start, stop)
+        self._check(range(first, last), self._leaves(columns))
+        table = self._file.read_row_groups(
+            list(range(first, last)), columns, use_threads=last - first > _MANY.value
+        )
+        return table.select(columns).slice(start - self.starts[first], stop - start)
+
+    def _leaves(self, columns: Collection[str]) -> list[int]:
+        return [i for i, root in enumerate(self._roots) if root in columns]
+
+    def _check(self, groups: Sequence[int], leaves: list[int]) -> None:
+        """Compare the chunks of some columns with their sums, before they are decoded."""
+        if self._blocks.trusted:
+            return
+        for group in groups:
+            if self._sound[group, leaves].all():
+                continue
+            data = self._file.metadata.row_group(group)
+            for leaf in leaves:
+                chunk = data.column(leaf)
+                start = chunk.data_page_offset
+                if chunk.has_dictionary_page:
+                    start = min(start, chunk.dictionary_page_offset)
+                self._blocks.check_range(start, start + chunk.total_compressed_size)
+                self._sound[group, leaf] = True
+
+    @cached_property
+    def _roots(self) -> list[str]:
+        """The column to which each leaf belongs."""
+        group = self._file.metadata.row_group(0)
+        return [group.column(i).path_in_schema.partition(".")[0] for i in range(group.num_columns)]
+
+    def _view(self, schema: pa.Schema, *, stamped: bool) -> _View:
+        """What is read for a schema (and stamps); found again by the schema's identity."""
+        view = self._views.get((id(schema), stamped))
+        if view is None:
+            if (
+                len(self._views) >= _REMEMBERED.value
+            ):  # readers come and go, and each brings schemas
+                self._views.clear()
+            wanted = {*schema.names, *((DAY, EXPIRY) if stamped else ())}
+            stored = self._file.schema_arrow
+            names = [name for name in stored.names if name in wanted]
+            alike = all(stored.field(field.name).type.equals(field.type) for field in schema)
+            leaves = self._leaves(wanted)
+            order = [names.index(name) for name in schema.names]
+            view = self._views[id(schema), stamped] = _View(schema, leaves, order, alike)
+        return view
+
+
+def _counting(table: pa.Table, only: Only) -> pa.Table:
+    """The rows that count."""
+    if only.days is not None:
+        days = pa.array(only.days, pa.int32())
+        table = table.filter(pc.is_in(table.column(DAY), value_set=days))
+    if only.after is not None:
+        table = table.filter(pc.greater_equal(table.column(EXPIRY), only.after))
+    return table
+
+
+def _within(bucket: pa.Table, only: Only) -> pa.Table:
+    """The same of a bucket whose rows are in the order of their days."""
+    days = only.days
+    if days is None or days[-1] - days[0] >= len(days):
+        return _counting(bucket, only)
+    stamps = bucket.column(DAY).to_numpy()
+    low, high = stamps.searchsorted(days[0]), stamps.searchsorted(days[-1], "right")
+    return bucket.slice(low, high - low)

@@ -1,0 +1,111 @@
+"""A run that is open: its directory at once, its entries when they are needed."""
+
+from __future__ import annotations
+
+import zlib
+from functools import cached_property
+
+import pyarrow as pa
+
+from windrow.archive.errors import DamagedError
+from windrow.archive.format.block_sums import blocks_in, cut, small, top_of
+from windrow.archive.format.blocks import REMEDY, Blocks, Summed
+from windrow.archive.format.disk import Disk, Written
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.pages import Pages
+from windrow.archive.format.run_ref import RunRef
+from windrow.archive.runs.arrow_entries import ArrowEntries
+from windrow.archive.runs.entries import ALL, Entries, Only
+from windrow.archive.runs.parquet_entries import ParquetEntries, check_footer
+from windrow.archive.runs.run_directory import Directory
+
+__all__ = ["ALL", "Only", "Run"]
+
+
+class Run:
+    """A run that is open, with its directory. ``close`` is the garbage collector's business.
+
+    What is read of it is compared with the sums of its blocks first (``format/blocks.py``); files that are
+    small are compared as a whole, when they are opened.
+    """
+
+    def __init__(self, disk: Disk, layout: Layout, ref: RunRef) -> None:
+        self.ref, self.layout, self._disk = ref, layout, disk
+        self._whole = False
+        self._pages: list[Pages] = []
+        self._blocks: list[Blocks] = []
+        first = blocks_in(ref.entries.size)
+        _, blocks = self._mapped(ref.directory_file, ref.directory, first)
+        self.directory = Directory(blocks, layout)
+
+    def read_whole(self) -> None:
+        """Say that the run is going to be read as a whole, to be written again.
+
+        Its bytes are compared with their checksums, once: what is written gets checksums of its
+        own, and they must not vouch for damage.
+        """
+        if self._whole:
+            return
+        for name, written in self.ref.files:
+            found = self._disk.sum(name)
+            if found != written:
+                raise self._damaged(name, f"{found.size} others (checksum)", written)
+        self._whole = True
+        for pages in self._pages:
+            pages.read_ahead()
+        for blocks in self._blocks:
+            blocks.trust()
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The file of entries, opened when it is first needed."""
+        pages, blocks = self._mapped(self.ref.entries_file, self.ref.entries, 0)
+        try:
+            if self.ref.format == "arrow":
+                return ArrowEntries(pages, blocks, self.layout)
+            return ParquetEntries(pages, blocks, self.layout)
+        except (pa.ArrowException, LookupError, OSError, ValueError) as error:
+            raise DamagedError(
+                where=blocks.where, expected="the entries of a run", found=str(error), remedy=REMEDY
+            ) from error
+
+    def check_footer(self) -> None:
+        """Compare what a Parquet file says of itself, for others that are going to read it."""
+        pages, blocks = self._mapped(self.ref.entries_file, self.ref.entries, 0)
+        check_footer(pages, blocks)
+
+    @cached_property
+    def _summed(self) -> Summed | None:
+        """The sums of all blocks, those of sums compared with what the manifest says."""
+        if self.ref.sums is None:
+            return None
+        name, (written, top) = self.ref.sums_file, (self.ref.sums.written, self.ref.sums.top)
+        count = blocks_in(self.ref.entries.size) + blocks_in(self.ref.directory.size)
+        found = cut(self._disk.map(name), count)
+        if found is None or top_of(found[1]) != top:
+            raise self._damaged(name, "others (checksum)", written)
+        return Summed(*found, str(self._disk.path(name)))
+
+    def _mapped(self, name: str, written: Written, first: int) -> tuple[Pages, Blocks]:
+        """A file, and its blocks; ``first`` is the place of its first sum."""
+        pages = self._disk.map_pages(name)
+        if pages.buffer.size != written.size:  # the one thing about bytes that costs nothing
+            raise self._damaged(name, str(pages.buffer.size), written)
+        if self._whole:
+            pages.read_ahead()
+        summed = None if self._whole else self._summed
+        doubted = summed is None and not self._whole and self._disk.summed
+        if doubted and written.size <= small() and zlib.crc32(pages.buffer) != written.checksum:
+            raise self._damaged(name, f"{written.size} others (checksum)", written)
+        blocks = Blocks(pages.buffer, str(self._disk.path(name)), summed, first)
+        self._pages.append(pages)
+        self._blocks.append(blocks)
+        return pages, blocks
+
+    def _damaged(self, name: str, found: str, written: Written) -> DamagedError:
+        return DamagedError(
+            where=str(self._disk.path(name)),
+            expected=f"the {written.size} bytes that were written",
+            found=found,
+            remedy=REMEDY,
+        )

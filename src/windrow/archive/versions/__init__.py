@@ -1,0 +1,1 @@
+"""Versions of an archive: published, pinned by readers and writers, retired, vacuumed."""
