@@ -18,8 +18,15 @@ from benchmarks import charts
 from benchmarks.charts import Chart, Lines, Style
 from benchmarks.report import say, table
 from windrow.archive.advise.grid_costs import LARGE, PAPER_MACHINE, SMALL, Window, costs
-from windrow.archive.lifetimes.assignment import Chronological
-from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    Technique,
+    d_exp,
+    d_ins,
+    r_exp,
+    r_ins,
+)
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.wave_days import Data
 from benchmarks.wave_measured import Measured, Setting
 from windrow.archive.advise.cost_model import efforts
-from windrow.archive.advise.effort import Effort
+from windrow.archive.advise.meter import Effort
 from windrow.archive.advise.parameters import Parameters, Technique
 
 KINDS = tuple(Effort.__dataclass_fields__)

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 import windrow
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.lifetimes.assignment import Chronological
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Chronological, Grid, Technique
 from windrow.cli.main import app
 from windrow.core.errors import BindError, WindrowError
 

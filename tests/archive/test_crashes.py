@@ -14,7 +14,7 @@ import pytest
 
 from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from tests.archive.plain import SCHEMA, PlainList, assert_same, files_of, named, table
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import (
     ArchiveError,
     DamagedError,
@@ -24,7 +24,6 @@ from windrow.archive.errors import (
 )
 from windrow.archive.format.disk import Disk, Written
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.opening import open_any
 from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES
@@ -267,10 +266,10 @@ def test_creating_that_is_stopped_leaves_nothing_or_an_empty_archive(create, tmp
             create(faulty)
         faulty.lose(random.Random(at), share)
         if at > disk.done or Versions(Disk(path)).numbers():
-            archive = open_any(UnsyncedDisk(path))
+            archive = open_archive(UnsyncedDisk(path))
         else:
             with pytest.raises(ArchiveError, match="no version of one"):
-                open_any(UnsyncedDisk(path))
+                open_archive(UnsyncedDisk(path))
             archive = create(UnsyncedDisk(path))
         assert archive.stat().now is None
         assert archive.verify() == []

@@ -17,13 +17,12 @@ import pytest
 from tests.archive.disks import UnsyncedDisk
 from tests.archive.edited import newest, signed
 from tests.archive.plain import SCHEMA, named, table
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError, DamagedError, StorageError
 from windrow.archive.format.disk import Written
 from windrow.archive.format.os_errors import told
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.opening import open_any
 from windrow.archive.versions.manifest import Manifest
 from windrow.core.errors import WindrowError
 
@@ -96,7 +95,7 @@ def test_a_manifest_that_makes_no_sense_is_called_damaged_wherever_it_does_not(m
     for changed in changes(value):
         path.write_bytes(signed(changed))
         try:
-            open_any(archive.disk).verify()
+            open_archive(archive.disk).verify()
         except WindrowError:
             told += 1
     assert told > 200
@@ -194,10 +193,10 @@ def test_a_damaged_head_or_foot_is_no_error_of_three_libraries_down(suffix, make
         flipped = bytearray(whole)
         flipped[place] ^= 16
         path.write_bytes(flipped)
-        found = [problem.where for problem in open_any(archive.disk).verify()]
+        found = [problem.where for problem in open_archive(archive.disk).verify()]
         assert found == [f"runs/{path.name}"]
         if suffix == "directory":
-            with contextlib.suppress(DamagedError), open_any(archive.disk).reader() as reader:
+            with contextlib.suppress(DamagedError), open_archive(archive.disk).reader() as reader:
                 reader.sources()
                 assert reader._live(None, None)
 

@@ -15,14 +15,13 @@ import pytest
 
 from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import bag
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import DamagedError
 from windrow.archive.format import block_sums as sums
 from windrow.archive.format.block_sums import BLOCK, SummingSink, sums_of
 from windrow.archive.format.xxh64 import xxh64
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.opening import open_any
 from windrow.archive.versions.pinned_reader import Range
 
 ROWS = 1_400
@@ -112,7 +111,7 @@ def answers(archive: Archive | LifetimeIndex, key: str) -> Iterator[list[Any]]:
         lambda r: r.scan(columns=["note", "site", "_day"]),
     ]
     for ask in asked:
-        with open_any(archive.disk).reader(**timed) as reader:
+        with open_archive(archive.disk).reader(**timed) as reader:
             yield bag(ask(reader))
 
 

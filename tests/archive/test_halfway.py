@@ -13,7 +13,7 @@ import pytest
 
 from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import SCHEMA, PlainList, assert_same, bag, files_of, named, table
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import (
     ArchiveError,
     ConflictError,
@@ -24,7 +24,6 @@ from windrow.archive.errors import (
 from windrow.archive.format.disk import Disk, Written
 from windrow.archive.format.os_errors import told
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.opening import open_any
 from windrow.archive.versions.leases import leases
 from windrow.archive.versions.versions import Versions
 
@@ -324,7 +323,7 @@ class NoRoomAtAll(UnsyncedDisk):
 
 def test_a_vacuum_makes_room_where_there_is_none_for_another_file(tmp_path):
     archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
-    full = open_any(NoRoomAtAll(tmp_path))
+    full = open_archive(NoRoomAtAll(tmp_path))
     assert full.stat().now == 5
     with pytest.raises(StorageError, match="vacuum"):
         full.append(6, table([("a", 6)]), now=6)

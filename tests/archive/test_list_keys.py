@@ -23,9 +23,9 @@ from tests.archive.plain import bag
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import Layout
+from windrow.archive.format.schema_cast import listed
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, Technique
-from windrow.archive.records.fitting import listed
 from windrow.archive.runs import merge
 from windrow.archive.runs.listing import Listing, listing_of
 from windrow.archive.runs.run_directory import write_listing

@@ -15,10 +15,7 @@ from windrow.archive.format.run_ref import RunRef
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.wave.rewrite_plan import Copied, Merged, Paper
 from windrow.archive.wave.schemes.operations import Add, Build, Copy, Delete, Drop, Pack, Rename
-from windrow.archive.wave.techniques.growth import overgrown
-from windrow.archive.wave.techniques.in_place import InPlace
-from windrow.archive.wave.techniques.packed_shadow import PackedShadow
-from windrow.archive.wave.techniques.simple_shadow import SimpleShadow
+from windrow.archive.wave.techniques import InPlace, PackedShadow, SimpleShadow, overgrown
 from windrow.archive.wave.wave import Index, Part, Settings, Wave
 
 NOTHING = Written(0, 0)

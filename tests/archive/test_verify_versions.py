@@ -18,13 +18,19 @@ from hypothesis import strategies as st
 from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import SCHEMA, table
 from windrow.archive.archive import Archive
-from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
+from windrow.archive.lifetimes.invariants import verify_grid
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
-from windrow.archive.verify.verify import verify
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    Randomised,
+    RoundRobin,
+    Technique,
+)
 from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.invariants import verify_window
 from windrow.archive.wave.schemes.registry import SCHEMES
-from windrow.archive.wave.wave import TECHNIQUES
+from windrow.archive.wave.wave import KIND, TECHNIQUES
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,6 +39,7 @@ def every_version_is_verified():
 
     def publish_and_verify(self, manifest):
         publish(self, manifest)
+        verify = verify_window if manifest.kind == KIND else verify_grid
         assert [str(problem) for problem in verify(self.disk, manifest)] == []
 
     with pytest.MonkeyPatch.context() as patch:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.archive.format.day_calendar import UNITS
-from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
+from windrow.archive.lifetimes.partition_grid import Chronological, Randomised, RoundRobin
 from windrow.archive.lifetimes.partition_grid import Technique as GridTechnique
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.archive import Archive
-from windrow.archive.opening import open_any
+from windrow.archive.archive import open_archive
 from windrow.cli.main import app
 
 KEYS = {
@@ -56,7 +56,7 @@ def made(columns, key="k", **options):
 
 
 def rows(path="a", *, columns=None):
-    with open_any(path).reader() as reader:
+    with open_archive(path).reader() as reader:
         return reader.scan(columns=columns).to_pylist()
 
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.archive import Archive
-from windrow.archive.records.fitting import misfits, typed
+from windrow.archive.records.coerce import misfits, typed
 from windrow.cli.main import app
 from windrow.core.errors import InputError
 

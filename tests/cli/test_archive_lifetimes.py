@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.test_archive_commands import windrow
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.opening import open_any
 
 FIRST = datetime(2026, 3, 1)
 DAYS = 4
@@ -59,16 +58,16 @@ def leases(tmp_path, monkeypatch):
 
 
 def test_the_manifest_says_which_kind_is_opened(leases, tmp_path):
-    assert isinstance(open_any(leases), LifetimeIndex)
+    assert isinstance(open_archive(leases), LifetimeIndex)
     schema = pa.schema([("k", pa.int64())])
     Archive.create(tmp_path / "days", schema, "k", window=3, scheme="DEL", n=1)
-    assert isinstance(open_any(Disk(tmp_path / "days")), Archive)
+    assert isinstance(open_archive(Disk(tmp_path / "days")), Archive)
     newest = max((tmp_path / "days/versions").iterdir())
     manifest = {**json.loads(newest.read_text()), "kind": "pyramid"}
     del manifest["checksum"]  # as a version of Windrow would write it that we do not know
     newest.write_text(json.dumps(manifest))
     with pytest.raises(ArchiveError, match="pyramid"):
-        open_any(tmp_path / "days")
+        open_archive(tmp_path / "days")
 
 
 def test_scan_probe_and_sql_give_what_is_alive(leases):

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from windrow.archive.opening import open_any
+from windrow.archive.archive import open_archive
 from windrow.archive.progress import Reached, nobody
 from windrow.cli.archive import filling, keeping, migrating, showing
 from windrow.cli.main import app
@@ -95,7 +95,7 @@ def test_commands_on_grids_show_files_runs_and_sub_indices(told, tmp_path):
 
 
 def _vacuum_and_verify(path, told):
-    folder = open_any(path).disk.root / "runs"
+    folder = open_archive(path).disk.root / "runs"
     before = {file.name: file.stat().st_size for file in folder.iterdir()}
     windrow("vacuum", path)
     left = {file.name: file.stat().st_size for file in folder.iterdir()}

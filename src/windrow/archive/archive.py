@@ -35,17 +35,19 @@ import pyarrow as pa
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.day_calendar import NUMBERS, Calendar
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.formats import check_format
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.run_ref import Format
+from windrow.archive.format.run_ref import Format, check_format
+from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
+from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.runs.opened import OpenRuns
-from windrow.archive.verify.verify import Problem, verify
+from windrow.archive.runs.run import OpenRuns
+from windrow.archive.verify.problem import Problem
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.pinned_reader import Schemas
 from windrow.archive.versions.switch_over import Estimate, How
 from windrow.archive.versions.vacuum import Vacuumed, vacuum
 from windrow.archive.versions.versions import Versions
+from windrow.archive.wave.invariants import verify_window
 from windrow.archive.wave.migrate import Changes, Target, estimate, migrate
 from windrow.archive.wave.reader import Reader
 from windrow.archive.wave.schemes.operations import Step
@@ -53,6 +55,7 @@ from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.stat import Statistics, statistics
 from windrow.archive.wave.transition import coming
 from windrow.archive.wave.wave import KIND, Settings, TechniqueName, Wave, usual_technique
+from windrow.archive.wave.wave import KIND as WAVE
 from windrow.archive.wave.write_session import Session
 
 
@@ -111,7 +114,7 @@ class Archive:
                 where=str(disk.root),
                 expected="an archive of days",
                 found=f"an archive of the kind {manifest.kind}",
-                remedy="open it with open_any, as what it is",
+                remedy="open it with open_archive, as what it is",
             )
         return cls(disk, manifest)
 
@@ -189,9 +192,10 @@ class Archive:
     def migrate(
         self, *, how: How = "rebuild", progress: Progress = nobody, **changes: Unpack[Changes]
     ) -> int:
-        """Give the archive another layout while it is read and appended to; see ``wave/migrate.py``.
+        """Give the archive another layout while it is read and appended to.
 
-        Returns the version. ``progress`` is told how many runs have been written.
+        How is told in ``wave/migrate.py``. Returns the version. ``progress`` is told how many runs
+        have been written.
         """
         with self._versions.pinned() as lease:
             target = Target.of(lease.manifest, changes, how)
@@ -210,9 +214,25 @@ class Archive:
     def verify(self, progress: Progress = nobody) -> list[Problem]:
         """Read everything and check it: checksums, order, counts, invariants. Empty: all well."""
         with self._versions.pinned() as lease:
-            return verify(self.disk, lease.manifest, progress)
+            return verify_window(self.disk, lease.manifest, progress)
 
     def stat(self) -> Statistics:
         """Which days live where, and in how many runs and bytes."""
         manifest = self._versions.newest()
         return statistics(manifest, Wave.of(manifest))
+
+
+def open_archive(path: str | Path | Disk) -> Archive | LifetimeIndex:
+    """The archive of days, or the index of lifetimes, that its newest manifest says it is."""
+    disk = path if isinstance(path, Disk) else Disk(Path(path))
+    manifest = Versions(disk).newest()
+    if manifest.kind == WAVE:
+        return Archive(disk, manifest)
+    if manifest.kind == LIFETIMES:
+        return LifetimeIndex(disk, manifest)
+    raise ArchiveError(
+        where=str(disk.root),
+        expected=f"an archive of the kind {WAVE} or {LIFETIMES}",
+        found=manifest.kind,
+        remedy="open it with a newer Windrow",
+    )

@@ -13,9 +13,8 @@ from itertools import pairwise
 
 import pytest
 
-from windrow.archive.advise.cases import SCAM, TPC_D, WSE
 from windrow.archive.advise.cost_model import measures
-from windrow.archive.advise.parameters import Technique
+from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, Technique
 from windrow.archive.wave.schemes.registry import SCHEMES
 
 SIMPLE, PACKED = Technique.SIMPLE_SHADOW, Technique.PACKED_SHADOW

@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from windrow.archive.advise.cases import SCAM, TPC_D, WSE
+from windrow.archive.advise.advise import FormatCost, choose_format
 from windrow.archive.advise.constraints import Constraints, Measure
-from windrow.archive.advise.formats import FormatCost, choose_format
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, Parameters, Technique
 from windrow.archive.advise.recommend import beats, knee, recommend, tried
 
 IN_PLACE, SIMPLE, PACKED = Technique

@@ -8,10 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.advise.grid_choice import best_by_queries, is_large, lessons
-from windrow.archive.advise.grid_costs import LARGE, PAPER_MACHINE, SMALL, Costs, Window, costs
-from windrow.archive.lifetimes.assignment import Chronological
-from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
+from windrow.archive.advise.grid_costs import (
+    LARGE,
+    PAPER_MACHINE,
+    SMALL,
+    Costs,
+    Window,
+    best_by_queries,
+    costs,
+    is_large,
+    lessons,
+)
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    Technique,
+    d_exp,
+    d_ins,
+    r_exp,
+    r_ins,
+)
 
 SQUARES = (4, 9, 16, 25)
 ONE_WAY = {"R-ins": r_ins, "D-ins": d_ins, "R-exp": r_exp, "D-exp": d_exp}

@@ -11,9 +11,17 @@ import pytest
 
 from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from windrow.archive.errors import OutcomeUnknownError, StorageError
-from windrow.archive.lifetimes.assignment import Chronological, Randomised
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    Randomised,
+    Technique,
+    d_exp,
+    d_ins,
+    r_exp,
+    r_ins,
+)
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 REBUILD, NO_REBUILD = Technique.REBUILD, Technique.NO_REBUILD

@@ -6,11 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.lifetimes.assignment import Axis, Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_exp, d_ins, r_exp, r_ins
+from windrow.archive.lifetimes.index_contents import IndexState
+from windrow.archive.lifetimes.partition_grid import (
+    Axis,
+    Chronological,
+    Grid,
+    Randomised,
+    RoundRobin,
+    Technique,
+    d_exp,
+    d_ins,
+    r_exp,
+    r_ins,
+)
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
-from windrow.archive.lifetimes.state import IndexState
-from windrow.archive.lifetimes.update import plan_update
+from windrow.archive.lifetimes.plan_update import plan_update
 
 PERIODS = Periods(longest=16, interval=2, origin=16)
 FIGURE_2 = Grid(2, 2, Technique.REBUILD, Chronological())

@@ -7,9 +7,13 @@ import shutil
 import pytest
 
 from tests.archive.lifetimes.golden.make import HERE, LAST, instants, records
-from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Technique
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Randomised,
+    RoundRobin,
+    Technique,
+)
 from windrow.archive.runs.encoding import decoded
 
 GOLDEN = sorted(path for path in HERE.glob("*-*") if path.is_dir())

@@ -13,10 +13,10 @@ import pytest
 from tests.archive.disks import UnsyncedDisk, mapped
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError
+from windrow.archive.lifetimes.index_contents import IndexState
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_ins, r_exp, r_ins
 from windrow.archive.lifetimes.periods import LifetimeError
-from windrow.archive.lifetimes.state import IndexState
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.versions.pinned_reader import Range
 

@@ -17,9 +17,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.archive.disks import UnsyncedDisk
-from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    Randomised,
+    RoundRobin,
+    Technique,
+)
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.versions.pinned_reader import Range
 

@@ -10,12 +10,18 @@ import pytest
 
 from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from windrow.archive.errors import ArchiveError, ConflictError
-from windrow.archive.lifetimes import spread
-from windrow.archive.lifetimes.assignment import Chronological, Randomised
+from windrow.archive.lifetimes import placement as spread
 from windrow.archive.lifetimes.index_contents import Contents
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.migrate import migrate, target_of
-from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_ins, r_exp
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    Randomised,
+    Technique,
+    d_ins,
+    r_exp,
+)
 from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.versions.versions import Versions
 

@@ -7,12 +7,17 @@ from statistics import mean
 
 import pytest
 
-from windrow.archive.advise.grid_sizes import touched_units, unevenness, unit_sizes
-from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.partition_grid import Grid, d_ins
+from windrow.archive.advise.grid_costs import touched_units, unevenness, unit_sizes
+from windrow.archive.lifetimes.index_contents import IndexState
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    Randomised,
+    RoundRobin,
+    d_ins,
+)
 from windrow.archive.lifetimes.periods import Periods
-from windrow.archive.lifetimes.state import IndexState
-from windrow.archive.lifetimes.update import plan_update
+from windrow.archive.lifetimes.plan_update import plan_update
 
 GRIDS = [(s, s * m) for s in (2, 3, 4, 5) for m in (2, 3, 4)]
 """(square root of n, p): each sub-index spans at least two periods each way."""

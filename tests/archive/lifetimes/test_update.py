@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.lifetimes.assignment import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_ins, r_ins
+from windrow.archive.lifetimes.index_contents import IndexState
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    Randomised,
+    RoundRobin,
+    Technique,
+    d_ins,
+    r_ins,
+)
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
-from windrow.archive.lifetimes.state import IndexState
-from windrow.archive.lifetimes.update import plan_update
+from windrow.archive.lifetimes.plan_update import plan_update
 
 SIDES = st.integers(1, 5)
 GRIDS = st.builds(

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
-from windrow.archive.advise.effort import DayEffort
-from windrow.archive.advise.meter import Meter
+from windrow.archive.advise.meter import DayEffort, Meter
 from windrow.archive.advise.parameters import Parameters, Technique
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.schemes.scheme import Scheme

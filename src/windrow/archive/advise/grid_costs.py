@@ -1,6 +1,6 @@
-"""What updates, probes, scans and space cost under a grid (Golab et al. 2006b, 3.2 and 4).
+"""What updates, probes, scans and space cost under a grid, and which to take (Golab et al. 2006b).
 
-Costs are sums of what an update or a query must do, times what that takes on a machine:
+Costs are sums of what an update or a query must do, times what that takes on a machine (3.2, 4):
 
     update  each touched sub-index is opened, read and written; those inserted into are also
             searched, bucket by bucket, because buckets are sorted by expiry; Rebuild
@@ -10,20 +10,60 @@ Costs are sums of what an update or a query must do, times what that takes on a 
     scan    each sub-index is opened; everything is read
     space   NoRebuild's buckets are not full; each sub-index has a directory
 
-The sizes of the touched sub-indices are those of `sizes`. Chronological and round-robin
-grids touch the same number of records in every update: what one sub-index of the row still
-lacks, one of the column has too many. Only what grows faster than linearly in a sub-index's
-size can tell them apart.
+Sizes are those of Theorem 4.1 of Golab 2006 (Appendix A), where records come evenly and lifetimes
+are spread evenly: with p update intervals in the longest lifetime, each of the p periods of
+insertion that still matter has left one unit of records for each expiry period that is not over and
+within its reach, p (p + 1) / 2 units in all. Counting them for the grid at hand is exact for any
+grid. Chronological and round-robin grids touch the same number of records in every update: what one
+sub-index of the row still lacks, one of the column has too many. Only what grows faster than
+linearly in a sub-index's size can tell them apart.
+
+`lessons` is what the paper recommends (4.6), by size of the window and number of queries;
+`best_by_queries` is what costs say, whether they come from the model or from a measurement, as a
+list of turning points. The paper's advice weighs an update's duration by judgement: the sum of its
+own times would prefer Rebuild for large windows with many queries.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log2
 
-from windrow.archive.advise.grid_sizes import touched_units
 from windrow.archive.lifetimes.partition_grid import Grid, Technique
 from windrow.archive.lifetimes.periods import Periods
+
+
+def unit_sizes(grid: Grid, periods: Periods, over: int) -> tuple[int, ...]:
+    """Units of records in each sub-index right after the update that ends period ``over``."""
+    sizes = [0] * grid.size
+    for inserted in range(over - periods.count + 1, over + 1):
+        for expires in range(over + 1, inserted + periods.count + 1):
+            sizes[grid.subindex(inserted, expires, periods)] += 1
+    return tuple(sizes)
+
+
+def touched_units(grid: Grid, periods: Periods, over: int) -> tuple[tuple[int, ...], ...]:
+    """Units in the sub-indices that one update touches, before it: (row, column without row)."""
+    sizes = unit_sizes(grid, periods, over - 1)
+    row = grid.row(over, periods)
+    rest = (number for number in grid.column(over, periods) if number not in row)
+    return tuple(sizes[i] for i in row), tuple(sizes[i] for i in rest)
+
+
+def unevenness(grid: Grid, periods: Periods) -> float:
+    """Sum over sub-indices of the squared deviation from the mean size, averaged over updates.
+
+    What Appendix A calls the average variance, in squared units. Averaged over p updates, after
+    which chronological and round-robin grids that divide p stand as they did before.
+    """
+    mean = periods.count * (periods.count + 1) / (2 * grid.size)
+    total = sum(
+        (size - mean) ** 2
+        for over in range(periods.count)
+        for size in unit_sizes(grid, periods, over)
+    )
+    return total / periods.count
 
 
 @dataclass(frozen=True)
@@ -130,3 +170,57 @@ def _update(
         again = machine.reclustering * doublings * (technique is Technique.REBUILD)
         seconds += machine.access + machine.updating * size * (1 + again)
     return seconds
+
+
+@dataclass(frozen=True)
+class Turn:
+    """From this many queries per update on, this grid is the cheapest."""
+
+    queries: float
+    grid: str
+
+
+def lessons(*, large: bool, many_queries: bool, probes_crucial: bool = False) -> Grid:
+    """The round-robin grid that 4.6 recommends.
+
+    ``probes_crucial`` matters for large windows with many queries only: Rebuild is then worth
+    its long updates.
+    """
+    if not many_queries:
+        side = 3 if large else 4
+        return Grid(side, side, Technique.NO_REBUILD)
+    rebuild = probes_crucial or not large
+    return Grid(2, 2, Technique.REBUILD if rebuild else Technique.NO_REBUILD)
+
+
+def is_large(machine: Machine, window: Window) -> bool:
+    """Whether sub-indices are so large that cutting them further than 4 x 4 still pays (4.5)."""
+    four, five = (costs(machine, window, Grid(side, side)).update for side in (4, 5))
+    return five < four
+
+
+def best_by_queries(found: Mapping[str, Costs], scans_per_probe: float = 0.0) -> tuple[Turn, ...]:
+    """The cheapest grid for every number of probes per update, as turning points.
+
+    The lower envelope of the lines ``update + probes * (probe + scans_per_probe * scan)``:
+    along it, updates become dearer and queries cheaper. O(k log k) for k grids.
+    """
+    lines = sorted(
+        (cost.probe + scans_per_probe * cost.scan, cost.update, name)
+        for name, cost in found.items()
+    )
+    turns: list[tuple[float, float, float, str]] = []
+    for slope, base, name in reversed(lines):
+        start = 0.0
+        while turns:
+            since, other_slope, other_base, _ = turns[-1]
+            if slope == other_slope:
+                start = 0.0 if base <= other_base else float("inf")
+            else:
+                start = max(0.0, (base - other_base) / (other_slope - slope))
+            if start > since:
+                break
+            turns.pop()
+        if start < float("inf"):
+            turns.append((start if turns else 0.0, slope, base, name))
+    return tuple(Turn(start, name) for start, _, _, name in turns)

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.records.given import declared
+from windrow.archive.format.schema_cast import declared
 
 DAY, EXPIRY = "_day", "_exp"
 DAY_TYPE = pa.dictionary(pa.int16(), pa.int32())

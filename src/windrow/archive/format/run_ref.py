@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+from windrow.archive.errors import ArchiveError
 from windrow.archive.format.disk import Written
 
 Format = Literal["arrow", "parquet"]
@@ -103,3 +104,12 @@ class RunRef:
             Written(*map(int, value["directory"])),
             None if sums is None else SumsRef(Written(int(sums[0]), int(sums[1])), int(sums[2])),
         )
+
+
+def check_format(name: str) -> Format:
+    """The format of that name, or an error that says which there are."""
+    for form in get_args(Format):
+        if name == form:
+            found: Format = form
+            return found
+    raise ArchiveError(where="format", expected=" or ".join(get_args(Format)), found=name)

@@ -12,15 +12,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
+from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import RunRef
-from windrow.archive.lifetimes.index_contents import Contents
-from windrow.archive.lifetimes.partition import Partition
+from windrow.archive.lifetimes.index_contents import Contents, Partition, RunState, histogram
 from windrow.archive.lifetimes.partition_grid import Technique
 from windrow.archive.lifetimes.stat import subindex_name
-from windrow.archive.lifetimes.state import RunState, histogram
+from windrow.archive.progress import Progress, nobody
 from windrow.archive.verify.problem import Problem, listed, problem
 from windrow.archive.verify.run_checks import Tally
+from windrow.archive.verify.verify import verify
 from windrow.archive.versions.manifest import Manifest
+
+
+def verify_grid(disk: Disk, manifest: Manifest, progress: Progress = nobody) -> list[Problem]:
+    """Everything that is wrong with an index of lifetimes; see ``verify``."""
+    contents = Contents.of(manifest)
+    return verify(
+        disk,
+        manifest,
+        lambda tallies: grid_problems(manifest, contents, tallies),
+        progress,
+        expiry_periods=contents.periods.of_each,
+    )
 
 
 def grid_problems(

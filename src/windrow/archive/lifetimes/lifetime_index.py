@@ -26,23 +26,21 @@ import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.formats import check_format
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.run_ref import Format
-from windrow.archive.lifetimes.arrivals import NOTHING, in_ticks, sort_out
-from windrow.archive.lifetimes.carry import Carrier
+from windrow.archive.format.run_ref import Format, check_format
 from windrow.archive.lifetimes.index_contents import KIND, Contents
+from windrow.archive.lifetimes.invariants import verify_grid
 from windrow.archive.lifetimes.migrate import Changes, estimate, migrate, target_of
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.lifetimes.plan_update import Step
 from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.lifetimes.stat import Coming, Statistics, coming, statistics
-from windrow.archive.lifetimes.taking import take
-from windrow.archive.lifetimes.update import Step
+from windrow.archive.lifetimes.update import NOTHING, Carrier, in_ticks, sort_out, take
 from windrow.archive.progress import Progress, nobody
-from windrow.archive.records.given import whole
-from windrow.archive.runs.opened import OpenRuns
-from windrow.archive.verify.verify import Problem, verify
+from windrow.archive.records.records import whole
+from windrow.archive.runs.run import OpenRuns
+from windrow.archive.verify.problem import Problem
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.pinned_reader import Schemas
 from windrow.archive.versions.switch_over import Estimate, How
@@ -112,7 +110,7 @@ class LifetimeIndex:
                 where=str(disk.root),
                 expected="an index of records with lifetimes",
                 found=f"an archive of the kind {manifest.kind}",
-                remedy="open it with open_any, as what it is",
+                remedy="open it with open_archive, as what it is",
             )
         return cls(disk, manifest)
 
@@ -208,7 +206,7 @@ class LifetimeIndex:
     def verify(self, progress: Progress = nobody) -> list[Problem]:
         """Read everything: checksums, order, counts, invariants. Empty if all is well."""
         with self._versions.pinned() as lease:
-            return verify(self.disk, lease.manifest, progress)
+            return verify_grid(self.disk, lease.manifest, progress)
 
     def _update(
         self,

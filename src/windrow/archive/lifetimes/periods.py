@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from windrow.archive.format.day_calendar import EPOCH, HOUR
+from windrow.columns.arrays import Int64s
 from windrow.core.errors import WindrowError
 
 
@@ -57,6 +58,10 @@ class Periods:
     def of(self, instant: int) -> int:
         """The period in which an instant lies."""
         return -((self.origin - instant) // self.interval)
+
+    def of_each(self, instants: Int64s) -> Int64s:
+        """The period in which each of some instants lies."""
+        return -((self.origin - instants) // self.interval)
 
     def over(self, now: int) -> int:
         """The last period that is over at ``now``: what expires in it or before is dead."""

@@ -21,7 +21,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.records.fitting import misfits, plain_type, typed
+from windrow.archive.records.coerce import misfits, plain_type, typed
 from windrow.columns.arrays import Int64s
 from windrow.columns.types import arrow_schema
 from windrow.columns.written import is_written, plain

@@ -1,8 +1,14 @@
-"""A run that is open: its directory at once, its entries when they are needed."""
+"""A run that is open: its directory at once, its entries when they are needed.
+
+A run that is open is mapped, and its bytes stay on the disk when its files are deleted. So readers
+of one archive share what they open (``OpenRuns``), and each forgets what the newest version no
+longer has; a writer forgets all that it opened when it is done.
+"""
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from functools import cached_property
 
 import pyarrow as pa
@@ -25,8 +31,8 @@ __all__ = ["ALL", "Only", "Run"]
 class Run:
     """A run that is open, with its directory. ``close`` is the garbage collector's business.
 
-    What is read of it is compared with the sums of its blocks first (``format/blocks.py``); files that are
-    small are compared as a whole, when they are opened.
+    What is read of it is compared with the sums of its blocks first (``format/blocks.py``); files
+    that are small are compared as a whole, when they are opened.
     """
 
     def __init__(self, disk: Disk, layout: Layout, ref: RunRef) -> None:
@@ -109,3 +115,22 @@ class Run:
             found=found,
             remedy=REMEDY,
         )
+
+
+class OpenRuns:
+    """Opens runs and finds them again."""
+
+    def __init__(self, disk: Disk, layout: Layout) -> None:
+        self._disk, self._layout = disk, layout
+        self.runs: dict[str, Run] = {}
+
+    def __call__(self, ref: RunRef) -> Run:
+        run = self.runs.get(ref.name)
+        if run is None:
+            run = self.runs[ref.name] = Run(self._disk, self._layout, ref)
+        return run
+
+    def keep(self, refs: Iterable[RunRef]) -> None:
+        """Forget all others; what readers of other versions use is kept open by them alone."""
+        for name in set(self.runs) - {ref.name for ref in refs}:
+            self.runs.pop(name, None)

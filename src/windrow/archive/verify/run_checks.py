@@ -5,7 +5,7 @@ Cost: every byte is read twice, for its checksum and for its values, ``ROWS`` en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,16 +17,18 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.run_ref import RunRef
-from windrow.archive.lifetimes.arrivals import expiry_periods
-from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.runs.listing import listing_of
 from windrow.archive.runs.run import ALL, Run
 from windrow.archive.runs.run_directory import Directory
 from windrow.archive.runs.sorting import rank
 from windrow.archive.verify.problem import Problem, listed, problem
+from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
 ROWS = Threshold(1_000_000, least=1)
+
+ExpiryPeriods = Callable[[Int64s], Int64s]
+"""The period in which each of some expiries lies."""
 
 
 @dataclass
@@ -42,20 +44,20 @@ class Tally:
     expiries: tuple[int, int] | None = None
     lives: tuple[int, int] | None = None
 
-    def add(self, table: pa.Table, periods: Periods | None) -> None:
+    def add(self, table: pa.Table, expiry_periods: ExpiryPeriods | None) -> None:
         days = table.column(DAY).to_numpy()
         _count(self.days, days)
-        if periods is None or not len(table):
+        if expiry_periods is None or not len(table):
             return
         expiries = table.column(EXPIRY).to_numpy()
-        ends = expiry_periods(periods, expiries)
+        ends = expiry_periods(expiries)
         _count(self.ends, ends)
         self.expiries = _widened(self.expiries, expiries)
         self.lives = _widened(self.lives, ends - days)
 
 
 def examined(
-    disk: Disk, layout: Layout, ref: RunRef, periods: Periods | None
+    disk: Disk, layout: Layout, ref: RunRef, expiry_periods: ExpiryPeriods | None
 ) -> tuple[Tally | None, list[Problem]]:
     """What a run has, and what is wrong with it; no tally of one that cannot be read."""
     problems = list(_files(disk, ref))
@@ -67,7 +69,7 @@ def examined(
         problems = list(_directory(run.directory, ref))
         if problems:
             return None, problems
-        return tally, list(_contents(run, layout, periods, tally))
+        return tally, list(_contents(run, layout, expiry_periods, tally))
     except (ArchiveError, pa.ArrowException) as error:
         return None, [Problem(ref.entries_file, str(error))]
 
@@ -89,13 +91,15 @@ def _files(disk: Disk, ref: RunRef) -> Iterator[Problem]:
             )
 
 
-def _contents(run: Run, layout: Layout, periods: Periods | None, tally: Tally) -> Iterator[Problem]:
+def _contents(
+    run: Run, layout: Layout, expiry_periods: ExpiryPeriods | None, tally: Tally
+) -> Iterator[Problem]:
     ref, directory = run.ref, run.directory
     schema, before = layout.given({}), None
     end = ref.rows if directory.of_lists else directory.end
     for start, stop in pairwise(sorted({*range(0, ref.rows, ROWS.value), end, ref.rows})):
         table = pa.Table.from_batches(run.entries.rows(start, stop, schema, ALL), schema)
-        tally.add(table, periods)
+        tally.add(table, expiry_periods)
         if directory.of_lists:
             yield from _lists(directory, layout, table, start, ref)
             continue

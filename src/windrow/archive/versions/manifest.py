@@ -22,9 +22,8 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError, DamagedError
-from windrow.archive.format.formats import check_format
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.run_ref import Format, RunRef
+from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.runs.encoding import widest
 
 FORMAT_VERSION = 2

@@ -1,7 +1,13 @@
-"""A window of days against its scheme: which days are where, and how often.
+"""A window of days against its scheme and its technique: which days are where, in how many runs.
 
 What is checked are the invariants of ``wave.py``, those of ``docs/design/wave-indices.md`` that one
 version can show, and that a day's entries are the same wherever it is indexed.
+
+Of packing, what is promised at every moment, between a day's switch and what follows it too: under
+packed shadow every index is packed, and under REINDEX, which only builds. In place and by simple
+shadow no index has outgrown its room (``techniques.py``); nor have the temporary ones under packed
+at rest, whose constituents are packed after the switch. An earlier layout that drains promises
+nothing.
 """
 
 from __future__ import annotations
@@ -9,13 +15,49 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from windrow.archive.format.disk import Disk
+from windrow.archive.progress import Progress, nobody
 from windrow.archive.verify.problem import Problem, listed, problem
+from windrow.archive.verify.verify import verify
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.wave.packing import packing_problems
 from windrow.archive.wave.schemes.operations import Days, SchemeError, all_applied
 from windrow.archive.wave.schemes.registry import scheme_of
-from windrow.archive.wave.schemes.scheme import Scheme, State
+from windrow.archive.wave.schemes.scheme import Scheme, State, is_constituent
+from windrow.archive.wave.techniques import overgrown
 from windrow.archive.wave.wave import Index, Wave
+
+
+def verify_window(disk: Disk, manifest: Manifest, progress: Progress = nobody) -> list[Problem]:
+    """Everything that is wrong with an archive of days; see ``verify``."""
+    return verify(disk, manifest, lambda _: window_problems(manifest, Wave.of(manifest)), progress)
+
+
+def packing_problems(wave: Wave) -> Iterator[Problem]:
+    settings = wave.settings
+    built = scheme_of(settings.scheme).name == "REINDEX"
+    for name, index in wave.indexes.items():
+        if built or settings.technique == "packed shadow":
+            if not index.packed:
+                why = "REINDEX builds it" if built else "packed shadow leaves it"
+                yield problem(
+                    name, expected=f"one run without masked days, as {why}", found=_shape(index)
+                )
+            continue
+        waits = settings.technique == "packed at rest" and is_constituent(name)
+        if not waits and overgrown(index.parts, settings.growth):
+            yield problem(
+                name,
+                expected="runs after the first with at most g - 1 times its entries, and at most "
+                f"g entries stored for each that counts, where g is {settings.growth:g}",
+                found=_shape(index),
+            )
+
+
+def _shape(index: Index) -> str:
+    stored = ", ".join(str(part.run.rows) for part in index.parts)
+    live = sum(part.rows for part in index.parts)
+    runs = "1 run" if len(index.parts) == 1 else f"{len(index.parts)} runs"
+    return f"{runs} of {stored} entries, of which {live} count"
 
 
 def window_problems(manifest: Manifest, wave: Wave) -> Iterator[Problem]:

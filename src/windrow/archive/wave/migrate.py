@@ -22,8 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Self, TypedDict
 
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.formats import check_format
-from windrow.archive.format.run_ref import Format, RunRef
+from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.progress import Progress, nobody
 from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.run import Run
@@ -34,7 +33,7 @@ from windrow.archive.wave.rewrite_plan import Copied, Merged, Paper, Piece, Plan
 from windrow.archive.wave.schemes.operations import Step
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.schemes.scheme import State
-from windrow.archive.wave.techniques.registry import technique_of
+from windrow.archive.wave.techniques import technique_of
 from windrow.archive.wave.transition import settled, stepped
 from windrow.archive.wave.wave import DRAINING, Index, Part, Settings, TechniqueName, Wave
 from windrow.archive.wave.writer import Writer

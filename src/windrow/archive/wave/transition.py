@@ -9,8 +9,7 @@ from windrow.archive.wave.rewrite_plan import Paper, Planned
 from windrow.archive.wave.schemes.operations import Add, Delete, Operation, Pack, Step
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.schemes.scheme import State, is_constituent
-from windrow.archive.wave.techniques.growth import overgrown
-from windrow.archive.wave.techniques.registry import technique_of
+from windrow.archive.wave.techniques import overgrown, technique_of
 from windrow.archive.wave.wave import Index, Wave
 from windrow.archive.wave.writer import Writer
 

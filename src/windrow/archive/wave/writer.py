@@ -16,8 +16,9 @@ from windrow.archive.errors import DamagedError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, RunRef
+from windrow.archive.format.schema_cast import declared
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.records.given import declared, given
+from windrow.archive.records.records import given
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.write import write_day

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.reader import LifetimeReader
-from windrow.archive.opening import open_any
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.reader import Reader
@@ -67,7 +66,7 @@ def probe(
       windrow archive probe month --from 10.0.0 --to 10.0.1 --into found.parquet
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         times = times_of(opened)
         wanted: Any
         if keys and (least is not None or greatest is not None):
@@ -105,7 +104,7 @@ def scan(
       windrow archive scan month --columns src,bytes --json
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         times = times_of(opened)
         first, last = bounds(times, since, until)
         with reader_of(opened, at, soft=soft) as reader:
@@ -133,7 +132,7 @@ def export(
       windrow archive export month march.parquet --since 2026-03-01 --until 2026-03-31
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         times, rows = times_of(opened), 0
         first, last = bounds(times, since, until)
         with reader_of(opened, at) as reader, err().status("writing") as status:

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from windrow.archive.lifetimes.assignment import (
+from windrow.archive.lifetimes.partition_grid import (
     Assignment,
     Chronological,
+    Grid,
     Randomised,
     RoundRobin,
 )
-from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.partition_grid import Technique as GridTechnique
 from windrow.core.errors import InputError
 

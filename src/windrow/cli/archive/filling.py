@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.day_calendar import Calendar, reached
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.opening import open_any
 from windrow.archive.records.row_files import files_of, left_out, rows_of
 from windrow.cli.answers import counted
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
@@ -67,7 +66,7 @@ def append(
       windrow archive append leases 2026-03-01.csv --day "2026-03-02 00:00" --expires until
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         if isinstance(opened, LifetimeIndex):
             if day is None or expires is None or by is not None or not advance:
                 raise InputError(
@@ -193,7 +192,7 @@ def advance(
       windrow archive advance month --to 2026-03-02
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         moment = times_of(opened).moment(to)
         with showing(f"advancing to {to}", as_json=as_json) as progress:
             done = opened.advance(moment, progress=progress)

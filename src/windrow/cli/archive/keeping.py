@@ -10,10 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from windrow.archive.archive import open_archive
 from windrow.archive.errors import DamagedError
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.opening import open_any
 from windrow.archive.wave.schemes.operations import Operation
 from windrow.archive.wave.stat import IndexStatistics, Statistics
 from windrow.cli.answers import counted
@@ -40,7 +40,7 @@ def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> N
       windrow archive stat month
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         if isinstance(opened, LifetimeIndex):
             show_grid(archive, opened, as_json=as_json)
             return
@@ -122,7 +122,7 @@ def plan(
       windrow archive plan month --days 10
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         if isinstance(opened, LifetimeIndex):
             show_coming(archive, opened, days, as_json=as_json)
             return
@@ -178,7 +178,7 @@ def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
     """
     with errors_in_words(verbose=verbose):
         try:
-            opened = open_any(archive)
+            opened = open_archive(archive)
             with showing("reading every run", as_json=as_json) as progress:
                 problems, found = opened.verify(progress), opened.stat()
         except DamagedError as error:  # the manifest itself: there is no version to speak of
@@ -213,7 +213,7 @@ def vacuum(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
     """
     with errors_in_words(verbose=verbose):
         with showing("removing files", as_json=as_json) as progress:
-            done = open_any(archive).vacuum(progress)
+            done = open_archive(archive).vacuum(progress)
         if as_json:
             print_json(asdict(done))
             return

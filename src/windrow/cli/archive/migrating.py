@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.opening import open_any
 from windrow.cli.answers import counted
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.making import RunFormat, Scheme, refuse
@@ -46,7 +45,7 @@ def migrate(
       windrow archive migrate leases --grid 3,3 --technique Rebuild
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         wanted: dict[str, Any] = {"how": "drain" if drain else "rebuild"}
         if format is not None:
             wanted["format"] = format.value

@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 import typer
 
+from windrow.archive.archive import open_archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.opening import open_any
 from windrow.cli.archive.asking import reader_of
 from windrow.cli.archive.giving import give
 from windrow.cli.archive.options import AsJson, At, Into, Since, Until, Verbose, Where
@@ -45,7 +45,7 @@ def sql(
       windrow archive sql month "SELECT * FROM archive WHERE src = '10.0.0.1' ORDER BY ts DESC"
     """
     with errors_in_words(verbose=verbose):
-        opened = open_any(archive)
+        opened = open_archive(archive)
         times = times_of(opened)
         with reader_of(opened, at) as reader, duckdb.connect(":memory:") as connection:
             entries = Entries(reader, opened.layout, times, bounds(times, since, until))

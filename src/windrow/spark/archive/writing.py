@@ -17,13 +17,12 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from windrow.archive.archive import Archive
+from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.opening import open_any
 from windrow.archive.runs.run import Run
 from windrow.archive.wave.write_session import Session
 from windrow.archive.wave.writer import AT_ONCE, Writer
@@ -62,7 +61,7 @@ def append(
 
 def archive_of_days(given: Archive | LifetimeIndex | str | Path) -> Archive:
     """What tasks can fill; an error that says how to fill an index of lifetimes, if it is one."""
-    found = open_any(given) if isinstance(given, str | Path) else given
+    found = open_archive(given) if isinstance(given, str | Path) else given
     if isinstance(found, LifetimeIndex):
         raise ArchiveError(
             where=str(found.disk.root),

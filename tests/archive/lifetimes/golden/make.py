@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from windrow.archive.lifetimes.assignment import Chronological, Randomised
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Chronological, Grid, Randomised, Technique
 from windrow.archive.versions.manifest import FORMAT_VERSION
 
 HERE = Path(__file__).parent

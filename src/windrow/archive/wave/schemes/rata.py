@@ -13,8 +13,16 @@ from windrow.archive.wave.schemes.operations import (
     Rename,
     Step,
 )
-from windrow.archive.wave.schemes.preparation import Chunk, due, flattened
-from windrow.archive.wave.schemes.scheme import State, built, check, following, stepped
+from windrow.archive.wave.schemes.scheme import (
+    Chunk,
+    State,
+    built,
+    check,
+    due,
+    flattened,
+    following,
+    stepped,
+)
 from windrow.archive.wave.schemes.wata import wait_clusters
 
 

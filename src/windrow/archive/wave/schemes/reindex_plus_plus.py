@@ -13,8 +13,15 @@ from windrow.archive.wave.schemes.operations import (
     Rename,
     Step,
 )
-from windrow.archive.wave.schemes.preparation import Chunk, due, flattened
-from windrow.archive.wave.schemes.scheme import State, following, started, stepped
+from windrow.archive.wave.schemes.scheme import (
+    Chunk,
+    State,
+    due,
+    flattened,
+    following,
+    started,
+    stepped,
+)
 
 
 @dataclass(frozen=True)

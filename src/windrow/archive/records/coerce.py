@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.archive.format.schema_cast import is_view, listed
 from windrow.columns.arrays import Int64s
 from windrow.columns.parse import readable
 from windrow.columns.types import ARROW
@@ -61,24 +62,6 @@ def misfits(values: pa.Array, fit: pa.Array) -> Int64s:
         written = pc.not_equal(pc.utf8_trim_whitespace(as_text(values)), "")
         failed = pc.and_(failed, pc.fill_null(written, True))  # what is no text is not blank
     return np.flatnonzero(failed.to_numpy(zero_copy_only=False))
-
-
-def is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
-
-
-def listed(views: pa.Array) -> pa.Array:
-    """Views of lists as lists. (Arrow's own cast makes offsets that point anywhere.)"""
-    large = pa.types.is_large_list_view(views.type)
-    lengths = pc.fill_null(pc.list_value_length(views), 0).to_numpy()
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-    made = pa.LargeListArray if large else pa.ListArray
-    width = pa.int64() if large else pa.int32()
-    kind = (pa.large_list if large else pa.list_)(views.type.value_field)
-    absent = pc.is_null(views)
-    return made.from_arrays(
-        pa.array(offsets, width), pc.list_flatten(views), type=kind, mask=absent
-    )
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -1,1 +1,0 @@
-"""How operations on constituents are carried out over immutable runs."""
