@@ -36,17 +36,6 @@ def values(expression: Expression, batch: pa.RecordBatch) -> list[object]:
     return evaluate(expression, batch).to_pylist()
 
 
-def test_an_overflow_is_an_error_that_shows_the_expression():
-    with pytest.raises(DataError, match=r"a \* 4: expected a result that fits BIGINT"):
-        evaluate(Call("multiply", (A, number(4)), L), BIG)
-
-
-@pytest.mark.parametrize("function", ["negate", "abs"])
-def test_the_smallest_bigint_has_no_opposite(function):
-    with pytest.raises(DataError):
-        evaluate(Call(function, (A,), L), rows(a=pa.array([-(2**63)])))
-
-
 def test_integers_divide_towards_zero_and_by_zero_to_null():
     assert values(Call("divide", (A, number(2)), L), INTS) == [0, None, -3]
     assert values(Call("modulo", (A, number(2)), L), INTS) == [1, None, -1]
@@ -92,7 +81,7 @@ def test_round_of_an_integer_takes_any_number_of_digits(digits, expected):
 
 @pytest.mark.parametrize("digits", range(-40, 1))
 @pytest.mark.parametrize(("kind", "bits"), [(I, 31), (L, 63)])
-def test_round_of_integers_is_exact_or_an_overflow(digits: int, kind: Type, bits: int) -> None:
+def test_round_of_integers_is_exact_or_null(digits: int, kind: Type, bits: int) -> None:
     step = 10**-digits
     for value in (0, 17, 5 * 10 ** (bits // 4), 2**bits - 1, -(2**bits), None):
         x = rows(a=pa.array([value], ARROW[kind]), n=pa.array([digits]))
@@ -102,8 +91,7 @@ def test_round_of_integers_is_exact_or_an_overflow(digits: int, kind: Type, bits
             if near is None or near < 2**bits or -near == value:
                 assert values(call, x) == [near if value is None or value > 0 else -near]
             else:
-                with pytest.raises(DataError, match=r"a result that fits (INT|BIGINT)"):
-                    evaluate(call, x)
+                assert values(call, x) == [None]
 
 
 @pytest.mark.parametrize("digits", [5, 30, 31, 38, 39, 45, 60, 300, 301])

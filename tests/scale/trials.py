@@ -57,18 +57,26 @@ def attempt(case: Case, way: Way, oracle: Oracle) -> Outcome:
 
 def few_ways(place: int) -> tuple[Way, ...]:
     """Two of all the ways, other ones for the next case: once embedded, once in buckets."""
-    return (
-        EMBEDDED[place * 4 % len(EMBEDDED)],
-        IN_BUCKETS[place % len(IN_BUCKETS)],
-    )
+    return EMBEDDED[place * 4 % len(EMBEDDED)], IN_BUCKETS[place % len(IN_BUCKETS)]
+
+
+def some_ways(place: int) -> tuple[Way, ...]:
+    """Each number of pushes once, by another strategy each, and once in buckets."""
+    count = len(Strategy)
+    pushed = (EMBEDDED[at * count + (place + at) % count] for at in range(len(PUSHES)))
+    return (*pushed, IN_BUCKETS[place % len(IN_BUCKETS)])
+
+
+def every_way(_: int) -> tuple[Way, ...]:
+    return (*EMBEDDED, *IN_BUCKETS)
 
 
 def all_of(quick: bool, only: str | None) -> Iterator[Outcome]:
-    """The small data in every way; in full, the large data too."""
-    for data in (SMALL,) if quick else (SMALL, LARGE):
+    """The small data in two ways; in full, in every way, and the large data in four."""
+    rounds = ((SMALL, few_ways),) if quick else ((SMALL, every_way), (LARGE, some_ways))
+    for data, ways in rounds:
         with Oracle(data) as oracle:
             for place, (name, case) in enumerate(CASES.items()):
-                if only is not None and only not in name:
-                    continue
-                for way in few_ways(place) if quick else (*EMBEDDED, *IN_BUCKETS):
-                    yield attempt(case, way, oracle)
+                if only is None or only in name:
+                    for way in ways(place):
+                        yield attempt(case, way, oracle)

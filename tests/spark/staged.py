@@ -108,7 +108,7 @@ class Staged:
 
     def _packed(self, number: int, name: str, rows: Delta, time: tuple[int, bool]) -> list[Row]:
         routes = Routes.of(name, self.stages, BUCKETS)
-        parcels: dict[tuple[int, int], Parcel] = scatter(rows, routes, (number,))
+        parcels: dict[tuple[int, int], Parcel] = scatter(rows, routes, {}, (number,))
         known: dict[tuple[int, int], Parcel] = {}
         closed, over = time
         told = {name: StreamTime(closed if over else BEGINNING, closed, over, number)}

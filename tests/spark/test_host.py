@@ -47,7 +47,7 @@ def sent(stream: str, rows: list[tuple[int, int]], time: StreamTime, order: int)
     ts, keys = (np.array([r[i] for r in rows], np.int64) for i in (0, 1))
     arrays = [pa.array(ts), pa.array(keys.astype(np.int32))]
     delta = Delta.insertions(ts, pa.RecordBatch.from_arrays(arrays, schema=schema))
-    parcels = scatter(delta, Routes.of(stream, [STAGE], [0]), (order,))
+    parcels = scatter(delta, Routes.of(stream, [STAGE], [0]), {}, (order,))
     tell(parcels, 0, [0], {stream: time}, {"rows_in": len(rows)})
     return [blob for _, _, blob in blobs(parcels)]
 
@@ -131,7 +131,7 @@ def test_blobs_are_put_in_the_order_of_their_stream_before_they_are_used():
             [pa.array([5]), pa.array([order], pa.int32())], schema=schema
         )
         delta = Delta.insertions(np.array([5]), row)
-        parts += [x for *_, x in blobs(scatter(delta, Routes.of("a", [stage], [0]), (order,)))]
+        parts += [x for *_, x in blobs(scatter(delta, Routes.of("a", [stage], [0]), {}, (order,)))]
     known: dict = {}
     tell(known, 0, [0], {"a": StreamTime(5, over=True)}, {})
     parts += [x for *_, x in blobs(known)]
@@ -147,7 +147,7 @@ def test_what_comes_and_goes_inside_an_instant_of_a_relation_is_never_seen():
     for at, sign in ((1, 1), (2, -1), (3, 1)):
         row = pa.RecordBatch.from_arrays([pa.array([7], pa.int32())], schema=schema)
         delta = Delta(np.array([5]), np.array([FOREVER]), np.array([sign], np.int8), row)
-        parcels = scatter(delta, Routes.of("rel", [stage], [0]), (at,))
+        parcels = scatter(delta, Routes.of("rel", [stage], [0]), {}, (at,))
         tell(parcels, 0, [0], {"rel": StreamTime(5, at=at)}, {})
         answer = host.receive([unpack(x) for *_, x in blobs(parcels)])
         assert not len(answer.delta), "the instant is open"
@@ -204,7 +204,7 @@ def test_updates_of_a_relation_at_closed_instants_happen_at_the_next_one():
         signs = np.array([s for _, s, _ in rows], np.int8)
         batch = pa.RecordBatch.from_arrays(columns, schema=schema)
         delta = Delta(ts, np.full(len(ts), FOREVER), signs, batch)
-        parcels = scatter(delta, Routes.of(name, [stage], [0]), (time.at,))
+        parcels = scatter(delta, Routes.of(name, [stage], [0]), {}, (time.at,))
         tell(parcels, 0, [0], {name: time}, {})
         answer = host.receive([unpack(x) for *_, x in blobs(parcels)])
         assert not answer.late

@@ -39,7 +39,7 @@ def placed(stream: str, delta: Delta) -> dict[tuple[int, ...], int]:
     """The bucket of each tuple that is sent to the first stage."""
     found = {}
     (edge,) = [e for e in STAGES[0].inputs if e.source == stream]
-    for stage, bucket, blob in blobs(scatter(delta, Routes.of(stream, STAGES, BUCKETS))):
+    for stage, bucket, blob in blobs(scatter(delta, Routes.of(stream, STAGES, BUCKETS), {})):
         assert stage == 0
         _, parts = unpack(blob)
         rows = unpack_delta(parts[edge.name], arrow_schema(edge.pre.schema))
@@ -74,7 +74,7 @@ def test_tuples_are_spread_over_all_buckets():
 
 
 def test_every_bucket_hears_of_time_and_one_of_the_counts():
-    parcels = scatter(delta_of("r", [1], k=[1]), Routes.of("r", STAGES, BUCKETS), (4, 0))
+    parcels = scatter(delta_of("r", [1], k=[1]), Routes.of("r", STAGES, BUCKETS), {}, (4, 0))
     tell(parcels, 0, BUCKETS, {"r": StreamTime(7)}, {"rows_in": 1})
     batch = packed_batch(blobs(parcels))
     assert batch.schema == PACKED_ARROW

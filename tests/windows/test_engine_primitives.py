@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.columns.arrays import order_key_bits, order_keys
+from windrow.columns.crowding import FEW, Crowding
 from windrow.columns.growable import Growable, grown
 from windrow.windows.rings.chains import Chains
 from windrow.windows.rings.queues import Queues
-from windrow.windows.values.rows import FEW, Crowding, RowIndex
+from windrow.windows.values.rows import RowIndex
 
 batches = st.lists(st.lists(st.integers(0, 5), max_size=12), min_size=1, max_size=6)
 

@@ -2,9 +2,9 @@
 
 One evaluator serves every operator and both runners. The functions are in
 ``windrow.columns.functions``; here are the forms that decide *which rows* a part is evaluated
-on. A branch of CASE or a later argument of COALESCE that might raise (an overflow, a CAST) is
-evaluated only on the rows that take it; a branch that cannot raise is evaluated on all rows,
-which is faster than gathering some of them.
+on. A branch of CASE or a later argument of COALESCE that does not take every value (a CAST raises,
+an overflow is counted) is evaluated only on the rows that take the branch; others are evaluated on
+all rows, which is faster than gathering some of them.
 """
 
 from __future__ import annotations
@@ -42,10 +42,8 @@ KERNELS: dict[str, Kernel] = {
     **casts.KERNELS,
 }
 
-RAISING = frozenset(
-    ("add", "subtract", "multiply", "divide", "negate", "abs", "cast", "power", "round")
-)
-"""Functions that refuse some values."""
+PARTIAL = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "cast", "round"))
+"""Functions that raise for some values, or are NULL for them and count that."""
 
 
 def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
@@ -112,17 +110,17 @@ def _call(call: Call, args: Sequence[Operand]) -> Operand:
 
 
 @lru_cache(maxsize=4096)
-def may_raise(expression: Expression) -> bool:
-    """Whether some rows could make the expression raise."""
+def is_partial(expression: Expression) -> bool:
+    """Whether the expression has no value for some rows."""
     return isinstance(expression, Call) and (
-        expression.function in RAISING or any(may_raise(a) for a in expression.args)
+        expression.function in PARTIAL or any(is_partial(a) for a in expression.args)
     )
 
 
 def _case(call: Call, rows: _Rows) -> Operand:
     """``case(condition, value, ..., otherwise)``; the first condition that is true decides."""
     *pairs, otherwise = call.args
-    if not any(may_raise(a) for a in call.args):
+    if not any(is_partial(a) for a in call.args):
         conditions = [
             pc.coalesce(as_array(_truth(c, rows), rows.length), pa.scalar(False))
             for c in pairs[0::2]
@@ -148,7 +146,7 @@ def _coalesce(call: Call, rows: _Rows) -> Operand:
     for other in others:
         if not result.null_count:
             break
-        if may_raise(other):
+        if is_partial(other):
             missing = np.flatnonzero(bools(pc.is_null(result)))
             values = _on(other, rows, missing, call.type)
             mask = np.zeros(rows.length, np.bool_)

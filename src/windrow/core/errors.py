@@ -120,13 +120,13 @@ class InputError(WindrowError):
 
 
 class DataError(WindrowError):
-    """A value met while a query runs cannot be computed with (an overflow, say)."""
+    """A value met while a query runs cannot be computed with: a CAST that fails, say."""
 
     def inside(self, query: str) -> DataError:
         """The same error, saying which query met it.
 
-        >>> print(DataError(where="a + b", found="overflow").inside("load"))
-        query load, a + b: found overflow
+        >>> print(DataError(where="CAST(a AS INT)", found="'x'").inside("load"))
+        query load, CAST(a AS INT): found 'x'
         """
         return DataError(
             self.message,

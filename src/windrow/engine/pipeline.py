@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
+from windrow.columns.overflows import Overflows, counting
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
@@ -58,12 +59,14 @@ class Pipeline:
         self.now = BEGINNING
         self._top = _Stage(plan, strategy)
         self._changes = changes_of(plan, strategy) if changes else None
+        self._overflows = Overflows()
 
     def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
         """The changes of the interval from the last call's ``now`` to this one's, inclusive."""
         if now < self.now:
             raise StateError("time goes forward only", expected=f">= {self.now}", found=str(now))
-        answer = self._top.process(inputs, now)
+        with counting(self._overflows):
+            answer = self._top.process(inputs, now)
         if self._changes is not None:
             answer = self._changes.process([answer], now)
         self.now = now
@@ -86,8 +89,8 @@ class Pipeline:
         return sum(operator.size() for operator in self.operators)
 
     def take_overflows(self) -> int:
-        """How many sums were NULL since the last call because they did not fit into BIGINT."""
-        return take_overflows(self.operators)
+        """How many sums and other results did not fit since the last call, and so were NULL."""
+        return take_overflows(self.operators) + self._overflows.take()
 
     def save(self) -> Saved:
         """What changed since the last save; see ``windrow.operators.base``."""
@@ -102,4 +105,4 @@ class Pipeline:
         self.now = int(meta["now"])
         for number, operator in enumerate(self.operators):
             operator.load(below(str(number), segments), meta[str(number)])
-        self.take_overflows()  # of sums that were answered before the save
+        self.take_overflows()  # of what was answered before the save

@@ -67,9 +67,10 @@ class Report:
 def overflow_warning(query: str) -> WindrowWarning:
     """What is said when it happens to a query for the first time."""
     return WindrowWarning(
-        "a SUM of integers left the range of BIGINT, and is NULL in its group until it fits again",
+        "integers left the range of BIGINT: such a SUM is NULL in its group until it fits again, "
+        "such a result of arithmetic in its row",
         where=f"query {query}",
-        remedy="write SUM(CAST(... AS DOUBLE)) to have it rounded",
+        remedy="compute on CAST(... AS DOUBLE) to have it rounded",
     )
 
 

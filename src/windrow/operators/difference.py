@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.crowding import FEW
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
@@ -22,7 +23,7 @@ from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
 from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
-from windrow.windows.values.rows import FEW, RowIndex
+from windrow.windows.values.rows import RowIndex
 
 Int64s = npt.NDArray[np.int64]
 NAMES = ("left", "right")

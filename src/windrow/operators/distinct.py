@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.crowding import Crowding
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import fresh, grown
 from windrow.columns.interner import Interner
@@ -26,7 +27,6 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.state.calendar import Calendar
 from windrow.operators.state.upserts import UpsertLog
-from windrow.windows.values.rows import Crowding
 
 Int64s = npt.NDArray[np.int64]
 

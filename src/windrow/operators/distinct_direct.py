@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.crowding import Crowding
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import fresh, grown
 from windrow.columns.interner import Interner
@@ -25,7 +26,6 @@ from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import EXP, LINK, TS
 from windrow.windows.rings.chains import older
-from windrow.windows.values.rows import Crowding
 
 Int64s = npt.NDArray[np.int64]
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.crowding import Crowding
 from windrow.columns.delta import Delta, batch_of, concat_rows, take
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grown
@@ -38,7 +39,6 @@ from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.expressions import Expression
-from windrow.windows.values.rows import Crowding
 
 Int64s = npt.NDArray[np.int64]
 

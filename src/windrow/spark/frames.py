@@ -85,7 +85,7 @@ class FramePacker:
             return
         context: Any = TaskContext.get()
         delta = concat(parts, arrow_schema(declaration.schema))
-        parcels = scatter(delta, routes, (context.partitionId(),))
+        parcels = scatter(delta, routes, counts, (context.partitionId(),))
         yield packed_batch(blobs(parcels))
         known: dict[tuple[int, int], Any] = {}
         tell(known, 0, routes.buckets, {declaration.name: StreamTime(top)}, counts)

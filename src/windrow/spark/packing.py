@@ -19,6 +19,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate, selected
 from windrow.columns.hashing import bucket_of
+from windrow.columns.overflows import Overflows, counting
 from windrow.columns.types import arrow_schema
 from windrow.plan.nodes import Node, Projection, Routed, Selection, Subscribe
 from windrow.plan.physical.stages import RangeKey, StageEdge
@@ -45,15 +46,19 @@ class Parcel:
 
 
 def scatter(
-    delta: Delta, routes: Routes, order: Sequence[int] = ()
+    delta: Delta, routes: Routes, counts: Counts, order: Sequence[int] = ()
 ) -> dict[tuple[int, int], Parcel]:
-    """The tuples by stage and bucket, for those that get any."""
+    """The tuples by stage and bucket, for those that get any; overflows are counted."""
     parcels: dict[tuple[int, int], Parcel] = {}
-    for stage, edge in routes.edges:
-        for bucket, part in _by_bucket(prepared(edge.pre, delta), edge, routes.buckets):
-            parcel = parcels.setdefault((stage, bucket), Parcel())
-            parcel.parts[edge.name] = pack_delta(part)
-            parcel.header = {"order": list(order)} if order else {}
+    overflows = Overflows()
+    with counting(overflows):
+        for stage, edge in routes.edges:
+            for bucket, part in _by_bucket(prepared(edge.pre, delta), edge, routes.buckets):
+                parcel = parcels.setdefault((stage, bucket), Parcel())
+                parcel.parts[edge.name] = pack_delta(part)
+                parcel.header = {"order": list(order)} if order else {}
+    if overflows.count:
+        counts["overflows"] = counts.get("overflows", 0) + overflows.count
     return parcels
 
 

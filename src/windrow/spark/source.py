@@ -155,7 +155,8 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         before = zip(partition.entries, partition.times, strict=False)
         for chunk, delta in enumerate(intake.files(before)):
-            yield packed_batch(blobs(scatter(delta, routes, (partition.first, chunk))))
+            parcels = scatter(delta, routes, intake.counts, (partition.first, chunk))
+            yield packed_batch(blobs(parcels))
         known: dict[tuple[int, int], Any] = {}
         tell(known, 0, routes.buckets, {stream: partition.times[-1]}, intake.counts)
         yield packed_batch(blobs(known))

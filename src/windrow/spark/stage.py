@@ -147,6 +147,6 @@ class StageProcessor(StatefulProcessor):
             changes = changes_batch(answer.delta, task.stage.plan.schema, task.clock)
             yield RESULT, bucket, pack(header, {"changes": changes})
             return
-        parcels = scatter(answer.delta, task.routes)
+        parcels = scatter(answer.delta, task.routes, answer.counts)
         tell(parcels, number + 1, [bucket], host.times, answer.counts)
         yield from blobs(parcels)

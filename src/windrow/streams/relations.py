@@ -5,9 +5,8 @@ then the relation's columns. So a relation's updates are a stream, with a time o
 holds queries back like any other, and one query's result files can be another's relation. Rows
 without ``instant`` and ``change`` are the relation's contents from the beginning.
 
-A ``-`` needs a row that is there. In a non-retroactive relation a key that was deleted may not
-come again: tuples that met the old row would seem to speak of the new one (Golab 2006, 3.3.1).
-What breaks these rules is refused like any other bad row.
+Which updates may be carried out is up to ``windrow.streams.relation_contents``; what breaks its
+rules is refused like any other bad row.
 """
 
 from __future__ import annotations
@@ -23,9 +22,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta, batch_of, take
-from windrow.columns.growable import fresh, grown
-from windrow.columns.interner import Interner
-from windrow.columns.kernels import boolean, flags_out, ints, ints_out, kernel, signs, void
 from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
@@ -37,23 +33,9 @@ from windrow.streams.horizon import Horizon
 from windrow.streams.monitor import Accepted, InputMonitor
 from windrow.streams.parsed import Int64s, Parsed, Rejected
 from windrow.streams.readers import columns_in, first_value
+from windrow.streams.relation_contents import RelationContents
 
 INSTANT, CHANGE = "instant", "change"
-
-
-@kernel(void, ints, ints, signs, boolean, ints_out, flags_out, flags_out)
-def _apply(row, key, sign, once, held, retired, accepted):  # type: ignore[no-untyped-def]
-    """Carry out updates in order; ``held`` counts rows, ``retired`` marks deleted keys."""
-    for i in range(len(row)):
-        if sign[i] > 0:
-            accepted[i] = not (once and retired[key[i]])
-            if accepted[i]:
-                held[row[i]] += 1
-        else:
-            accepted[i] = held[row[i]] > 0
-            if accepted[i]:
-                held[row[i]] -= 1
-                retired[key[i]] = True
 
 
 def updates_of(declaration: RelationDeclaration, clock: Clock) -> StreamDeclaration:
@@ -117,10 +99,7 @@ class RelationMonitor(InputMonitor):
         self.relation = relation
         self.contents = arrow_schema(relation.schema)
         self.refused: list[Rejected] = []
-        self._rows = Interner(self.contents.types)
-        self._keys = Interner([self.contents.types[k] for k in relation.key])
-        self._held = fresh(0)
-        self._retired = fresh(False, np.bool_)
+        self.held = RelationContents(self.contents, relation.key, not relation.retroactive)
 
     def accept(self, parsed: Parsed | pa.RecordBatch, horizon: Horizon | None = None) -> Accepted:
         """Take updates in, in order; those that break the relation's rules are refused."""
@@ -134,7 +113,7 @@ class RelationMonitor(InputMonitor):
         rows, sign = self._split(parsed.rows)
         # An update that is late or ahead is not carried out, so it cannot make another one wrong.
         due = np.flatnonzero(kept & judged.in_time)
-        broken = due[~self._carry_out(take(rows, due), sign[due])]
+        broken = due[~self.held.carry_out(take(rows, due), sign[due])]
         self._refuse(parsed, broken, [self._reason(int(sign[p])) for p in broken])
         kept[broken] = False
         return self._take_in(parsed, judged, kept)
@@ -155,7 +134,7 @@ class RelationMonitor(InputMonitor):
 
     def recall(self, updates: Delta, top: int | None) -> None:
         """Go on after updates that an earlier monitor drained, and the time that it had seen."""
-        self._carry_out(updates.rows, updates.sign)
+        self.held.carry_out(updates.rows, updates.sign)
         self.top = top
 
     def _signed(self, updates: Delta) -> Delta:
@@ -167,16 +146,6 @@ class RelationMonitor(InputMonitor):
         plus = pc.equal(updates.column(1), "+").to_numpy(zero_copy_only=False)
         rows = batch_of(updates.columns[2:], self.contents, updates.num_rows)
         return rows, np.where(plus, 1, -1).astype(np.int8)
-
-    def _carry_out(self, rows: pa.RecordBatch, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-        """Whether each update keeps the rules; those that do are counted."""
-        row = self._rows.codes(rows.columns, rows.num_rows)
-        key = self._keys.codes([rows.column(k) for k in self.relation.key], rows.num_rows)
-        self._held = grown(self._held, len(self._rows), 0)
-        self._retired = grown(self._retired, len(self._keys), False)
-        kept = np.empty(len(row), np.bool_)
-        _apply(row, key, sign, not self.relation.retroactive, self._held, self._retired, kept)
-        return kept
 
     def _reason(self, sign: int) -> str:
         name = self.relation.name
@@ -211,12 +180,9 @@ class RelationMonitor(InputMonitor):
 
     def present(self) -> Delta:
         """What the relation holds at the last closed instant, for a query that starts now."""
-        held = self._held[: len(self._rows)].copy()
-        rows, sign = self._split(self.waiting.rows)  # accepted, but not part of it yet
-        np.subtract.at(held, self._rows.codes(rows.columns, rows.num_rows), sign)
-        codes = np.repeat(np.arange(len(held)), held)
-        rows = batch_of(self._rows.rows(codes), self.contents, len(codes))
-        return Delta.insertions(np.full(len(codes), max(self.closed, BEGINNING + 1)), rows)
+        rows = self.held.before(*self._split(self.waiting.rows))  # not part of it yet
+        ts = np.full(rows.num_rows, max(self.closed, BEGINNING + 1))
+        return Delta.insertions(ts, rows)
 
 
 def _unknown(found: object) -> str:

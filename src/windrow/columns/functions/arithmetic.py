@@ -1,21 +1,25 @@
 """``+ - * / %`` and the sign, on numbers, timestamps, dates and intervals.
 
-Integers are computed as BIGINT and an overflow is an error; whatever involves a FLOAT or a
-DOUBLE is computed as DOUBLE. Dividing by zero gives NULL. The difference of two dates is in
-days, every other difference of times in microseconds.
+Integers are computed as BIGINT, and a result beyond it is NULL (``windrow.columns.overflows``);
+whatever involves a FLOAT or a DOUBLE is computed as DOUBLE. Dividing by zero gives NULL. The
+difference of two dates is in days, every other difference of times in microseconds.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.functions.operands import Kernel, Operand, literal, typed
+from windrow.columns.overflows import or_null
 from windrow.core.schema import Type
 from windrow.core.time import MICROSECONDS
 from windrow.plan.expressions import Call
+
+multiply = or_null(pc.multiply_checked, operator.mul)
 
 
 def number(operand: Operand, kind: Type, call: Call) -> Operand:
@@ -24,7 +28,7 @@ def number(operand: Operand, kind: Type, call: Call) -> Operand:
         return typed(operand, Type.DOUBLE)
     if kind is Type.DATE:
         days = typed(pc.cast(operand, pa.int32()), Type.BIGINT)
-        return days if in_days(call) else pc.multiply_checked(days, MICROSECONDS["DAY"])
+        return days if in_days(call) else multiply(days, pa.scalar(MICROSECONDS["DAY"]))
     return pc.cast(operand, pa.int64())
 
 
@@ -58,8 +62,14 @@ def nonzero(divisor: Operand) -> Operand:
     return pc.if_else(pc.equal(divisor, 0), pa.scalar(None, divisor.type), divisor)
 
 
+def quotient(left: int, right: int) -> int:
+    """Cut off toward zero."""
+    whole = abs(left) // abs(right)
+    return whole if (left < 0) == (right < 0) else -whole
+
+
 def divide(left: Operand, right: Operand) -> Operand:
-    return pc.divide_checked(left, nonzero(right))
+    return or_null(pc.divide_checked, quotient)(left, nonzero(right))
 
 
 def modulo(left: Operand, right: Operand) -> Operand:
@@ -68,7 +78,7 @@ def modulo(left: Operand, right: Operand) -> Operand:
 
 
 def absolute(args: Sequence[Operand], call: Call) -> Operand:
-    return typed(pc.abs_checked(typed(args[0], call.type)), call.type)
+    return typed(or_null(pc.abs_checked, abs)(typed(args[0], call.type)), call.type)
 
 
 def sign(args: Sequence[Operand], call: Call) -> Operand:
@@ -80,12 +90,12 @@ def sign(args: Sequence[Operand], call: Call) -> Operand:
 
 
 KERNELS: dict[str, Kernel] = {
-    "add": binary(pc.add_checked),
-    "subtract": binary(pc.subtract_checked),
-    "multiply": binary(pc.multiply_checked),
+    "add": binary(or_null(pc.add_checked, operator.add)),
+    "subtract": binary(or_null(pc.subtract_checked, operator.sub)),
+    "multiply": binary(multiply),
     "divide": binary(divide),
     "modulo": binary(modulo),
-    "negate": unary(pc.negate_checked),
+    "negate": unary(or_null(pc.negate_checked, operator.neg)),
     "abs": absolute,
     "sign": sign,
 }

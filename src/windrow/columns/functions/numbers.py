@@ -7,11 +7,13 @@ of 0 is minus infinity.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, as_array, literal, row_by_row, typed
+from windrow.columns.functions.operands import Kernel, Operand, literal, row_by_row, typed
+from windrow.columns.overflows import fitting, or_null
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call
 
@@ -62,21 +64,28 @@ def round_to(value: Operand, digits: int) -> Operand:
 
 
 def _whole_to(value: Operand, digits: int) -> Operand:
+    """Integers; NULL where they round to a power of ten that the type does not have."""
     if digits >= 0:
         return value
-    bits = 8 * value.type.byte_width - 1
+    greatest = 2 ** (8 * value.type.byte_width - 1)
     step = 10 ** min(-digits, 20)  # greater than all integers already
-    if step < 2**bits:
-        return pc.round(value, digits, round_mode=AWAY)
-    if step // 2 < 2**bits:  # some round to a power of ten that the type does not have
-        least, greatest = pc.min_max(as_array(value, 1)).values()
-        if max(-(least.as_py() or 0), greatest.as_py() or 0) >= step // 2:
-            raise OverflowError("overflow")
-    return pc.multiply(value, pa.scalar(0, value.type))
+    if step // 2 >= greatest:
+        return pc.multiply(value, pa.scalar(0, value.type))
+    if step >= greatest:  # Arrow does not have the step
+        return fitting(partial(_multiple, step), value)
+    return or_null(partial(pc.round, ndigits=digits, round_mode=AWAY), partial(_multiple, step))(
+        value
+    )
 
 
-def round_one(value: float, digits: int) -> float:
-    rounded: float = round_to(pa.scalar(value), digits).as_py()
+def _multiple(step: int, value: int) -> int:
+    """The multiple of ``step`` that is nearest, of two the one away from zero."""
+    size = (abs(value) + step // 2) // step * step
+    return size if value >= 0 else -size
+
+
+def _round_one(kind: pa.DataType, value: float, digits: int) -> float | None:
+    rounded: float | None = round_to(pa.scalar(value, kind), digits).as_py()
     return rounded
 
 
@@ -85,7 +94,7 @@ def rounded(args: Sequence[Operand], call: Call) -> Operand:
     digits = literal(args[1]) if len(args) > 1 else 0
     value = typed(args[0], call.type)
     if digits is None:
-        return row_by_row(round_one, [value, args[1]], call.type)
+        return row_by_row(partial(_round_one, value.type), [value, args[1]], call.type)
     return round_to(value, digits)
 
 

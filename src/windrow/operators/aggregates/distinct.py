@@ -18,11 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import validity
+from windrow.columns.crowding import Crowding
 from windrow.columns.growable import fresh, grown
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, Events, Values
 from windrow.operators.state.move import Move
-from windrow.windows.values.rows import Crowding, RowIndex
+from windrow.windows.values.rows import RowIndex
 
 Int64s = npt.NDArray[np.int64]
 
