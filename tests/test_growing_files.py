@@ -16,9 +16,13 @@ import pytest
 import windrow
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
+from windrow.engine.feeds import Feed
 from windrow.engine.progress import Progress, Report
 from windrow.engine.runner import run
 from windrow.plan.program import compile_script
+from windrow.streams.arrivals import SETTLING
+from windrow.streams.monitor import InputMonitor
+from windrow.streams.quarantine import Quarantine
 
 SCRIPT = (
     "CREATE STREAM s (ts BIGINT, k BIGINT) FROM '{}' FORMAT {} TIMESTAMP BY ts;"
@@ -95,6 +99,30 @@ def test_a_run_over_a_half_written_file_says_what_it_did_not_read(inbox, tmp_pat
     assert found == [1]
     assert said.startswith(f"{inbox / 'a.csv'}, row 2: the file ends in the middle of this row")
     assert [(r["row"], r["text"]) for r in quarantined(tmp_path)] == [(2, "2,2")]
+
+
+def test_a_half_row_that_is_read_after_all_is_not_counted_as_put_aside(inbox, tmp_path):
+    declared = compile_script(SCRIPT.format(inbox, "csv")).catalog.find("s")
+    later = [0]
+    feed = Feed(
+        InputMonitor(declared), Quarantine(tmp_path / "q"), patient=True,
+        wall=lambda: wall_clock() + later[0],
+    )  # fmt: skip
+
+    def read() -> tuple[int, int]:
+        feed.look()
+        while feed.step() is not None:
+            pass
+        assert len(quarantined(tmp_path)) == feed.monitor.rejected
+        return feed.monitor.accepted, feed.monitor.rejected
+
+    (inbox / "a.csv").write_text("ts,k\n1,10\n2,2")
+    assert read() == (1, 0), "it is given a minute"
+    later[0] = SETTLING // 1000 + 1
+    assert read() == (1, 1)
+    with (inbox / "a.csv").open("a") as file:
+        file.write("0\n3,x\n4,40\n")
+    assert read() == (3, 1), "another row is put aside"
 
 
 BAD = {

@@ -75,7 +75,8 @@ def test_a_later_run_on_the_checkpoint_reads_what_the_file_grew_by(inbox, tmp_pa
         file.write("2\n12,3\n13,x\n")
     second = Run(csv_spec(tmp_path, once=True), first.at["entries"])
     ts, counts = second.trigger()
-    assert (ts, counts) == ([11, 12], {"rows_in": 2, "late": 0, "rejected": 1})
+    # The half row is read, and another one is put aside: it is one row all the time.
+    assert (ts, counts) == ([11, 12], {"rows_in": 2, "late": 0, "rejected": 0})
     assert [(r["row"], r["text"]) for r in quarantined(tmp_path)] == [(4, "13,x")]
     assert Run(csv_spec(tmp_path, once=True), second.at["entries"]).trigger() == ([], {})
 
@@ -171,7 +172,7 @@ def test_a_last_row_without_its_newline_counts_when_the_file_was_left_alone(inbo
     later[0] = SETTLING // 1000 + 1
     assert run.trigger()[1]["rejected"] == 1, "it is said to wait"
     later[0] = LEFT_ALONE // 1000 + 1
-    assert run.trigger()[0] == [11]
+    assert run.trigger() == ([11], {"rows_in": 1, "late": 0, "rejected": -1})
     assert quarantined(tmp_path) == []
     with (inbox / "a.csv").open("a") as file:
         file.write("\n12,3\n")

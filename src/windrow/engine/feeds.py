@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,6 +81,7 @@ class Feed:
         self._arrivals = Arrivals(declaration.source, declaration, wall, patient=patient)
         self._queue: list[Arrival] = []
         self._taken: list[_Taken] = []
+        self._said: Counter[tuple[Path, int]] = Counter()
         self._failure: InputError | None = None
         self._first_pass = True
         self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
@@ -172,6 +174,8 @@ class Feed:
         """The batches of a part; what cannot be read of it is put aside when that is found."""
         after, some = None, False
         taken = self._taken[-1]
+        # What was refused here is read now, and its page in the quarantine is written anew.
+        self.monitor.rejected -= self._said.pop((arrival.path, arrival.part.start), 0)
         with self._putting_aside(arrival) as put_aside:
             try:
                 for _ in check_whole(arrival.path, self.declaration):
@@ -202,6 +206,7 @@ class Feed:
     def _say(self, refusal: Arrival, put_aside: Aside) -> None:
         self.refusals.append(refusal.words)
         self.monitor.rejected += 1
+        self._said[refusal.path, refusal.part.start] += 1
         put_aside(str(refusal.path), [Rejected(refusal.row, refusal.refused, refusal.text)])
 
     @contextmanager

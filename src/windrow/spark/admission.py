@@ -7,6 +7,7 @@ refused is an entry too, which tasks put into the quarantine.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +36,7 @@ class Admission:
         self._spec, self._log = spec, log
         self._register: Register | None = None
         self._arrivals = self._of_files()
+        self._said = Counter(_place(entry) for entry in log.entries if entry.refused)
 
     def _of_files(self) -> Arrivals | None:
         spec, source = self._spec, self._spec.declaration.source
@@ -84,18 +86,23 @@ class Admission:
         assert self._arrivals is not None
         if item.refused:
             self._arrivals.gave_up(item)
-            return _refused(item)
+            return self._refused(item)
         try:
             entry = self._surveyed(item, number, before)
         except InputError as error:
             refusal = self._arrivals.failed(item, str(error))
-            return None if refusal is None else _refused(refusal)
+            return None if refusal is None else self._refused(refusal)
         mark = self._arrivals.took(item, entry.rest)
         if entry.rest is None and self._arrivals.grows(item.path):
             return None
         end = item.size if entry.rest is None else entry.rest.start
         part = replace(item.part, stop=end)
-        return replace(entry, part=part, size=end - part.start, changed=item.changed, mark=mark)
+        # What was refused here is read now, and its page in the quarantine is written anew.
+        rejected = entry.rejected - self._said.pop((str(item.path), part.start), 0)
+        return replace(
+            entry, part=part, size=end - part.start, changed=item.changed, mark=mark,
+            rejected=rejected,
+        )  # fmt: skip
 
     def _surveyed(self, item: Arrival, number: int, before: StreamTime) -> Entry:
         declaration, wall = self._spec.declaration, self._spec.wall()
@@ -109,18 +116,24 @@ class Admission:
 
     def unfinished(self) -> list[Entry]:
         """Last rows that wait for their newlines, each said once."""
-        return [] if self._arrivals is None else [_refused(a) for a in self._arrivals.unfinished()]
+        found = [] if self._arrivals is None else self._arrivals.unfinished()
+        return [self._refused(arrival) for arrival in found]
+
+    def _refused(self, arrival: Arrival) -> Entry:
+        entry = Entry(
+            str(arrival.path),
+            part=arrival.part,
+            changed=arrival.changed,
+            refused=arrival.refused,
+            row=arrival.row,
+            text=arrival.text,
+        )
+        self._said[_place(entry)] += 1
+        return entry
 
 
-def _refused(arrival: Arrival) -> Entry:
-    return Entry(
-        str(arrival.path),
-        part=arrival.part,
-        changed=arrival.changed,
-        refused=arrival.refused,
-        row=arrival.row,
-        text=arrival.text,
-    )
+def _place(entry: Entry) -> tuple[str, int]:
+    return entry.path or "", entry.part.start
 
 
 def check_some_readable(entries: Iterable[Entry]) -> None:

@@ -94,7 +94,7 @@ class Intake:
                 self.counts["rejected"] += 1
         self.counts["rows_in"] += monitor.accepted
         self.counts["late"] += monitor.late
-        self.counts["rejected"] += monitor.rejected
+        self.counts["rejected"] += monitor.rejected + entry.rejected
         self.counts["cut"] += monitor.cut
 
     def _refused(self, entry: Entry) -> None:
