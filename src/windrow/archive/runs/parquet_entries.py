@@ -29,13 +29,14 @@ _REMEMBERED = Threshold(64, least=1)
 @dataclass(frozen=True)
 class _View:
     """Some columns of a file: which leaves are read, and where among them a schema's columns are;
-    ``alike`` says that they have the types that are asked for.
+    ``alike`` says that they have the types that are asked for, ``bits`` are the leaves as bits.
     """
 
     schema: pa.Schema
     leaves: list[int]
     order: list[int]
     alike: bool
+    bits: int
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """What was read as the schema has it."""
@@ -71,14 +72,14 @@ class ParquetEntries:
         self._schema = layout.given({})
         self._ordered_by_day = layout.order == DAY
         self._views: dict[tuple[int, bool], _View] = {}
-        self._sound = np.zeros((len(groups), data.num_columns), np.bool_)
+        self._sound = [0] * len(groups)  # the leaves that have been compared, as bits
 
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if start >= stop:
             return []
         view = self._view(schema, stamped=only is not ALL)
         first, last = self._groups(start, stop)
-        self._check(range(first, last), view.leaves)
+        self._check(range(first, last), view.bits)
         table = self._file.reader.read_row_groups(
             list(range(first, last)), column_indices=view.leaves, use_threads=False
         ).slice(start - self.starts[first], stop - start)
@@ -114,7 +115,7 @@ class ParquetEntries:
         for group, begin, place in zip(groups, first, read, strict=True):
             shift[begin:] = self.starts[group] - place
         columns = self._needed(schema, only)
-        self._check(groups.tolist(), self._leaves(columns))
+        self._check(groups.tolist(), _bits(self._leaves(columns)))
         table = self._file.read_row_groups(groups.tolist(), columns).select(columns)
         return self._chosen(table.take(pa.array(rows - shift)), schema, only)
 
@@ -139,7 +140,7 @@ class ParquetEntries:
         if stop - start > LONG.value:
             self._pages.read_ahead()
         first, last = self._groups(start, stop)
-        self._check(range(first, last), self._leaves(columns))
+        self._check(range(first, last), _bits(self._leaves(columns)))
         table = self._file.read_row_groups(
             list(range(first, last)), columns, use_threads=last - first > _MANY.value
         )
@@ -148,21 +149,28 @@ class ParquetEntries:
     def _leaves(self, columns: Collection[str]) -> list[int]:
         return [i for i, root in enumerate(self._roots) if root in columns]
 
-    def _check(self, groups: Sequence[int], leaves: list[int]) -> None:
-        """Compare the chunks of some columns with their sums, before they are decoded."""
+    def _check(self, groups: Sequence[int], bits: int) -> None:
+        """Compare the chunks of some leaves with their sums, before they are decoded.
+
+        A probe of what was compared costs a look at an integer for each row group.
+        """
         if self._blocks.trusted:
             return
         for group in groups:
-            if self._sound[group, leaves].all():
-                continue
-            data = self._file.metadata.row_group(group)
-            for leaf in leaves:
+            missing = bits & ~self._sound[group]
+            if missing:
+                self._compare(group, missing)
+
+    def _compare(self, group: int, bits: int) -> None:
+        data = self._file.metadata.row_group(group)
+        for leaf in range(bits.bit_length()):
+            if bits >> leaf & 1:
                 chunk = data.column(leaf)
                 start = chunk.data_page_offset
                 if chunk.has_dictionary_page:
                     start = min(start, chunk.dictionary_page_offset)
                 self._blocks.check_range(start, start + chunk.total_compressed_size)
-                self._sound[group, leaf] = True
+                self._sound[group] |= 1 << leaf
 
     @cached_property
     def _roots(self) -> list[str]:
@@ -184,8 +192,14 @@ class ParquetEntries:
             alike = all(stored.field(field.name).type.equals(field.type) for field in schema)
             leaves = self._leaves(wanted)
             order = [names.index(name) for name in schema.names]
-            view = self._views[id(schema), stamped] = _View(schema, leaves, order, alike)
+            view = self._views[id(schema), stamped] = _View(
+                schema, leaves, order, alike, _bits(leaves)
+            )
         return view
+
+
+def _bits(leaves: list[int]) -> int:
+    return sum(1 << leaf for leaf in leaves)
 
 
 def _counting(table: pa.Table, only: Only) -> pa.Table:
