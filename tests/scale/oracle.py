@@ -12,6 +12,7 @@ from tests.scale.cases import Case
 from tests.scale.data import Data
 
 SHOWN = 3
+CANCELLED = 1e-12
 
 
 class Oracle:
@@ -99,8 +100,11 @@ def written(column: str, kind: str) -> str:
     """A value as text: nine digits of a floating-point number, everything of others.
 
     A number is first scaled by an odd factor: means of integers often lie just between two
-    numbers of nine digits, where the last bit would decide.
+    numbers of nine digits, where the last bit would decide. Where an interpolation cancels but for
+    the error of its share, DuckDB rounds what is left and Windrow does not: that is 0 here. The
+    data are quarters, so nothing else is so small.
     """
     if kind in ("DOUBLE", "FLOAT"):
-        return f"printf('%.9g', {column} * 1.0001234567 + 0.0)"
+        small = f"abs({column}) < {CANCELLED}"
+        return f"CASE WHEN {small} THEN '0' ELSE printf('%.9g', {column} * 1.0001234567 + 0.0) END"
     return f"CAST({column} AS VARCHAR)"
