@@ -22,14 +22,14 @@ import pyarrow as pa
 
 from benchmarks.report import finish, median, quick_asked, save, say, table
 from windrow.columns.delta import Delta
-from windrow.engine.query import EmbeddedQuery
-from windrow.engine.shared import SharedQueries
-from windrow.plan.catalog import QueryDeclaration
+from windrow.engine.embedded_run import EmbeddedRun
+from windrow.engine.handles import Handle
+from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.expressions import Call, Expression, Literal
+from windrow.plan.jobs import arrange, job_of_query
 from windrow.plan.nodes import Node, Selection
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.program import compile_script
-from windrow.plan.sharing.shared_selection import shared_selections
 
 STREAM = "CREATE STREAM flows (ts BIGINT, src STRING, bytes BIGINT);"
 SHAPES = {
@@ -101,23 +101,23 @@ def _with(expression: Expression, ends: dict[int, int]) -> Expression:
 
 
 def shared(queries: Sequence[QueryDeclaration], work: list[tuple[Delta, int]]) -> tuple[float, Any]:
-    (group,) = shared_selections(queries)
-    running = SharedQueries(group)
+    (job,) = arrange(queries)
+    running = EmbeddedRun(job)
     began = time.process_time()
     for delta, now in work:
         running.offer("flows", delta)
         running.follow(now)
-    return time.process_time() - began, running.queries
+    return time.process_time() - began, [Handle(running, n, list) for n in job.members]
 
 
 def alone(queries: Sequence[QueryDeclaration], work: list[tuple[Delta, int]]) -> tuple[float, Any]:
-    running = [EmbeddedQuery(query) for query in queries]
+    running = [EmbeddedRun(job_of_query(query, Catalog())) for query in queries]
     began = time.process_time()
     for delta, now in work:
         for query in running:
             query.offer("flows", delta)
             query.follow(now)
-    return time.process_time() - began, running
+    return time.process_time() - began, [Handle(run, 0, list) for run in running]
 
 
 def same(ours: Any, theirs: Any) -> None:

@@ -28,9 +28,10 @@ import pyarrow.parquet as pq
 
 from benchmarks.report import finish, median, quick_asked, save, say, table
 from windrow.engine.progress import Report
+from windrow.engine.runner import run
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
-from windrow.spark import runner
+from windrow.spark import runtime
 from windrow.spark.session import spark_session
 
 DOMAIN = 1 << 16
@@ -75,15 +76,13 @@ def script(directory: Path, count: int) -> Catalog:
 
 def timed(catalog: Catalog) -> tuple[float, Report]:
     began = time.perf_counter()
-    report = runner.run(
-        catalog, once=True, checkpoint=None, quarantine=None, on_progress=lambda _: None,
-        stop=None, master="local[2]", files_per_trigger=1,
-    )  # fmt: skip
+    on_spark = runtime.over_files("local[2]", None, None, once=True, files_per_trigger=1)
+    report = run(catalog, on_spark, once=True, on_progress=lambda _: None)
     return time.perf_counter() - began, report
 
 
 def one_each(catalog: Catalog) -> tuple[float, Report]:
-    with patch.object(runner, "groups_of", lambda *_: []):
+    with patch.object(runtime, "groups_of", lambda *_: []):
         return timed(catalog)
 
 

@@ -71,7 +71,7 @@ def test_days_that_could_not_be_put_in_are_put_in_later(tmp_path, monkeypatch):
             raise ArchiveError("no room")
 
         with monkeypatch.context() as patched:
-            patched.setattr(db.archives["m"].store, "put", full)
+            patched.setattr(db.archives["m"]._run.delivery._store, "put", full)
             with pytest.raises(ArchiveError, match="no room"):
                 db.push("s", rows(10, 20))
         assert beside.answer().num_rows == 19

@@ -293,7 +293,7 @@ def test_files_are_observed_like_rows_that_are_pushed() -> None:
     Path("hits/2.csv").write_text("ts,page\n" + "".join(f"{n},a\n" for n in range(3, 101)))
     db.advance(to=50)
     db.push("hits", {"ts": [101], "page": ["a"]})
-    seen = db._inputs.statistics()
+    seen = db._runtime.inputs.statistics()
     assert seen is not None
     assert seen.rates == {"hits": 1.0}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
+from tests.support.runs import run_embedded
 from windrow.core.errors import DataError
-from windrow.engine import runner
 from windrow.engine.progress import Progress
 from windrow.plan.program import compile_script
 
@@ -40,8 +40,8 @@ def test_results_are_published_while_the_runner_waits_for_more_files() -> None:
     stop = threading.Event()
     catalog = compile_script(SCRIPT).catalog
     work = threading.Thread(
-        target=lambda: runner.run(
-            catalog, once=False, checkpoint=None, quarantine=None, on_progress=ignored, stop=stop
+        target=lambda: run_embedded(
+            catalog, once=False, quarantine=None, on_progress=ignored, stop=stop
         )
     )
     work.start()
@@ -64,5 +64,5 @@ def test_what_was_right_before_an_error_is_published() -> None:
         SCRIPT + "CREATE QUERY more AS SELECT CAST(w AS INT) AS m FROM s;"
     ).catalog
     with pytest.raises(DataError, match="query more, CAST"):
-        runner.run(catalog, once=True, checkpoint=None, quarantine=None, on_progress=ignored)
+        run_embedded(catalog, once=True, quarantine=None, on_progress=ignored)
     assert written()[:3] == [10, 20, 30]

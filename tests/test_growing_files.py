@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
+from tests.support.runs import run_embedded
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
 from windrow.engine.feeds import Feed
 from windrow.engine.progress import Progress, Report
-from windrow.engine.runner import run
 from windrow.plan.program import compile_script
 from windrow.streams.arrivals import SETTLING
 from windrow.streams.monitor import InputMonitor
@@ -37,8 +37,8 @@ def start(
     stop, progress, reports = threading.Event(), {}, []
 
     def work() -> None:
-        report = run(
-            catalog, once=once, checkpoint=None, quarantine=tmp_path / "q", stop=stop,
+        report = run_embedded(
+            catalog, once=once, quarantine=tmp_path / "q", stop=stop,
             on_progress=lambda p: progress.update({p.query: p}), wall=wall_clock,
         )  # fmt: skip
         reports.append(report)

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.runs import run_embedded
 from windrow.core.time import FOREVER
 from windrow.engine.connection import Connection
+from windrow.engine.embedded import Embedded
 from windrow.engine.progress import Progress, Report
-from windrow.engine.runner import run
 from windrow.plan.program import compile_script
 from windrow.streams.idleness import DEFAULT
 
@@ -33,7 +34,7 @@ class Clock:
 
 
 def connected(clock: Clock, a: str = "", b: str = "IDLE AFTER 30 SECONDS", **options) -> Connection:
-    db = Connection(wall=clock, **options)
+    db = Connection(Embedded(wall=clock, **options))
     db.execute(
         f"CREATE STREAM a (ts BIGINT, v INT) {a}; CREATE STREAM b (ts BIGINT, v INT) SLACK 5 {b};"
         f"CREATE QUERY joined AS {JOIN} CREATE QUERY alone AS SELECT v FROM b [RANGE 9 SECONDS];"
@@ -112,7 +113,7 @@ def test_a_stream_that_is_pushed_is_waited_for_unless_it_says_otherwise(clause: 
 
 def test_updates_of_a_relation_that_wakes_up_happen_at_the_next_open_instant() -> None:
     clock = Clock()
-    db = Connection(wall=clock)
+    db = Connection(Embedded(wall=clock))
     (query,) = db.execute(
         "CREATE STREAM a (ts BIGINT, v INT); CREATE RELATION r (v INT) IDLE AFTER 5 SECONDS;"
         "SELECT a.v FROM a [RANGE 100 SECONDS], r WHERE a.v = r.v;"
@@ -187,15 +188,15 @@ def watch(tmp_path: Path, clock: Clock, hear: Callable[[Progress], bool]) -> Rep
         f"CREATE STREAM {n} (ts BIGINT, v INT) FROM '{tmp_path / n}' FORMAT csv;" for n in "ab"
     )
     stop = threading.Event()
-    return run(
+    return run_embedded(
         compile_script(script + f"CREATE QUERY joined AS {JOIN}").catalog, once=False,
-        checkpoint=None, quarantine=tmp_path / "q", stop=stop, wall=clock,
+        quarantine=tmp_path / "q", stop=stop, wall=clock,
         on_progress=lambda progress: stop.set() if hear(progress) else None,
     )  # fmt: skip
 
 
 def test_watched_directories_are_idle_by_themselves_after_a_while(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("windrow.engine.runner.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("windrow.engine.embedded.POLL_SECONDS", 0.01)
     clock = Clock()
     told: list[Progress] = []
 

@@ -32,7 +32,7 @@ def connection(rates: dict[str, int], keys: int) -> Connection:
 def test_a_query_over_streams_that_were_seen_is_planned_with_what_was_seen() -> None:
     db = connection({"a": 3, "b": 1, "c": 2}, keys=50)
     (query,) = db.execute("SELECT k FROM a [RANGE 5 SECONDS] WHERE p = 'y' AND k < 25;")
-    seen = db._inputs.statistics([query.declaration.plan])
+    seen = db._runtime.inputs.statistics([query.declaration.plan])
     assert seen is not None
     assert seen.rates == {"a": 3.0, "b": 1.0, "c": 2.0}
     assert seen.distinct["a.k"] == 50
@@ -48,5 +48,5 @@ def test_explain_cost_uses_the_observed_figures() -> None:
 
 def test_nothing_seen_means_assumptions() -> None:
     db = windrow.connect()
-    assert db._inputs.statistics() is None
+    assert db._runtime.inputs.statistics() is None
     assert "strategy UPA" in db.explain(STREAMS + NEGATION + ";")

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
+from tests.support.runs import run_embedded
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
-from windrow.engine.runner import run
 from windrow.plan.program import compile_script
 
 TIMES = [datetime(2026, 1, 1), datetime(2026, 1, 1, 0, 0, 5)]
@@ -93,8 +93,8 @@ def test_files_with_times_put_the_query_on_their_clock(
         each = (dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True))
         path.write_text("".join(json.dumps(row, default=str) + "\n" for row in each))
     script = f"CREATE RELATION r (k INT) FROM '{path}'; SELECT k FROM r;"
-    (report,) = run(
+    (report,) = run_embedded(
         compile_script(script).catalog,
-        once=True, checkpoint=None, quarantine=None, on_progress=lambda _: None,
+        once=True, quarantine=None, on_progress=lambda _: None,
     ).queries  # fmt: skip
     assert (report.clock, report.rows_out, report.quarantined) == (clock, 2, 0)

@@ -41,6 +41,8 @@ def connect(
     for given, what in ((quarantine, "quarantine"), (checkpoint, "checkpoint")):
         if given is not None:
             local_path(given, f"connect, {what}")
+    from windrow.engine.connection import Connection  # noqa: PLC0415 - compiled kernels load here
+
     if spark is not None:
         if not hasattr(spark, "newSession"):
             raise InputError(
@@ -49,16 +51,9 @@ def connect(
                 found=type(spark).__name__,
                 remedy="make one with SparkSession.builder.getOrCreate(), or leave it out",
             )
-        from windrow.spark.connection import SparkConnection  # noqa: PLC0415
+        from windrow.spark.runtime import on_session  # noqa: PLC0415
 
-        connection: Connection = SparkConnection(
-            spark,
-            quarantine=quarantine,
-            checkpoint=checkpoint,
-            strategy=strategy,
-            overwrite=overwrite,
-        )
-        return connection
+        return Connection(on_session(spark, checkpoint, quarantine, strategy, overwrite=overwrite))
     if checkpoint is not None:
         raise InputError(
             where="connect",
@@ -66,11 +61,9 @@ def connect(
             found="none",
             remedy="give one with spark=, or leave checkpoint out: embedded nothing is kept",
         )
-    from windrow.engine.connection import Connection  # noqa: PLC0415 - compiled kernels load here
+    from windrow.engine.embedded import Embedded  # noqa: PLC0415
 
-    return Connection(
-        quarantine=quarantine, strategy=strategy, wall=wall_clock, overwrite=overwrite
-    )
+    return Connection(Embedded(quarantine, strategy, wall_clock, overwrite=overwrite))
 
 
 def results(path: str | Path) -> Results:

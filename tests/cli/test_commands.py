@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from windrow.cli import demo as demonstration
 from windrow.cli.main import app
-from windrow.engine import runner as embedded
+from windrow.engine import runner as scripts
 
 SCRIPT = """
 CREATE STREAM calls (at BIGINT, caller STRING, seconds INT)
@@ -165,7 +165,7 @@ def test_a_defect_is_called_one_and_verbose_shows_where(here, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("out of hay\nsecond line")
 
-    monkeypatch.setattr(embedded, "run", broken)
+    monkeypatch.setattr(scripts, "run", broken)
     found = run_embedded()
     assert found.exit_code == 70
     assert "internal error: RuntimeError: out of hay\n" in found.stderr

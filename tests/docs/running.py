@@ -18,9 +18,9 @@ import pyarrow as pa
 from typer.testing import CliRunner
 
 from tests.docs.blocks import OUTPUTS, Block
+from tests.support.runs import run_embedded
 from windrow.cli.main import app
 from windrow.core.errors import ScriptError, WindrowError
-from windrow.engine import runner
 from windrow.engine.identity import changes_schema
 from windrow.engine.results import read_changes
 from windrow.plan.catalog import Catalog, Destination, QueryDeclaration
@@ -94,10 +94,9 @@ class Page:
         directory = Path(f"results/{self.count}")
         alone = {n: d for n, d in catalog.declarations.items() if not isinstance(d, type(query))}
         into = replace(query, into=Destination(str(directory), "parquet"))
-        runner.run(
+        run_embedded(
             Catalog(alone).adding(into),
             once=True,
-            checkpoint=None,
             quarantine=Path("quarantine"),
             on_progress=lambda _: None,
         )

@@ -117,7 +117,7 @@ def test_a_connection_holds_no_more_after_a_thousand_pushes_than_after_ten(way) 
         elif way == "stream":
             list(q.stream())
         if ts in (10, 299, 999):
-            sizes.append(len(q._log))
+            sizes.append(len(q._run.delivery.log))
     assert max(sizes) <= 2
     db.close()
 
@@ -128,11 +128,11 @@ def test_changes_of_a_group_go_when_no_member_needs_them() -> None:
     for ts in range(3, 30):
         push(db, ts)
         last.changes(drain=True)
-    assert len(last.shared.log) > 20
+    assert len(last._run.delivery.log) > 20
     for query in others:
         query.changes(drain=True)
     push(db, 30)
-    assert len(last.shared.log) <= 2
+    assert len(last._run.delivery.log) <= 2
 
 
 def test_a_log_without_readers_holds_nothing() -> None:

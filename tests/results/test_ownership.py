@@ -9,8 +9,8 @@ import pytest
 import windrow
 from tests.results.disk import Crash, StoppingDisk
 from tests.results.written import filled, identity, micro_batch, place, publish
+from tests.support.runs import run_embedded
 from windrow.core.errors import StateError
-from windrow.engine import runner
 from windrow.engine.compaction import compact
 from windrow.engine.ownership import prepare
 from windrow.engine.result_files import SUFFIX
@@ -30,9 +30,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(script: str = SCRIPT, **more: bool) -> None:
-    runner.run(
+    run_embedded(
         compile_script(script).catalog,
-        once=True, checkpoint=None, quarantine=None, on_progress=lambda _: None, **more,
+        once=True, quarantine=None, on_progress=lambda _: None, **more,
     )  # fmt: skip
 
 

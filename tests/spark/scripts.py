@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from windrow.engine import runner as embedded
+from tests.support import runs
+from tests.support.runs import run_embedded
 from windrow.engine.identity import changes_schema
-from windrow.engine.progress import Progress, Report
+from windrow.engine.progress import Report
 from windrow.engine.results import read_changes
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
-from windrow.spark import runner as on_spark
 
 
 def write_streams(directory: Path, files: int = 8, rows: int = 300, seed: int = 3) -> None:
@@ -52,30 +51,9 @@ def compiled(
     return compile_script(text).catalog
 
 
-def run_embedded(catalog: Catalog, quarantine: Path | None = None) -> Report:
-    return embedded.run(
-        catalog, once=True, checkpoint=None, quarantine=quarantine, on_progress=lambda _: None
-    )
-
-
-def run_on_spark(
-    catalog: Catalog,
-    checkpoint: Path,
-    *,
-    on_progress: Callable[[Progress], None] = lambda _: None,
-    stop: threading.Event | None = None,
-    quarantine: Path | None = None,
-) -> Report:
-    return on_spark.run(
-        catalog,
-        once=True,
-        checkpoint=checkpoint,
-        quarantine=quarantine,
-        on_progress=on_progress,
-        stop=stop,
-        master="local[2]",
-        files_per_trigger=1,
-    )
+def run_on_spark(catalog: Catalog, checkpoint: Path, **options: Any) -> Report:
+    """With a file of each stream in a micro-batch."""
+    return runs.run_on_spark(catalog, checkpoint, files_per_trigger=1, **options)
 
 
 def net_changes(catalog: Catalog, query: str) -> dict[int, Counter[str]]:
@@ -90,3 +68,6 @@ def net_changes(catalog: Catalog, query: str) -> dict[int, Counter[str]]:
         bag[repr(tuple(values))] += 1 if change == "+" else -1
     bags = {t: Counter({v: n for v, n in bag.items() if n}) for t, bag in found.items()}
     return {t: bag for t, bag in bags.items() if bag}
+
+
+__all__ = ["compiled", "net_changes", "run_embedded", "run_on_spark", "write_streams"]

@@ -19,7 +19,7 @@ from windrow.spark.blobs import unpack
 from windrow.spark.packing import RESULT, Parcel, blobs, scatter, tell
 from windrow.spark.routes import Routes
 from windrow.spark.stage import StageProcessor, StageTask
-from windrow.spark.times import StreamTime
+from windrow.streams.stream_time import StreamTime
 
 BUCKETS = (3, 5, 8)
 Net = dict[int, Counter[str]]

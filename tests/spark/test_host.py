@@ -18,7 +18,7 @@ from windrow.spark.blobs import pack, unpack
 from windrow.spark.host import BucketHost
 from windrow.spark.packing import blobs, scatter, tell
 from windrow.spark.routes import Routes
-from windrow.spark.times import StreamTime
+from windrow.streams.stream_time import StreamTime
 
 pytestmark = pytest.mark.usefixtures("sizes")
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from types import SimpleNamespace
 
 import pytest
 
 from windrow.core.errors import DataError, WindrowError
+from windrow.core.time import Clock
 from windrow.engine.commits import Commit
-from windrow.spark import restarts, runner, running
+from windrow.plan.jobs import Job
+from windrow.spark import restarts, spark_run
 from windrow.spark.deaths import EXECUTOR, SOURCE, WORKER, death_in
 from windrow.spark.failures import SparkError, translated
 from windrow.spark.query import Feed
 from windrow.spark.restarts import Restarts
+from windrow.spark.runtime import OnSpark
+from windrow.spark.spark_run import SparkRun
 
 LATE = RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back.")
 DIED = RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).")
@@ -33,6 +36,12 @@ class FakeQuery:
 
     settle = damage = prepare
 
+    def begin(self, first: int) -> None:
+        pass
+
+    def for_console(self, after: int, upto: int) -> list[object]:
+        return []
+
     def idle_streams(self) -> tuple[str, ...]:
         return ()
 
@@ -50,12 +59,15 @@ def watched(query: FakeQuery, monkeypatch, published=lambda: 0) -> list[str]:
     def commits(_directory, after):
         return [commit(n) for n in range(after + 1, published())]
 
-    nothing = SimpleNamespace(show=lambda *_: None, begin=lambda: None)
-    monkeypatch.setattr(running, "new_commits", commits)
-    monkeypatch.setattr(running, "outcome_of", lambda _: nothing)
+    monkeypatch.setattr(spark_run, "new_commits", commits)
     said: list[str] = []
-    started = running.Running(query, lambda _: None, said.append)  # type: ignore[arg-type]
-    runner._watch([started], Feed(once=True), threading.Event())
+    job = Job("q", None, Clock.INTEGER, {})  # type: ignore[arg-type]
+    feed = Feed(once=True)
+    runtime = OnSpark(lambda: None, None, "upa", feed, said.append)  # type: ignore[arg-type, return-value]
+    runtime.runs.append(SparkRun(job, query, feed, said.append))  # type: ignore[arg-type]
+    while runtime.work(once=True) is not None:
+        pass
+    runtime.publish()
     return said
 
 
@@ -75,7 +87,9 @@ def test_a_query_with_a_late_or_dead_worker_is_started_again(tmp_path, monkeypat
 
 def test_workers_that_are_late_for_minutes_are_reported(tmp_path, monkeypatch):
     now = iter(range(0, 10_000, 20))  # each start takes twenty seconds or more
-    monkeypatch.setattr(running, "Restarts", lambda name: Restarts(name, lambda: float(next(now))))
+    monkeypatch.setattr(
+        spark_run, "Restarts", lambda name: Restarts(name, lambda: float(next(now)))
+    )
     query = FakeQuery(tmp_path, *[LATE] * 100)
     with pytest.raises(SparkError, match=r"query q: Python workers did not start within.*in vain"):
         watched(query, monkeypatch)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 from windrow.spark import machine
 from windrow.spark.machine import Machine, MachineError, death_of_machine
 from windrow.spark.memory import MemoryWatch, available
+from windrow.spark.query import Feed
+from windrow.spark.runtime import OnSpark
 
 
 @pytest.fixture
@@ -66,6 +69,56 @@ def test_a_machine_that_cannot_start_says_why(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(MachineError, match=r"could not be started.*Could not reserve enough space"):
         Machine().launch(None, quiet=True)
+
+
+def test_a_setting_that_spark_refuses_is_no_defect(watched):
+    watched._process = ended("import time; time.sleep(60)")
+    said = (
+        "An error occurred\n: org.apache.spark.SparkException: Could not parse Master URL: 'foo'\n"
+    )
+    try:
+        found = watched.refusal(RuntimeError(said))
+    finally:
+        watched._process.kill()
+        watched._process.wait()
+    assert str(found).startswith("Spark could not be started; found Could not parse Master URL")
+
+
+class DeadError(Py4JJavaError):
+    """As Py4J's errors are whose virtual machine cannot be asked any more."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError
+
+
+def test_an_error_of_a_machine_that_cannot_be_asked_any_more_is_its_death(watched):
+    watched._process = ended("import time; time.sleep(0.3); raise SystemExit(143)")
+    found = death_of_machine(DeadError())
+    assert "SIGTERM, exit code 143" in str(found)
+
+
+class Unanswered:
+    """A run whose virtual machine does not answer."""
+
+    started = True
+
+    @property
+    def starting(self) -> bool:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+
+def test_a_machine_that_ends_with_a_run_that_is_stopped_is_no_news(watched):
+    watched._process = ended("raise SystemExit(143)")
+    stop = threading.Event()
+    runtime = OnSpark(lambda: None, None, "upa", Feed(once=True), stop=stop)
+    runtime.runs.append(Unanswered())
+    with pytest.raises(MachineError, match="SIGTERM"):
+        runtime.work(once=True)
+    stop.set()
+    assert runtime.work(once=True) is None
 
 
 def test_the_kernels_count_of_processes_killed_for_memory_is_compared(tmp_path):

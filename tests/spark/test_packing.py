@@ -14,7 +14,7 @@ from windrow.plan.program import compile_script
 from windrow.spark.blobs import unpack, unpack_delta
 from windrow.spark.packing import PACKED_ARROW, blobs, packed_batch, scatter, tell
 from windrow.spark.routes import Routes
-from windrow.spark.times import StreamTime, from_json
+from windrow.streams.stream_time import StreamTime, from_json
 
 BUCKETS = (3, 5, 11, 12)
 COMPILED = compile_script("""

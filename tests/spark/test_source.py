@@ -18,7 +18,7 @@ from windrow.spark.filelog import FileLog
 from windrow.spark.inbox import Inbox
 from windrow.spark.routes import Routes
 from windrow.spark.source import PackingReader, SourceSpec, Stretch, decoded, encoded
-from windrow.spark.times import StreamTime, from_json, merged
+from windrow.streams.stream_time import StreamTime, from_json, merged
 
 BUCKETS = (1, 2)
 

@@ -11,13 +11,12 @@ import pytest
 
 import windrow
 from tests.spark.scripts import net_changes
+from tests.support.runs import run_embedded, run_on_spark
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
-from windrow.engine import runner as embedded
 from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
-from windrow.spark import runner as on_spark
 
 pytestmark = pytest.mark.spark
 
@@ -35,11 +34,9 @@ def script(tmp_path: Path, out: str, *streams: str, query: str) -> Catalog:
     return compile_script(f"{text} CREATE QUERY q AS {query} {into};").catalog
 
 
-def once(runner, catalog: Catalog, tmp_path: Path, checkpoint: str | None = None, **options):
-    return runner.run(
-        catalog, once=True, checkpoint=tmp_path / checkpoint if checkpoint else None,
-        quarantine=tmp_path / "q", on_progress=lambda _: None, stop=threading.Event(), **options,
-    )  # fmt: skip
+def once(run, catalog: Catalog, tmp_path: Path, *checkpoint: str, **options):
+    kept = {"checkpoint": tmp_path / checkpoint[0]} if checkpoint else {}
+    return run(catalog, quarantine=tmp_path / "q", **kept, **options)
 
 
 def reasons(directory: Path) -> list[str]:
@@ -52,9 +49,9 @@ def test_a_row_of_the_year_9999_moves_nothing_and_a_repetition_judges_the_same(s
     (tmp_path / "s" / "0.csv").write_text(ROWS)
     query = "SELECT k FROM s [RANGE 5 SECONDS]"
     expected, found = (script(tmp_path, out, "s|TIMESTAMP|", query=query) for out in "ef")
-    one = once(embedded, expected, tmp_path, wall=partial(int, NOON)).queries[0]
+    one = once(run_embedded, expected, tmp_path, wall=partial(int, NOON)).queries[0]
     said = reasons(tmp_path / "q")
-    two = once(on_spark, found, tmp_path, "ck", wall=partial(int, NOON)).queries[0]
+    two = once(run_on_spark, found, tmp_path, "ck", wall=partial(int, NOON)).queries[0]
     assert net_changes(found, "q") == net_changes(expected, "q") != {}
     assert (one.rows_in, one.quarantined, one.late, one.now) == (2, 2, 0, two.now)
     assert (two.rows_in, two.quarantined, two.late) == (2, 2, 0)
@@ -67,20 +64,20 @@ def test_a_row_of_the_year_9999_moves_nothing_and_a_repetition_judges_the_same(s
         noted.unlink()
     for published in (tmp_path / "f").iterdir():
         published.unlink()
-    again = once(on_spark, found, tmp_path, "ck", wall=partial(int, NOON + 10**16)).queries[0]
+    again = once(run_on_spark, found, tmp_path, "ck", wall=partial(int, NOON + 10**16)).queries[0]
     assert net_changes(found, "q") == net_changes(expected, "q") != {}
     assert (again.rows_in, again.quarantined) == (2, 2)
 
     # The next file is judged by what time has come to, not by what was in the quarantine.
     (tmp_path / "s" / "1.csv").write_text("ts,k\n2023-11-14 10:00:09,4\n")
-    last = once(on_spark, found, tmp_path, "ck", wall=partial(int, NOON)).queries[0]
+    last = once(run_on_spark, found, tmp_path, "ck", wall=partial(int, NOON)).queries[0]
     assert (last.rows_in, last.late) == (1, 0)
 
 
 JOIN = "SELECT a.k FROM a [RANGE 50 SECONDS], b [RANGE 50 SECONDS] WHERE a.k = b.k"
 
 
-def watched(runner, catalog: Catalog, tmp_path: Path, **options) -> Report:
+def watched(run, catalog: Catalog, tmp_path: Path, **options) -> Report:
     """Run over watched directories until time has come to 59.
 
     When b is idle and time has come to 29, b wakes up; when it has, a goes on.
@@ -97,7 +94,7 @@ def watched(runner, catalog: Catalog, tmp_path: Path, **options) -> Report:
             stop.set()
 
     end_some_day(stop)
-    report = runner.run(
+    report = run(
         catalog, once=False, quarantine=tmp_path / "q", on_progress=hear, stop=stop,
         wall=wall_clock, **options,
     )  # fmt: skip
@@ -121,16 +118,16 @@ def arrive(path: Path, text: str) -> None:
 def test_a_join_goes_on_without_an_idle_stream_and_with_it_when_it_wakes_up(spark, tmp_path):
     """b's 20 is late when it comes, because a has gone on to 29 without b; 40 is in time."""
     found = []
-    for runner in (embedded, on_spark):
-        root = tmp_path / runner.__name__
+    for run in (run_embedded, run_on_spark):
+        root = tmp_path / run.__name__
         for name in ("a", "b"):
             (root / name).mkdir(parents=True)
         (root / "a/0.csv").write_text("ts,k\n10,1\n11,2\n30,3\n")
         (root / "b/0.csv").write_text("ts,k\n12,1\n")
         streams = "a|BIGINT|IDLE AFTER NEVER", "b|BIGINT|SLACK 50 IDLE AFTER 1500 MS"
         catalog = script(root, "out", *streams, query=JOIN)
-        checkpoint = None if runner is embedded else root / "ck"
-        report = watched(runner, catalog, root, checkpoint=checkpoint)
+        checkpoint = {} if run is run_embedded else {"checkpoint": root / "ck"}
+        report = watched(run, catalog, root, **checkpoint)
         (query,) = report.queries
         assert (query.late, query.now) == (1, 59)
         assert "IDLE AFTER" in reasons(root / "q")[0]
@@ -156,7 +153,7 @@ def test_an_idle_stream_is_still_idle_for_the_run_that_goes_on(spark, tmp_path):
             stop.set()
 
     settings = {"checkpoint": tmp_path / "ck", "quarantine": None, "once": False}
-    on_spark.run(catalog, on_progress=hear, stop=stop, **settings)
+    run_on_spark(catalog, on_progress=hear, stop=stop, **settings)
     assert told[-1].idle == ("b",)
     stop = threading.Event()
     (tmp_path / "a/1.csv").write_text("ts,k\n61,1\n")
@@ -167,7 +164,7 @@ def test_an_idle_stream_is_still_idle_for_the_run_that_goes_on(spark, tmp_path):
             stop.set()
 
     end_some_day(stop)
-    on_spark.run(catalog, on_progress=hear_again, stop=stop, **settings)
+    run_on_spark(catalog, on_progress=hear_again, stop=stop, **settings)
     assert (told[-1].now, told[-1].idle) == (60, ("b",))
     log = (tmp_path / "ck/q/streams/b.log").read_text().splitlines()
     assert sum(json.loads(line).get("idle", False) for line in log) == 1

@@ -14,7 +14,6 @@ from windrow.engine.compacted import Compacted
 from windrow.engine.locks import Lock
 from windrow.engine.published import published
 from windrow.engine.sinks import COMPACT_AT
-from windrow.spark import runner
 
 pytestmark = pytest.mark.spark
 
@@ -86,10 +85,7 @@ def test_a_run_without_the_checkpoint_leaves_its_results_alone(finished):
     before = contents(path / "found")
     for checkpoint in (None, path / "other"):
         with pytest.raises(StateError, match=r"found those of query counts, of another run"):
-            runner.run(
-                found, once=True, checkpoint=checkpoint, quarantine=None,
-                on_progress=lambda _: None, stop=None,
-            )  # fmt: skip
+            run_on_spark(found, checkpoint)
     with pytest.raises(StateError, match=r"of another run.*--overwrite"):
         run_embedded(found)
     assert contents(path / "found") == before

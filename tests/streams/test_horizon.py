@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import windrow
+from tests.support.runs import run_embedded
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, FOREVER, MICROSECONDS, Clock
 from windrow.engine.connection import Connection
-from windrow.engine.runner import run
+from windrow.engine.embedded import Embedded
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes import FileSource
 from windrow.plan.program import compile_script
@@ -201,7 +202,7 @@ def moments(*ts: int) -> dict[str, list]:
 
 def test_a_connection_judges_pushed_rows_by_its_wall(tmp_path: Path):
     walls = [NOON]
-    with Connection(quarantine=tmp_path, wall=lambda: walls[-1]) as db:
+    with Connection(Embedded(quarantine=tmp_path, wall=lambda: walls[-1])) as db:
         (query,) = db.execute("CREATE STREAM s (ts TIMESTAMP, id INT); SELECT id FROM s [ROWS 9];")
         db.push("s", moments(NOON - 300 * DAY, NOON + 2 * DAY, NOON))
         walls.append(NOON + 30 * DAY)
@@ -219,7 +220,7 @@ def test_a_query_that_comes_later_sees_the_rows_of_files_that_were_credible_when
     path = tmp_path / "s.csv"
     path.write_text("ts,id\n2023-11-14 00:00:00,1\n2030-01-01,2\n2023-11-15,3\n")
     walls = [NOON]
-    with Connection(wall=lambda: walls[-1]) as db:
+    with Connection(Embedded(wall=lambda: walls[-1])) as db:
         db.execute(f"CREATE STREAM s (ts TIMESTAMP, id INT) FROM '{path}';")
         first, *_ = db.execute("CREATE QUERY a AS SELECT id FROM s;")
         walls.append(NOON + 3000 * DAY)
@@ -235,8 +236,8 @@ def test_one_row_of_the_year_9999_does_not_end_a_stream(clause, expected, tmp_pa
     path = tmp_path / "s.csv"
     path.write_text("ts,id\n2023-11-14,1\n9999-12-31,2\n2023-11-14 12:00:00,3\n")
     script = f"CREATE STREAM s (ts TIMESTAMP, id INT) FROM '{path}' {clause}; SELECT id FROM s;"
-    report = run(
-        compile_script(script).catalog, once=True, checkpoint=None, quarantine=tmp_path / "q",
+    report = run_embedded(
+        compile_script(script).catalog, once=True, quarantine=tmp_path / "q",
         on_progress=lambda _: None, wall=lambda: NOON,
     )  # fmt: skip
     assert report.queries[0].answer["id"].to_pylist() == expected

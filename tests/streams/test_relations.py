@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import windrow
+from tests.support.runs import run_embedded
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, Clock
-from windrow.engine.runner import run
 from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
 from windrow.streams.relations import RelationMonitor, contents_in
@@ -124,9 +124,9 @@ def test_a_static_file_and_a_file_of_updates_are_told_apart(tmp_path: Path) -> N
         CREATE QUERY a AS SELECT s.k, w FROM s [RANGE 9 SECONDS], static WHERE s.k = static.k;
         CREATE QUERY b AS SELECT s.k, w FROM s [RANGE 9 SECONDS], updates WHERE s.k = updates.k;
     """
-    report = run(
+    report = run_embedded(
         compile_script(script).catalog,
-        once=True, checkpoint=None, quarantine=tmp_path / "bad", on_progress=lambda _: None,
+        once=True, quarantine=tmp_path / "bad", on_progress=lambda _: None,
     )  # fmt: skip
     answers = {q.name: sorted(q.answer["w"].to_pylist()) for q in report.queries}
     assert answers == {"a": ["a", "a", "b"], "b": ["y"]}

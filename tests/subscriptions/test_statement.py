@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
+from tests.support.runs import run_embedded
 from windrow.cli.trace import TraceParameters, write_trace
 from windrow.core.errors import BindError, InputError, ParseError
-from windrow.engine import runner
+from windrow.engine.progress import Report
 from windrow.plan.catalog import SubscriptionsDeclaration
 from windrow.plan.program import compile_script
 
@@ -164,7 +165,7 @@ def test_a_file_that_cannot_be_read_stops_the_script():
     db.execute(script)  # nothing of the first attempt is left
 
 
-def run(into: str) -> runner.Report:
+def run(into: str) -> Report:
     Path("flows.csv").write_text("ts,src,bytes\n1,a,150\n2,b,5\n3,a,5000\n9,c,1\n")
     script = (
         "CREATE STREAM flows (ts BIGINT, src STRING, bytes BIGINT) FROM 'flows.csv';"
@@ -175,9 +176,9 @@ def run(into: str) -> runner.Report:
             for i in range(4)
         )
     )
-    return runner.run(
+    return run_embedded(
         compile_script(script).catalog,
-        once=True, checkpoint=None, quarantine=None, on_progress=lambda _: None,
+        once=True, quarantine=None, on_progress=lambda _: None,
         stop=threading.Event(),
     )  # fmt: skip
 
@@ -199,9 +200,9 @@ def test_the_example_runs_over_the_trace_of_the_demo():
     lines = [line.removeprefix("--").strip() for line in script.splitlines()[3:7]]
     Path("alerts.csv").write_text("\n".join(lines) + "\n")
     write_trace(Path("data/trace"), TraceParameters(rows=5_000, files=1))
-    report = runner.run(
+    report = run_embedded(
         compile_script(script).catalog,
-        once=True, checkpoint=None, quarantine=None, on_progress=lambda _: None,
+        once=True, quarantine=None, on_progress=lambda _: None,
     )  # fmt: skip
     (alerts,) = report.queries
     found = pq.read_table(next(Path("out/alerts").glob("*.parquet")))

@@ -15,14 +15,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from windrow.cli.display import Display
 from windrow.cli.words import err
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, StateError
 from windrow.core.time import wall_clock
 from windrow.engine.progress import Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.strategy import Strategy
+
+if TYPE_CHECKING:
+    from windrow.engine.runtime import Runtime
 
 LOCAL = "local[*]"
 
@@ -81,37 +85,35 @@ def _run(
     display: Display,
     stop: threading.Event,
 ) -> Report:
-    # Imported late: `windrow explain` needs neither. The first import on a machine compiles the
+    # Imported late: `windrow explain` needs none of it. The first import on a machine compiles the
     # kernels, for some seconds; done here, Spark's workers find them compiled.
-    from windrow.engine import runner as embedded  # noqa: PLC0415
+    from windrow.engine.runner import run  # noqa: PLC0415
 
+    runtime = _runtime(settings, master, display, stop)
+    return run(catalog, runtime, once=settings.once, on_progress=display.show, stop=stop)
+
+
+def _runtime(settings: Settings, master: str, display: Display, stop: threading.Event) -> Runtime:
     if settings.runner is RunnerName.EMBEDDED:
-        return embedded.run(
-            catalog,
-            once=settings.once,
-            checkpoint=settings.checkpoint,
-            quarantine=settings.quarantine,
-            on_progress=display.show,
-            stop=stop,
-            strategy=settings.strategy,
-            wall=wall_clock,
-            overwrite=settings.overwrite,
-        )
-    from windrow.spark import runner as spark  # noqa: PLC0415
+        from windrow.engine.embedded import Embedded  # noqa: PLC0415
 
-    return spark.run(
-        catalog,
-        once=settings.once,
-        checkpoint=settings.checkpoint,
-        quarantine=settings.quarantine,
-        on_progress=display.show,
-        stop=stop,
-        on_restart=display.remark,
-        master=master,
-        verbose=settings.verbose,
-        strategy=settings.strategy,
-        overwrite=settings.overwrite,
-    )
+        if settings.checkpoint is not None:
+            raise StateError(
+                "the embedded runner keeps no checkpoint",
+                where="--checkpoint",
+                remedy="run on Spark (--runner spark), or without --checkpoint",
+            )
+        return Embedded(
+            settings.quarantine, settings.strategy, wall_clock,
+            overwrite=settings.overwrite, keep=False, watch=not settings.once,
+        )  # fmt: skip
+    from windrow.spark.runtime import over_files  # noqa: PLC0415
+
+    return over_files(
+        master, settings.checkpoint, settings.quarantine, settings.strategy,
+        once=settings.once, overwrite=settings.overwrite, verbose=settings.verbose,
+        on_restart=display.remark, stop=stop,
+    )  # fmt: skip
 
 
 class _Work(threading.Thread):

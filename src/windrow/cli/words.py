@@ -97,12 +97,20 @@ def _told(error: Exception, script: Path | None, *, verbose: bool) -> int:
     elif isinstance(error, OSError):
         _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     else:
-        first_line = str(error).strip().split("\n", 1)[0]
+        first_line = _text(error).strip().split("\n", 1)[0]
         _complain(f"{type(error).__name__}: {first_line}", kind="internal error")
         hint = "" if verbose else " Run the command again with -v to see where it happened."
         err().print(f"This is a defect.{hint}")
         return BROKEN
     return FAILED
+
+
+def _text(error: Exception) -> str:
+    """What an error says; some ask another process for it, which may be dead."""
+    try:
+        return str(error)
+    except Exception:
+        return "no reason given"
 
 
 def _complain(message: str, kind: str = "error") -> None:

@@ -6,6 +6,9 @@ for any other; the command line prints them to standard error.
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 from windrow.core.errors import Span, excerpt_of
 
 
@@ -37,3 +40,11 @@ class ScriptWarning(WindrowWarning):
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+def warn_caller(warning: WindrowWarning) -> None:
+    """Give a warning in the name of whoever called Windrow, from however far inside."""
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - Python 3.11 has no skip_file_prefixes
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("windrow."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)

@@ -100,11 +100,18 @@ class Stored(Protocol):
 
 
 class QueryChanges(Generic[T]):
-    """The changes of one query for those who want them; ``cut`` gives them out of an entry."""
+    """The changes of one query for those who want them; ``cut`` gives them out of an entry.
 
-    def __init__(self, log: ChangeLog[T], cut: Callable[[T], pa.RecordBatch]) -> None:
+    With ``keep`` they are there for whoever asks, until they are drained.
+    """
+
+    def __init__(
+        self, log: ChangeLog[T], cut: Callable[[T], pa.RecordBatch], *, keep: bool = True
+    ) -> None:
         self._log, self._cut = log, cut
         self._kept: Cursor[T] = log.cursor()
+        if not keep:
+            self._kept.close()
         self._news: Cursor[T] | None = None
         self._ears: list[tuple[Cursor[T], Hear]] = []
         self._stored: Stored | None = None

@@ -19,19 +19,16 @@ from windrow.engine.feeds import Feed
 from windrow.engine.idling import Reader, Silences, overtaken, releases
 from windrow.engine.instants import Instant, instant
 from windrow.engine.observed import Observed
-from windrow.engine.query import EmbeddedQuery
-from windrow.engine.shared import SharedQueries
 from windrow.plan.catalog import Catalog, RelationDeclaration
 from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import Node
 from windrow.streams.coerce import coerce
-from windrow.streams.files import find_files
 from windrow.streams.horizon import horizon_of
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.refused_rows import RefusedRows
-from windrow.streams.relations import RelationMonitor, clock_in
+from windrow.streams.relations import RelationMonitor
 
 
 class Query(Protocol):
@@ -43,6 +40,15 @@ class Query(Protocol):
     def clock(self) -> Clock: ...
 
 
+class Follower(Query, Protocol):
+    """What is given rows as they come, and follows their time."""
+
+    @property
+    def streams(self) -> tuple[str, ...]: ...
+    def offer(self, stream: str, delta: Delta) -> None: ...
+    def follow(self, now: int) -> None: ...
+
+
 class Inputs:
     """The input monitors of a connection by lower-case name, and the files that feed them.
 
@@ -50,7 +56,10 @@ class Inputs:
     by then it is known beside which streams, and so on which clock, it is.
     """
 
-    def __init__(self, quarantine: Path | None = None, wall: Wall = no_wall_clock) -> None:
+    def __init__(
+        self, quarantine: Path | None = None, wall: Wall = no_wall_clock, *, watch: bool = False
+    ) -> None:
+        self._watch = watch
         self.monitors: dict[str, InputMonitor] = {}
         self.feeds: dict[str, Feed] = {}
         self.quarantine = None if quarantine is None else Quarantine(quarantine)
@@ -134,25 +143,22 @@ class Inputs:
             remedy=f"quarantined({stream!r}) has the newest of them{place}",
         )
 
-    def clock_of_files(self, name: str) -> Clock | None:
-        """The clock that the files of a relation are on; None if they do not tell."""
-        monitor = self.monitor(name)
-        source = monitor.declaration.source
-        if not isinstance(monitor, RelationMonitor) or source is None:
-            return None
-        return clock_in(find_files(source), monitor.relation)
+    def open(self, names: Iterable[str]) -> None:
+        """Find the files of streams and relations, which ``step`` then reads."""
+        for name in dict.fromkeys(names):
+            if self.monitor(name).declaration.source is not None and name not in self.feeds:
+                self._open(name)
 
-    def open(self, name: str) -> None:
-        """Find the files of a stream or relation, which ``step`` then reads.
-
-        The monitor as it is now is left to ``all_or_nothing``: had it seen some of the rows, they
-        would be late when the files are read once more.
+    def _open(self, name: str) -> None:
+        """The monitor as it is now is left to ``all_or_nothing``: had it seen some of the rows,
+        they would be late when the files are read once more.
         """
-        monitor = self.monitors[name.lower()] = deepcopy(self.monitor(name))
-        self.feeds[name.lower()] = Feed(
+        monitor = self.monitors[name] = deepcopy(self.monitor(name))
+        self.feeds[name] = Feed(
             monitor,
             self.quarantine,
             wall=self._wall,
+            patient=self._watch,
             on_aside=partial(self.refused.add, monitor.declaration.name),
         )
 
@@ -189,7 +195,7 @@ class Inputs:
             released = judges[name].release(max(reached, judges[name].closed))
             yield name, released, {n: judge.closed for n, judge in judges.items()}
 
-    def show(self, queries: Sequence[EmbeddedQuery | SharedQueries]) -> None:
+    def show(self, queries: Sequence[Follower]) -> None:
         """Give new queries what the relations hold by now, and what was read of streams' files.
 
         Each file is read once for all of them, and never more than a batch of it is held.
@@ -210,6 +216,9 @@ class Inputs:
         """The monitor of a stream or relation that the query reads."""
         monitor = self.monitor(name)
         if monitor.declaration.clock is not query.clock:
+            if isinstance(monitor, RelationMonitor) and monitor.fresh:
+                self.add(RelationMonitor(monitor.relation, query.clock))
+                return self.monitor(name)
             raise InputError(
                 where=f"query {query.name}",
                 expected=f"{name} on the {query.clock.value} clock of the query",
@@ -218,17 +227,28 @@ class Inputs:
             )
         return monitor
 
-    def mark_idle(self) -> None:
-        """Find out which streams have been silent for longer than they say they would be.
+    def mark_idle(self) -> bool:
+        """Find out which streams have been silent for longer than they may; whether one is new.
 
-        One with files that have not been read has not been silent.
+        One with files that have not been read has not been silent. Directories that are watched
+        have a limit if none is declared.
         """
-        limited = {n: m for n, m in self.monitors.items() if m.declaration.idle is not None}
+        watched = self.feeds.keys() if self._watch else frozenset[str]()
+        limited = {
+            name: monitor
+            for name, monitor in self.monitors.items()
+            if monitor.declaration.idle is not None or name in watched
+        }
         for name in limited.keys() & self.feeds.keys():
             self.feeds[name].look()
             if self.feeds[name].unread:
                 del limited[name]
-        self._silences.judge(limited)
+        return self._silences.judge(limited, watched)
+
+    def finish(self) -> None:
+        """Nothing more will come from files."""
+        for feed in self.feeds.values():
+            feed.monitor.finish()
 
     def release(self, queries: Sequence[Reader]) -> Iterator[tuple[str, Delta]]:
         """What of each stream and relation the queries may see now.

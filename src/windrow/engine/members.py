@@ -41,3 +41,16 @@ class ByMember:
         members, starts, rows = self._ordered
         for member, (start, end) in zip(members, pairwise(starts), strict=True):
             yield int(member), rows.slice(start, end - start)
+
+
+class OfOne:
+    """Rows of a query that runs alone, in the form of those of many."""
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self._rows = rows
+
+    def part(self, _member: int) -> pa.RecordBatch:
+        return self._rows
+
+    def parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        yield 0, self._rows

@@ -18,10 +18,10 @@ from windrow.core.time import BEGINNING
 from windrow.plan.nodes import FileSource
 from windrow.spark.filelog import Entry, FileLog
 from windrow.spark.inbox import deliveries
-from windrow.spark.times import StreamTime
 from windrow.streams.arrivals import Arrival, Arrivals
 from windrow.streams.horizon import horizon_of
 from windrow.streams.readers import check_columns
+from windrow.streams.stream_time import StreamTime
 from windrow.streams.tops import extent
 
 if TYPE_CHECKING:

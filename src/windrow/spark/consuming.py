@@ -20,12 +20,19 @@ Parts = Callable[[int], Iterator[tuple[int, pa.Table]]]
 
 
 class Consuming:
-    """``last`` is the last micro-batch that is committed; ``forget`` is told what was drained."""
+    """``last`` is the last micro-batch that is committed; ``forget`` is told what was drained.
+
+    ``start`` makes changes come, for listeners who wait for them.
+    """
 
     def __init__(
-        self, parts: Parts, last: Callable[[], int], forget: Callable[[int], None]
+        self,
+        parts: Parts,
+        last: Callable[[], int],
+        forget: Callable[[int], None],
+        start: Callable[[], object] = lambda: None,
     ) -> None:
-        self._parts, self._last, self._forget = parts, last, forget
+        self._parts, self._last, self._forget, self._start = parts, last, forget, start
         self._drained = -1
         self._reading = threading.RLock()
         self._listening: _Listening | None = None
@@ -48,6 +55,7 @@ class Consuming:
 
     def hear(self, listener: Hear) -> None:
         """Call ``listener`` with all changes that were not drained, and then with all that come."""
+        self._start()
         if self._listening is None:
             self._listening = _Listening(self)
             self._listening.start()

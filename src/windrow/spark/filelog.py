@@ -21,10 +21,10 @@ from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
-from windrow.spark.times import UNKNOWN, StreamTime
 from windrow.streams.arrivals import Arrival
 from windrow.streams.horizon import UNLIMITED, Horizon
 from windrow.streams.parts import WHOLE, Part
+from windrow.streams.stream_time import UNKNOWN, StreamTime
 
 LONGEST_LINE = 1 << 14
 """Of an entry, most of which is the path of a file."""

@@ -25,12 +25,12 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.plan.catalog import StreamDeclaration
 from windrow.spark.packing import Counts, blobs, packed_batch, scatter, tell
 from windrow.spark.routes import Routes
-from windrow.spark.times import StreamTime
 from windrow.streams.coerce import coerce
 from windrow.streams.horizon import Horizon, horizon_of
 from windrow.streams.monitor import Accepted, timestamps
 from windrow.streams.parsed import Parsed, Rejected
 from windrow.streams.quarantine import Quarantine
+from windrow.streams.stream_time import StreamTime
 
 BATCH_ID = "streaming.sql.batchId"
 WALL = "__windrow_wall"

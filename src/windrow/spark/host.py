@@ -27,7 +27,8 @@ from windrow.plan.strategy import Strategy
 from windrow.spark.blobs import Header, pack_delta, unpack_delta
 from windrow.spark.packing import Counts
 from windrow.spark.subscribed import matched_in_parts
-from windrow.spark.times import Times, from_json, merged, time_of, to_json
+from windrow.streams.stream_time import Times, from_json, merged, time_reached, to_json
+from windrow.streams.waiting_rows import WaitingRows
 
 PIPELINE, WAITING = "p", "w"
 
@@ -60,9 +61,8 @@ class BucketHost:
         # What NT changes in a plan it changed before the cut, and once is enough.
         left = Strategy.UPA if strategy is Strategy.NT else strategy
         self._pipeline = Pipeline(stage.plan, changes=final, strategy=left)
-        self._waiting: dict[str, dict[str, Delta]] = {e.name: {} for e in stage.inputs}
-        self._put: dict[str, Delta] = {}
-        self._drop: list[str] = []
+        self._waiting = {name: WaitingRows(schema) for name, schema in self._schemas.items()}
+        self._saved: dict[str, int] = {}
         self.times: Times = {}
         self.now = BEGINNING
         self.step = 0
@@ -71,7 +71,7 @@ class BucketHost:
         """Take in a micro-batch, bring time as far as it allows, and answer up to there."""
         arrived = sorted(blobs, key=lambda b: b[0].get("order", []))
         self.times = merged([self.times, *(from_json(h.get("times", {})) for h, _ in arrived)])
-        closed, self.now = self.now, max(self.now, time_of(self.times, self._slacks))
+        closed, self.now = self.now, max(self.now, time_reached(self.times, self._slacks))
         self.step += 1
         inputs, late = {}, {}
         for edge in self._edges:
@@ -95,25 +95,19 @@ class BucketHost:
 
     def _release(self, edge: str, fresh: Delta) -> Delta:
         """The tuples up to ``now`` of those that waited, then of the fresh ones; the rest waits."""
-        ready = []
-        waiting = self._waiting[edge]
-        for name, chunk in [*waiting.items(), (f"{edge}.{self.step}", fresh)]:
-            due, rest = chunk.split(self.now)
-            ready.append(due)
-            if len(rest) and (len(due) or chunk is fresh):
-                waiting[name] = self._put[name] = rest
-            elif not len(rest) and waiting.pop(name, None) is not None:
-                self._drop.append(name)
-        released = concat(ready, self._schemas[edge])
+        self._waiting[edge].add(fresh, f"{edge}.{self.step}")
+        released = self._waiting[edge].release(self.now)
         return net(released) if edge in self._relations else released
 
     def save(self) -> Saved:
         """What changed since the last ``save``."""
         saved = Saved(meta={"times": to_json(self.times), "now": self.now, "step": self.step})
         saved.add(PIPELINE, self._pipeline.save())
-        saved.put.update({f"{WAITING}.{n}": pack_delta(d) for n, d in self._put.items()})
-        saved.drop.extend(f"{WAITING}.{n}" for n in self._drop)
-        self._put, self._drop = {}, []
+        waiting = {n: piece for rows in self._waiting.values() for n, piece in rows.pieces.items()}
+        new = {n: piece for n, piece in waiting.items() if self._saved.get(n) != len(piece)}
+        saved.put.update({f"{WAITING}.{n}": pack_delta(piece) for n, piece in new.items()})
+        saved.drop.extend(f"{WAITING}.{n}" for n in self._saved if n not in waiting)
+        self._saved = {n: len(piece) for n, piece in waiting.items()}
         return saved
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
@@ -123,7 +117,9 @@ class BucketHost:
         steps = sorted(below(WAITING, segments).items(), key=lambda s: _step(s[0]))
         for name, batch in steps:
             edge = name.rpartition(".")[0]
-            self._waiting[edge][name] = unpack_delta(batch, self._schemas[edge])
+            piece = unpack_delta(batch, self._schemas[edge])
+            self._waiting[edge].add(piece, name)
+            self._saved[name] = len(piece)
 
 
 def _step(name: str) -> int:

@@ -18,12 +18,12 @@ from windrow.plan.nodes import FileSource
 from windrow.spark.filelog import Entry
 from windrow.spark.packing import Counts
 from windrow.spark.relations import read_updates
-from windrow.spark.times import StreamTime
 from windrow.streams.arrivals import mark_of
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import NO_PAGE, Page, Quarantine
 from windrow.streams.readers import read_file
+from windrow.streams.stream_time import StreamTime
 
 
 class Intake:

@@ -35,6 +35,8 @@ TELLING = re.compile(
     r"UnsupportedClassVersionError|No space left"
 )
 """Lines that say why a process ended."""
+SHUT_DOWN = re.compile(r"^$|SparkContext was shut ?down|stopped SparkContext|shutdown in progress")
+"""What is said, if anything, by a virtual machine that is about to end."""
 OUT_OF_MEMORY = 52
 """The exit code of Spark's processes for an OutOfMemoryError that nobody caught."""
 
@@ -85,6 +87,11 @@ class Machine:
         found = [line.strip() for line in tuple(self._lines) if TELLING.search(line)]
         return found[-1][:300] if found else ""
 
+    def _last_complaint(self) -> str:
+        lines = [line.strip() for line in tuple(self._lines) if line.strip()]
+        complaints = [line for line in lines if re.search(r"(Exception|[Ee]rror)\b", line)]
+        return (complaints or lines or ["no reason given"])[-1][:300]
+
     def exit_code(self, patience: float = 0.0) -> int | None:
         """How it ended; None while it runs."""
         if self._process is None:
@@ -113,15 +120,38 @@ class Machine:
             f"complete micro-batch{more if starved or 'emory' in self.last_words() else ''}",
         )
 
+    def refusal(self, failure: Exception) -> MachineError:
+        """The error to report if Spark did not start in it: a setting is wrong, or it died."""
+        said = _text(failure)
+        died = self.death(PATIENCE if not said else 0.0)
+        if died is not None:
+            return died
+        causes = re.findall(
+            r"^(?:: |Caused by: )?[\w.$]+(?:Error|Exception): (.+)$", said, re.MULTILINE
+        )
+        return MachineError(
+            "Spark could not be started",
+            found=(causes or said.splitlines() or ["no reason given"])[-1 if causes else 0][:300],
+            remedy="see to what it says: --master and Spark's settings, memory and disk among them",
+        )
+
     def _could_not_start(self) -> MachineError:
         if self._listener is not None:
             self._listener.join(PATIENCE)
         return MachineError(
             "the Java virtual machine that Spark runs in could not be started",
             where=f"JAVA_HOME={os.environ.get('JAVA_HOME', '')}",
-            found=self.last_words() or next(iter(self._lines), "no reason given"),
+            found=self.last_words() or self._last_complaint(),
             remedy="see to what it says; `--runner embedded` needs no Java",
         )
+
+
+def _text(failure: BaseException) -> str:
+    """What an error says; those of a virtual machine that is dead cannot be asked any more."""
+    try:
+        return str(failure)
+    except Exception:
+        return ""
 
 
 def _launched(conf: SparkConf, **output: Any) -> Any:
@@ -163,14 +193,17 @@ def start_machine(conf: SparkConf, *, quiet: bool) -> None:
     machine = Machine()
     gateway = machine.launch(conf, quiet=quiet)
     WATCHED[:] = [machine]
-    SparkContext(gateway=gateway, conf=conf)
+    try:
+        SparkContext(gateway=gateway, conf=conf)
+    except Exception as failure:
+        raise machine.refusal(failure) from failure
 
 
 def death_of_machine(failure: BaseException) -> MachineError | None:
     """The error to report if ``failure`` came of the death of this process's virtual machine."""
     unanswered = isinstance(failure, Py4JError | OSError | EOFError)
-    patience = PATIENCE if unanswered and not isinstance(failure, Py4JJavaError) else 0.0
-    return _machine().death(patience)
+    answered = isinstance(failure, Py4JJavaError) and not SHUT_DOWN.search(_text(failure))
+    return _machine().death(PATIENCE if unanswered and not answered else 0.0)
 
 
 def circumstances() -> str:

@@ -5,7 +5,7 @@ in one chain, whatever their dependencies, and a stage hands on the blobs that a
 ones: so every stream is read once, and all stages hear of time in the same micro-batch.
 
 The header of a blob has ``order`` (where its tuples stand in their stream), ``times`` (see
-``windrow.spark.times``) and ``counts`` (what became of the input rows).
+``windrow.streams.stream_time``) and ``counts`` (what became of the input rows).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from windrow.plan.physical.stages import RangeKey, StageEdge
 from windrow.spark.blobs import Header, pack, pack_delta
 from windrow.spark.routes import Routes
 from windrow.spark.subscribed import matching_for, range_of, routing_for
-from windrow.spark.times import Times, to_json
+from windrow.streams.stream_time import Times, to_json
 
 PACKED_ARROW = pa.schema([("stage", pa.int32()), ("bucket", pa.int32()), ("blob", pa.binary())])
 RESULT = -1

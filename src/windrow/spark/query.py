@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -14,9 +15,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.engine.answers import Answer, last_answer
-from windrow.engine.compaction import compact_before_answering
+from windrow.engine.compaction import compact_before_answering, forget_drained
 from windrow.engine.identity import Identity, identity_of
 from windrow.engine.ownership import prepare
+from windrow.engine.published import published
 from windrow.engine.result_reader import Reading
 from windrow.engine.sinks import COMPACT_AT
 from windrow.plan.catalog import (
@@ -41,9 +43,9 @@ from windrow.spark.sinks import SinkSpec
 from windrow.spark.source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.stage import StageProcessor, StageTask
 from windrow.spark.subscribed import with_cut, with_whole_paths
-from windrow.spark.times import StreamTime
 from windrow.streams.idleness import idle_after
 from windrow.streams.relations import updates_of
+from windrow.streams.stream_time import StreamTime
 
 FILES = ("parquet", "csv", "json")
 WATCHING = "500 milliseconds"
@@ -146,6 +148,40 @@ class SparkQuery:
         self.results.mkdir(parents=True, exist_ok=True)
         prepare(self.results, self.identity, overwrite=overwrite)
 
+    def begin(self, first: int) -> None:
+        """Take note of what there is before the run, which begins after micro-batch ``first``."""
+
+    def for_console(self, after: int, upto: int) -> Iterator[tuple[QueryDeclaration, pa.Table]]:
+        """The changes of the micro-batches after ``after`` that are for the console."""
+        if on_console(self.declaration):
+            for changes in self.reading.tables(after, upto):
+                yield self.declaration, changes
+
+    def parts(self, _number: int, after: int) -> Iterator[tuple[int, pa.Table]]:
+        """The changes of a member after a micro-batch, in parts, with the last that each is of."""
+        return self.reading.parts(after)
+
+    def forget(self, _number: int, drained: int) -> None:
+        """Changes that are nowhere else are for those who ask for them, once."""
+        if self.destination is None:
+            forget_drained(self.results, drained)
+
+    def answer_of(self, _number: int) -> pa.Table:
+        """What the changes of a member, in all runs, add up to; of a stream, the last of them."""
+        return self.answer().rows
+
+    def rows_out(self, _number: int, new: int) -> int:
+        """The changes of a member in this run, of ``new`` in all."""
+        return new
+
+    def total(self, _number: int) -> int:
+        """The changes of a member in all runs."""
+        return published(self.results).totals.rows_out
+
+    def place(self, _number: int) -> Path | None:
+        """Where the results of a member are, if they are where its script says."""
+        return self.destination
+
     def answer(self) -> Answer:
         """What the changes of all runs add up to; of a stream, the last of them."""
         compact_before_answering(self.results)
@@ -244,6 +280,10 @@ class SparkQuery:
             strategy=self._strategy,
             archived=self.archived,
         )
+
+
+def on_console(query: QueryDeclaration) -> bool:
+    return query.into is not None and query.into.format == "console"
 
 
 def inputs_of(

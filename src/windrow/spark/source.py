@@ -41,8 +41,8 @@ from windrow.spark.admission import Admission, check_some_readable
 from windrow.spark.filelog import Entry, FileLog
 from windrow.spark.routes import PACKED, Routes
 from windrow.spark.sinks import ResultWriter, SinkSpec
-from windrow.spark.times import UNKNOWN, StreamTime
 from windrow.streams.arrivals import Arrival
+from windrow.streams.stream_time import UNKNOWN, StreamTime
 
 FORMAT = "windrow-packed"
 ROWS_PER_BLOB = Threshold(1_000_000, least=1)

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,6 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
-from windrow.core.errors import InputError
 from windrow.engine.routing import Routing
 from windrow.plan.nodes import Node, Routed, Subscribe
 from windrow.plan.nodes.rebuild import map_inputs
@@ -35,23 +33,6 @@ from windrow.subscriptions.matching import Matching
 LOADED: dict[Subscribe, tuple[object, Matching]] = {}
 PARTS: OrderedDict[tuple[Subscribe, int], tuple[object, Matching]] = OrderedDict()
 """The parts of this worker; beyond its memory the longest unused is forgotten."""
-
-
-class OnSpark:
-    """Subscriptions of a connection on Spark, which are what their files say."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def add(self, *_: Any, **__: Any) -> NoReturn:
-        raise InputError(
-            where=f"subscriptions {self.name}",
-            expected="changes in their file, with the columns since and until",
-            found="a change from Python",
-            remedy="run embedded to change subscriptions while their stream runs",
-        )
-
-    drop = add
 
 
 def matching_for(node: Subscribe) -> Matching:

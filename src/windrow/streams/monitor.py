@@ -22,13 +22,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.delta import Delta, concat
+from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.horizon import Bools, Horizon, credible, horizon_of
 from windrow.streams.parsed import Int64s, Parsed, Rejected
+from windrow.streams.stream_time import StreamTime, time_reached
+from windrow.streams.waiting_rows import WaitingRows
 
 
 @dataclass(frozen=True)
@@ -119,14 +121,18 @@ class InputMonitor:
         self.released = BEGINNING
         self.accepted = self.late = self.rejected = self.cut = 0
         self._advanced = BEGINNING
-        self._waiting: list[Delta] = []
+        self._waiting = WaitingRows(self.schema)
 
     @property
     def closed(self) -> int:
         """The last instant that is complete; BEGINNING if none is."""
-        if self.top is None:
-            return self._advanced
-        return max(self._advanced, self.top - self.declaration.slack - 1)
+        return self.time.closed(self.declaration.slack)
+
+    @property
+    def time(self) -> StreamTime:
+        """What is known of the stream's time."""
+        top = BEGINNING if self.top is None else self.top
+        return StreamTime(top, self._advanced, self.over, idle=self.idle)
 
     @property
     def advanced(self) -> int:
@@ -136,7 +142,7 @@ class InputMonitor:
     @property
     def waiting(self) -> Delta:
         """The rows that were accepted and not yet released."""
-        return concat(self._waiting, self.schema)
+        return self._waiting.rows
 
     def accept(self, parsed: Parsed | pa.RecordBatch, horizon: Horizon | None = None) -> Accepted:
         """Take rows in, in the order in which they arrived.
@@ -169,8 +175,7 @@ class InputMonitor:
         self.late += len(late)
         self.rejected += len(parsed.rejected) + len(ahead)
         self.cut += parsed.cut
-        if len(delta):
-            self._waiting.append(delta)
+        self._waiting.add(delta)
         return Accepted(delta, late, judged.earliest[late], ahead, judged.last[ahead])
 
     def _judge(self, parsed: Parsed, horizon: Horizon | None) -> Judgement:
@@ -216,14 +221,7 @@ class InputMonitor:
         What was ``released`` once stays so: a row that comes later up to there waits for nothing.
         """
         self.released = max(self.released, now)
-        out, rest = [], []
-        for part in self._waiting:
-            due, later = part.split(self.released)
-            out.append(due)
-            if len(later):
-                rest.append(later)
-        self._waiting = rest
-        return concat(out, self.schema)
+        return self._waiting.release(self.released)
 
     def state(self) -> dict[str, Any]:
         """What ``resumed`` needs besides ``waiting``; JSON can hold it."""
@@ -245,7 +243,7 @@ class InputMonitor:
         monitor._advanced, monitor.over = state["closed"], state["over"]
         monitor.idle, monitor.released = state["idle"], state["released"]
         monitor.accepted, monitor.late, monitor.rejected = state["counts"]
-        monitor._waiting = [waiting] if len(waiting) else []
+        monitor._waiting.add(waiting)
         return monitor
 
 
@@ -263,18 +261,7 @@ def timestamps(rows: pa.RecordBatch, declaration: StreamDeclaration) -> Int64s:
 
 
 def time_of(monitors: Iterable[InputMonitor]) -> int:
-    """How far a query over these streams has come.
-
-    The slowest stream decides; one that is over or idle no longer does. If all that are not over
-    are idle, time stays: a query that went further does not go back. When all are over, time ends
-    at the greatest timestamp that any of them saw (or was advanced to).
-    """
-    everything = list(monitors)
-    open_ones = [m for m in everything if not m.over]
-    running = [m.closed for m in open_ones if not m.idle]
-    if open_ones:
-        return min(running or [m.closed for m in open_ones])
-    return max(
-        (max(m.closed, BEGINNING if m.top is None else m.top) for m in everything),
-        default=BEGINNING,
-    )
+    """How far a query over these streams has come (see ``windrow.streams.stream_time``)."""
+    numbered = dict(enumerate(monitors))
+    slacks = {number: m.declaration.slack for number, m in numbered.items()}
+    return time_reached({number: m.time for number, m in numbered.items()}, slacks)

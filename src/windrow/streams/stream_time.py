@@ -1,13 +1,15 @@
-"""How far time has come: what packing tasks know of each stream, and the rule that stages apply.
+"""How far the time of a query has come: what is known of each of its streams, and the rule.
 
-Every packing task sends what it knows to every bucket, so that all buckets of all stages come to
-the same instant in the same micro-batch, with or without tuples of their own.
+The slowest stream decides. Embedded, the input monitors know their streams. On Spark every packing
+task sends what it knows to every bucket, so that all buckets of all stages reach the same instant
+in the same micro-batch, with or without tuples of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from windrow.core.time import BEGINNING
 
@@ -39,6 +41,7 @@ class StreamTime:
 
 
 UNKNOWN = StreamTime()
+K = TypeVar("K")
 Times = dict[str, StreamTime]
 
 
@@ -51,18 +54,19 @@ def merged(parts: Iterable[Mapping[str, StreamTime]]) -> Times:
     return times
 
 
-def time_of(times: Mapping[str, StreamTime], slacks: Mapping[str, int]) -> int:
+def time_reached(times: Mapping[K, StreamTime], slacks: Mapping[K, int]) -> int:
     """The instant up to which a query over the streams of ``slacks`` can be answered.
 
     Streams that are over or idle hold nothing back. If all that are not over are idle, time stays
-    where the caller has it; when all are over, it ends at the greatest timestamp.
+    where the caller has it; when all are over, it ends at the greatest timestamp that any of them
+    saw or was advanced to.
     """
-    known = {stream: times.get(stream, StreamTime()) for stream in slacks}
+    known = {stream: times.get(stream, UNKNOWN) for stream in slacks}
     open_ones = {stream: t for stream, t in known.items() if not t.over}
     running = {stream: t for stream, t in open_ones.items() if not t.idle}
     if open_ones:
         return min(t.closed(slacks[stream]) for stream, t in (running or open_ones).items())
-    return max(max(t.top, t.advanced) for t in known.values())
+    return max((max(t.top, t.advanced) for t in known.values()), default=BEGINNING)
 
 
 def to_json(times: Mapping[str, StreamTime]) -> dict[str, list[int]]:

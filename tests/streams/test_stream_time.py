@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.core.time import BEGINNING
-from windrow.spark.times import StreamTime, from_json, merged, time_of, to_json
+from windrow.streams.stream_time import StreamTime, from_json, merged, time_reached, to_json
 
 times = st.builds(
     StreamTime,
@@ -20,25 +20,25 @@ times = st.builds(
 
 def test_the_slowest_stream_holds_time_back():
     known = {"a": StreamTime(top=100), "b": StreamTime(top=40)}
-    assert time_of(known, {"a": 0, "b": 5}) == 40 - 5 - 1
+    assert time_reached(known, {"a": 0, "b": 5}) == 40 - 5 - 1
 
 
 def test_a_stream_of_which_nothing_is_known_holds_time_at_the_beginning():
-    assert time_of({"a": StreamTime(top=100)}, {"a": 0, "b": 0}) == BEGINNING
+    assert time_reached({"a": StreamTime(top=100)}, {"a": 0, "b": 0}) == BEGINNING
 
 
 def test_a_stream_that_is_over_holds_nothing_back():
     known = {"a": StreamTime(top=100), "b": StreamTime(top=40, over=True)}
-    assert time_of(known, {"a": 0, "b": 0}) == 99
+    assert time_reached(known, {"a": 0, "b": 0}) == 99
 
 
 def test_a_stream_that_is_idle_holds_nothing_back_unless_all_are():
     known = {"a": StreamTime(top=100), "b": StreamTime(top=40, idle=True)}
-    assert time_of(known, {"a": 0, "b": 0}) == 99
+    assert time_reached(known, {"a": 0, "b": 0}) == 99
     silent = {"a": StreamTime(top=100, idle=True), "b": StreamTime(top=40, idle=True)}
-    assert time_of(silent, {"a": 0, "b": 0}) == 39, "no further than it was before"
+    assert time_reached(silent, {"a": 0, "b": 0}) == 39, "no further than it was before"
     half = {"a": StreamTime(top=100, over=True), "b": StreamTime(top=40, idle=True)}
-    assert time_of(half, {"a": 0, "b": 0}) == 39, "the end of one does not end the other"
+    assert time_reached(half, {"a": 0, "b": 0}) == 39, "the end of one does not end the other"
 
 
 def test_a_stream_that_brings_rows_again_is_not_idle():
@@ -49,11 +49,11 @@ def test_a_stream_that_brings_rows_again_is_not_idle():
 
 def test_when_all_streams_are_over_time_ends_at_the_greatest_timestamp():
     known = {"a": StreamTime(top=100, over=True), "b": StreamTime(top=140, over=True)}
-    assert time_of(known, {"a": 7, "b": 7}) == 140
+    assert time_reached(known, {"a": 7, "b": 7}) == 140
 
 
 def test_advancing_closes_instants_that_no_row_has_reached():
-    assert time_of({"a": StreamTime(top=10, advanced=80)}, {"a": 3}) == 80
+    assert time_reached({"a": StreamTime(top=10, advanced=80)}, {"a": 3}) == 80
 
 
 def test_a_stream_that_goes_on_after_its_end_is_not_over():

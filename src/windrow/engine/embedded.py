@@ -1,0 +1,205 @@
+"""The embedded runtime: all jobs in this process, brought on together as time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from windrow.core.errors import DataError, InputError, WindrowError
+from windrow.core.time import Clock, Wall, no_wall_clock
+from windrow.core.warnings import WindrowWarning
+from windrow.engine.clocks import put_on_clock
+from windrow.engine.embedded_run import EmbeddedRun
+from windrow.engine.inputs import Inputs
+from windrow.engine.outlets import Outlet, open_outlets
+from windrow.engine.progress import Progress, cut_warning, overflow_warning
+from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
+from windrow.plan.jobs import Job, arrange
+from windrow.plan.strategy import Strategy
+
+POLL_SECONDS = 0.5
+"""How often directories that are watched are looked at."""
+
+
+class Embedded:
+    """See the module. ``watch``: files may come and grow as long as it runs, in their own time.
+
+    Without ``keep`` changes are for where they are INTO only, and nobody else can ask for them.
+    Archives take in no day before it is over by the ``wall``, and rows are ahead by it. Results of
+    another run are replaced if ``overwrite`` says so, and refused otherwise.
+    """
+
+    def __init__(
+        self,
+        quarantine: str | Path | None = None,
+        strategy: str | Strategy = Strategy.UPA,
+        wall: Wall = no_wall_clock,
+        *,
+        overwrite: bool = False,
+        keep: bool = True,
+        watch: bool = False,
+    ) -> None:
+        self.strategy, self.wall = Strategy.from_name(strategy), wall
+        self.inputs = Inputs(None if quarantine is None else Path(quarantine), wall, watch=watch)
+        self.runs: list[EmbeddedRun] = []
+        self._overwrite, self._keep = overwrite, keep
+        self._outlets: list[Outlet] = []
+        self._steps, self._looked = 0, wall()
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Whatever fails within, a file that cannot be read, say, leaves everything as it was."""
+        outlets, runs = [*self._outlets], {run: run.job for run in self.runs}
+        try:
+            with self.inputs.all_or_nothing():
+                yield
+        except BaseException:
+            for outlet in self._outlets:
+                if outlet not in outlets:
+                    outlet.close()
+            self._outlets = outlets
+            self.runs = [run for run in runs if run.failure is None]
+            for run, job in runs.items():
+                run.put_on_clock(job.clock)
+            raise
+
+    def jobs(
+        self,
+        queries: Sequence[QueryDeclaration],
+        archives: Sequence[ArchiveDeclaration],
+        catalog: Catalog,
+    ) -> Sequence[Job]:
+        """What the queries and archives of a script run as."""
+        return arrange(queries, archives, catalog)
+
+    def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[EmbeddedRun]:
+        """Start jobs, which see what the relations hold and what was read of streams' files."""
+        self.inputs.declare(catalog)
+        runs = [EmbeddedRun(job, self.strategy, self.wall, keep=self._keep) for job in jobs]
+        self.inputs.show(runs)
+        self.runs += runs
+        self.inputs.open(name for run in runs for name in run.streams)
+        self._outlets += open_outlets(runs, overwrite=self._overwrite)
+        return runs
+
+    def put_on_clock(self, name: str, clock: Clock | None) -> bool:
+        """Put a relation, and the queries over it, on the clock of its first updates."""
+        return put_on_clock(name, clock, self.inputs, self.runs)
+
+    def read_frame(self, name: str, _frame: Any) -> None:
+        raise InputError(
+            where=f"stream {name}",
+            expected="a connection on Spark for a streaming DataFrame",
+            found="an embedded one",
+            remedy="connect(spark=session), or push its rows",
+        )
+
+    def read(self) -> None:
+        """Take in all files that have been found."""
+        while self.inputs.step():
+            self.step()
+        if self.inputs.feeds:
+            self.step()
+
+    def step(self) -> None:
+        """Bring all runs to where time has come, and publish what that changes."""
+        self.inputs.mark_idle()
+        self._advance(publish=True)
+
+    def _advance(self, *, publish: bool) -> None:
+        """Bring all runs to where time has come.
+
+        A run that meets a value it cannot compute with stops there, and is complained about when
+        the others have gone on: its error is raised once, and it has no answer any more. What
+        cannot be written, as results or to an archive, is kept and tried again later.
+        """
+        self._steps += 1
+        for name, released in self.inputs.release(self.runs):
+            for run in self.runs:
+                if name in run.streams:
+                    run.offer(name, released)
+        failures = [error for run in tuple(self.runs) if (error := self._follow(run)) is not None]
+        for outlet in self._outlets:
+            try:
+                outlet.take()
+                if publish:
+                    outlet.publish()
+            except WindrowError as error:
+                failures.append(error)
+        for run in self.runs:
+            run.tell()
+        if failures:
+            raise failures[0]
+
+    def _follow(self, run: EmbeddedRun) -> WindrowError | None:
+        try:
+            run.follow(self.inputs.time(run.streams))
+        except DataError as error:
+            self.runs.remove(run)
+            return error
+        except WindrowError as error:
+            return error
+        return None
+
+    def work(self, *, once: bool) -> float | None:
+        """One batch of the files, or, if nothing is left to read, a look for more."""
+        read = self.inputs.step()
+        if not read and once:
+            self.inputs.finish()
+        if read or once:
+            self._advance(publish=False)
+        if once:
+            return 0.0 if read else None
+        if read and self.wall() - self._looked < POLL_SECONDS * 1_000_000:
+            return 0.0
+        if not read:
+            self.publish()
+        self._looked = self.wall()
+        self.inputs.look()
+        if self.inputs.mark_idle():
+            self._advance(publish=False)
+        return 0.0 if read else POLL_SECONDS
+
+    def publish(self) -> None:
+        """All changes so far into files: nobody should wait for them while nothing comes."""
+        for outlet in self._outlets:
+            outlet.publish()
+
+    def progress(self) -> list[Progress]:
+        """How far each run has come."""
+        return [self._progress(run) for run in self.runs]
+
+    def _progress(self, run: EmbeddedRun) -> Progress:
+        monitors = [self.inputs.monitors[name] for name in run.streams]
+        feeds = [self.inputs.feeds[name] for name in run.streams if name in self.inputs.feeds]
+        late = sum(monitor.late for monitor in monitors)
+        idle = [m.declaration.name for m in monitors if m.idle]
+        return Progress(
+            run.name,
+            sum(monitor.accepted for monitor in monitors),
+            run.rows_out(),
+            run.now,
+            run.clock,
+            late + sum(monitor.rejected for monitor in monitors),
+            late,
+            self._steps,
+            tuple(words for feed in feeds for words in feed.refusals),
+            run.overflows,
+            sum(monitor.cut for monitor in monitors),
+            tuple(idle) if len(monitors) > 1 else (),  # the only one is always waited for
+        )
+
+    def losses(self) -> list[tuple[str, WindrowWarning]]:
+        """Sums beyond BIGINT, and nanoseconds."""
+        sums = [(f"sums of {r.name}", overflow_warning(r.name)) for r in self.runs if r.overflows]
+        names = [m.declaration.name for m in self.inputs.monitors.values() if m.cut]
+        return [*sums, *((f"moments of {n}", cut_warning(f"stream {n}")) for n in names)]
+
+    def close(self) -> None:
+        """Let others write where results went, and forget everything."""
+        for outlet in self._outlets:
+            outlet.close()
+        self.runs, self._outlets = [], []
+        self.inputs.forget()

@@ -1,0 +1,213 @@
+"""A job in this process: its pipeline, the rows that wait for its time, and what it delivers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import Delta
+from windrow.columns.netting import net
+from windrow.columns.types import arrow_schema
+from windrow.core.errors import DataError, InputError, StateError
+from windrow.core.time import BEGINNING, Clock, Wall, no_wall_clock
+from windrow.core.warnings import WindrowWarning
+from windrow.engine.change_log import QueryChanges
+from windrow.engine.deliver import ArchivedDays, DeliveredChanges
+from windrow.engine.identity import changes_schema
+from windrow.engine.members import ByMember, OfOne
+from windrow.engine.pipeline import Pipeline
+from windrow.engine.stores import strategy_for
+from windrow.plan.jobs import Job
+from windrow.plan.nodes import RelationScan
+from windrow.plan.strategy import Strategy
+from windrow.streams.waiting_rows import WaitingRows
+from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.matching import Matching
+
+
+class EmbeddedRun:
+    """See the module. Rows come from each input in order of time and wait until all inputs have
+    come that far.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        strategy: Strategy = Strategy.UPA,
+        wall: Wall = no_wall_clock,
+        *,
+        keep: bool = True,
+    ) -> None:
+        self.job, archive = job, job.archive
+        strategy = strategy if archive is None else strategy_for(archive, strategy)
+        self.pipeline = Pipeline(job.plan, changes=archive is None, strategy=strategy)
+        self._waiting = {
+            name.lower(): WaitingRows(arrow_schema(leaf.columns))
+            for name, leaf in job.leaves.items()
+        }
+        self._relations = {
+            name.lower() for name, leaf in job.leaves.items() if isinstance(leaf, RelationScan)
+        }
+        self.delivery: DeliveredChanges | ArchivedDays = (
+            DeliveredChanges(job, keep=keep) if archive is None else ArchivedDays(archive, wall)
+        )
+        self._live: tuple[int, ByMember | OfOne] | None = None
+        self.rows_in = self.late = self.overflows = 0
+        self.failure: DataError | None = None
+
+    @property
+    def name(self) -> str:
+        return self.job.name
+
+    @property
+    def clock(self) -> Clock:
+        return self.job.clock
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Lower-case names of the streams and relations that it reads."""
+        return self.job.inputs
+
+    @property
+    def now(self) -> int | None:
+        """The last instant that is part of the answer."""
+        return None if self.pipeline.now == BEGINNING else self.pipeline.now
+
+    def rows_out(self, number: int | None = None) -> int:
+        """The changes of a member, or of all, so far; of an archive, the rows that are in."""
+        counts = self.delivery.counts
+        return int(counts.sum() if number is None else counts[number])
+
+    def offer(self, stream: str, delta: Delta) -> None:
+        """Rows of a stream. Those of instants that were closed without it, it being idle, are late.
+
+        Updates of a relation happen at the next instant then (see ``windrow.streams.idleness``).
+        """
+        closed = self.pipeline.now
+        if len(delta) and delta.ts[0] <= closed:
+            if stream in self._relations:
+                delta = net(replace(delta, ts=np.maximum(delta.ts, closed + 1)))
+            else:
+                late, delta = delta.split(closed)
+                self.late += len(late)
+        self._waiting[stream].add(delta)
+        self.rows_in += len(delta)
+
+    def follow(self, now: int) -> None:
+        """Bring the answers to ``now``, and deliver what changes."""
+        if now > self.pipeline.now:
+            self.delivery.take(self._process(now), now)
+
+    def _process(self, now: int) -> Delta:
+        """What comes of the rows up to ``now``."""
+        ready = {name: self._release(name, now) for name in self._waiting}
+        leaves = {name: ready[name.lower()] for name in self.job.leaves}
+        try:
+            delta = self.pipeline.process(leaves, now)
+        except DataError as error:
+            self.failure = error.inside(self.name)
+            raise self.failure from None
+        self.overflows += self.pipeline.take_overflows()
+        return delta
+
+    def _release(self, stream: str, now: int) -> Delta:
+        waited = len(self._waiting[stream].pieces)
+        ready = self._waiting[stream].release(now)
+        return net(ready) if waited > 1 and stream in self._relations else ready
+
+    def catch_up(self) -> None:
+        """Nothing: whatever came has been worked off by the time that anybody asks."""
+
+    def refuse_if_stopped(self) -> None:
+        """A job that met a value it cannot compute with has no answer from that instant on."""
+        if self.failure is not None:
+            raise StateError(
+                f"it has no answer, because it stopped: {self.failure}",
+                where=f"query {self.name}",
+                remedy="mend the query or the rows, and make the query again under another name",
+            )
+
+    def losses(self) -> list[tuple[str, WindrowWarning]]:
+        """Nothing: the connection has told of them when they happened."""
+        return []
+
+    def tell(self) -> None:
+        """Let listeners hear what is new."""
+        if isinstance(self.delivery, DeliveredChanges):
+            self.delivery.tell()
+
+    def put_on_clock(self, clock: Clock) -> None:
+        """Go on as if the members, over relations only, had been declared on this clock."""
+        if clock is not self.job.clock:
+            self.job = self.job.on_clock(clock)
+            self._changes.clock = clock
+
+    def consumers(self, number: int) -> QueryChanges[Any]:
+        """The changes of a member, for those who want them."""
+        return self._changes.consumers[number]
+
+    @property
+    def _changes(self) -> DeliveredChanges:
+        if isinstance(self.delivery, ArchivedDays):
+            raise InputError(
+                where=f"archive {self.name}",
+                expected="probes and scans",
+                found="a question for its changes",
+                remedy=f"open it with windrow.archive, in {self.delivery.path}",
+            )
+        return self.delivery
+
+    def live_rows(self, number: int) -> pa.Table:
+        """The relation of a member at the last closed instant; cut up once per instant."""
+        now = self.pipeline.now
+        if self._live is None or self._live[0] != now:
+            self._live = now, self._changes.by_member(self.pipeline.live_rows())
+        return pa.Table.from_batches([self._live[1].part(number)])
+
+    def last_rows(self, number: int) -> pa.Table:
+        """The last changes of a member that is a stream, if they are not kept for others."""
+        tail = self._changes.tail(number)
+        query = self.job.members[number].query
+        schema = changes_schema(query.plan.schema, query.clock)
+        return pa.Table.from_batches([] if tail is None else [tail], schema)
+
+    def destination(self, number: int) -> Path | None:
+        """Where the results of a member are, if they are in files."""
+        if isinstance(self.delivery, ArchivedDays):
+            return self.delivery.path
+        into = self.job.members[number].into
+        return Path(into.path) if into is not None and into.format != "console" else None
+
+    @property
+    def waiting(self) -> int | None:
+        """Of an archive: rows of days that are not over."""
+        return self.delivery.waiting if isinstance(self.delivery, ArchivedDays) else None
+
+    def total(self, number: int) -> int | None:
+        """How many rows a stream has had."""
+        streaming = self.job.archive is None and self.job.members[number].is_stream
+        return self.rows_out(number) if streaming else None
+
+    @property
+    def restarts(self) -> Mapping[str, int]:
+        """Nothing dies in here that can be started again."""
+        return {}
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Those that its rows are matched with."""
+        (matching,) = (o for o in self.pipeline.operators if isinstance(o, Matching))
+        return matching.subscriptions
+
+    def stop(self, number: int) -> None:
+        """Nothing: a connection that is closed forgets it."""
+
+    def state(self, number: int) -> str:
+        """How it is, for people."""
+        stopped = ", stopped by an error" if self.failure is not None else ""
+        return f"{self.rows_in} rows in, {self.rows_out(number)} changes out{stopped}"

@@ -1,0 +1,184 @@
+"""What a connection hands out: a query, an archive or subscriptions, wherever they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.errors import InputError
+from windrow.core.time import BEGINNING, Clock
+from windrow.core.warnings import WindrowWarning
+from windrow.engine.change_log import Hear
+from windrow.engine.identity import CHANGE, INSTANT, changes_schema
+from windrow.engine.instants import Instant, instant
+from windrow.engine.results import ranked
+from windrow.engine.runtime import Run
+from windrow.plan.catalog import QueryDeclaration
+from windrow.subscriptions.predicates import Id
+
+Warn = Callable[[Iterable[tuple[str, WindrowWarning]]], None]
+"""Gives each warning once, told apart by what it is about."""
+
+
+class Handle:
+    """A query of a connection: its changes, and its answer.
+
+    >>> import windrow
+    >>> db = windrow.connect()
+    >>> [high] = db.execute('''
+    ...     CREATE STREAM bids (ts BIGINT, price BIGINT);
+    ...     SELECT MAX(price) AS top FROM bids [RANGE 10 SECONDS];
+    ... ''')
+    >>> db.push("bids", {"ts": [1, 2, 20], "price": [7, 9, 5]})
+    >>> high.changes().to_pylist()[:2]
+    [{'instant': 1, 'change': '+', 'top': 7}, {'instant': 2, 'change': '-', 'top': 7}]
+    """
+
+    def __init__(self, run: Run, number: int, warn: Warn) -> None:
+        self._run, self._number, self._warn = run, number, warn
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def declaration(self) -> QueryDeclaration:
+        """The query as it was declared, with its plan."""
+        return self._run.job.members[self._number].query
+
+    @property
+    def now(self) -> int | None:
+        """The last instant that is part of the answer; None before the first."""
+        return self._run.now
+
+    @property
+    def rows_in(self) -> int:
+        """Rows of its streams, and updates of its relations, so far."""
+        return self._run.rows_in
+
+    @property
+    def rows_out(self) -> int:
+        """Changes so far."""
+        return self._run.rows_out(self._number)
+
+    def changes(self, *, drain: bool = False) -> pa.Table:
+        """All changes so far: ``instant``, ``change`` (``+`` or ``-``), then the columns.
+
+        Those that were drained before are left out, and ``drain`` makes it so for these. Changes of
+        a query INTO files are read from there; embedded, others are kept in memory until they are
+        drained.
+        """
+        self._catch_up()
+        query = self.declaration
+        schema = changes_schema(query.plan.schema, query.clock)
+        return self._run.consumers(self._number).table(schema, drain=drain)
+
+    def stream(self) -> Iterator[pa.RecordBatch]:
+        """The changes that were not drained, batch by batch, until there is none by now.
+
+        A batch is drained when the next is asked for.
+        """
+        self._catch_up()
+        return self._run.consumers(self._number).stream()
+
+    def on_change(self, listener: Hear) -> None:
+        """Call ``listener`` with all changes that were not drained, and then with all that come.
+
+        It gets a batch at a time and drains it: embedded whenever rows or time have come to the
+        connection, on Spark from a thread of its own. There an error that it raises ends that, and
+        is raised again by whoever looks at the query next.
+        """
+        self._run.consumers(self._number).hear(listener)
+
+    def answer(self) -> pa.Table:
+        """The relation at the last closed instant; of a stream, all that came out undrained."""
+        self._run.refuse_if_stopped()
+        if self._run.job.members[self._number].is_stream:
+            return self.changes().drop_columns([INSTANT, CHANGE])
+        self._catch_up()
+        return ranked(self._run.live_rows(self._number), self.declaration.plan)
+
+    def _catch_up(self) -> None:
+        self._run.catch_up()
+        self._warn(self._run.losses())
+
+    def stop(self) -> None:
+        """Nobody will look at it any more; one that writes files works off what has come first."""
+        self._run.stop(self._number)
+
+    def __repr__(self) -> str:
+        return f"<query {self.name}: {self._run.state(self._number)}>"
+
+
+class ArchiveHandle(Handle):
+    """An archive of a connection; what it holds is asked by probes and scans."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        path = self._run.destination(self._number)
+        assert path is not None, "an archive has a directory"
+        return path
+
+    @property
+    def waiting(self) -> int:
+        """Rows of days that are not over; those of the others are in the archive by now."""
+        self._catch_up()
+        return self._run.waiting or 0
+
+    def changes(self, *, drain: bool = False) -> pa.Table:
+        """Nothing: they are in the archive and nowhere else."""
+        return pa.table({})
+
+    def answer(self) -> pa.Table:
+        """Nothing: an archive is asked by probes and scans."""
+        return pa.table({})
+
+
+class SubscriptionsHandle:
+    """Subscriptions that can be changed while their stream runs.
+
+    A change takes effect at an instant that is still open: rows from then on see it, whatever has
+    been pushed already. Without ``at`` it is the first open one. On Spark subscriptions are what
+    their files say, and changes from Python are refused.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._name = run, run.job.name
+
+    def add(self, subscriptions: Any, at: Instant | None = None) -> int:
+        """Add entries (see ``windrow.subscriptions.tables``); returns how many."""
+        return self._run.subscriptions.add(subscriptions, self._open(at))
+
+    def drop(self, ids: Id | Iterable[Id], at: Instant | None = None) -> int:
+        """End all entries of these subscriptions; returns how many there were."""
+        return self._run.subscriptions.drop(ids, self._open(at))
+
+    def _open(self, at: Instant | None) -> int | None:
+        now = self._run.now
+        if at is None:
+            return None if now is None else now + 1
+        if self._run.job.clock is Clock.INTEGER and not isinstance(at, int | np.integer):
+            raise InputError(
+                where=f"subscriptions {self._name}", expected="an integer instant", found=repr(at)
+            )
+        wanted = instant(at)
+        if wanted <= (BEGINNING if now is None else now):
+            raise InputError(
+                where=f"subscriptions {self._name}",
+                expected=f"an instant after {now}, the last one that is closed",
+                found=str(wanted),
+                remedy="leave at out for the first open instant",
+            )
+        return wanted
+
+    def __len__(self) -> int:
+        """How many entries there are."""
+        return len(self._run.subscriptions)
+
+    def __repr__(self) -> str:
+        return f"<subscriptions {self._name}: {len(self):,} entries>"

@@ -1,0 +1,148 @@
+"""Where jobs run: the two protocols that a connection, its handles and ``windrow run`` stand on.
+
+A runtime starts jobs and brings them on; a run is one job that it has started. The embedded runtime
+does all in this process (``windrow.engine.embedded``), the other one in streaming queries on a
+SparkSession (``windrow.spark.runtime``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from windrow.core.time import Clock
+from windrow.core.warnings import WindrowWarning
+from windrow.engine.change_log import Hear
+from windrow.engine.inputs import Inputs
+from windrow.engine.progress import Progress
+from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
+from windrow.plan.jobs import Job
+from windrow.plan.strategy import Strategy
+from windrow.subscriptions.matcher import Subscriptions
+
+
+class Consumers(Protocol):
+    """The changes of one member, for those who want them."""
+
+    def table(self, schema: pa.Schema, *, drain: bool) -> pa.Table:
+        """All changes that were not drained; ``drain`` makes them so."""
+
+    def stream(self) -> Iterator[pa.RecordBatch]:
+        """The changes that were not drained, which they are when the next are asked for."""
+
+    def hear(self, listener: Hear) -> None:
+        """Call ``listener`` with all changes that were not drained, and then with all that come."""
+
+
+class Run(Protocol):
+    """A job that was started; its members are known by their numbers."""
+
+    @property
+    def job(self) -> Job: ...
+
+    @property
+    def now(self) -> int | None:
+        """The last instant that is part of the answers."""
+
+    @property
+    def rows_in(self) -> int: ...
+
+    def rows_out(self, number: int | None = None) -> int:
+        """The changes of a member, or of all; of an archive, the rows that are in."""
+
+    def catch_up(self) -> None:
+        """Wait until all that has come is worked off."""
+
+    def refuse_if_stopped(self) -> None:
+        """Raise if a value that it cannot compute with has ended it: it has no answer then."""
+
+    def losses(self) -> Sequence[tuple[str, WindrowWarning]]:
+        """What whoever looks at it should know of, and what that is about."""
+
+    def consumers(self, number: int) -> Consumers:
+        """The changes of a member, for those who want them."""
+
+    def live_rows(self, number: int) -> pa.Table:
+        """The relation of a member at the last closed instant, in no order."""
+
+    def last_rows(self, number: int) -> pa.Table:
+        """The last changes of a member that is a stream."""
+
+    def destination(self, number: int) -> Path | None:
+        """Where the results of a member are, if they are in files."""
+
+    @property
+    def waiting(self) -> int | None:
+        """Of an archive: rows of days that are not over."""
+
+    def total(self, number: int) -> int | None:
+        """How many rows a member that is a stream has had, earlier runs included."""
+
+    @property
+    def restarts(self) -> Mapping[str, int]:
+        """What died under it, and how often it was started again for it."""
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Those that its rows are matched with."""
+
+    def stop(self, number: int) -> None:
+        """Nobody looks at a member any more; those of others go on."""
+
+    def state(self, number: int) -> str:
+        """How it is, for people."""
+
+
+class Runtime(Protocol):
+    """See the module."""
+
+    strategy: Strategy
+
+    @property
+    def inputs(self) -> Inputs:
+        """What comes in through a connection."""
+
+    def all_or_nothing(self) -> AbstractContextManager[None]:
+        """Whatever fails within leaves everything as it was."""
+
+    def jobs(
+        self,
+        queries: Sequence[QueryDeclaration],
+        archives: Sequence[ArchiveDeclaration],
+        catalog: Catalog,
+    ) -> Sequence[Job]:
+        """What the queries and archives of a script run as, beside what runs already."""
+
+    def start(self, jobs: Sequence[Job], catalog: Catalog) -> Sequence[Run]:
+        """Start jobs. They see what the relations hold, and files from their beginning."""
+
+    def read(self) -> None:
+        """Take in all files that were found."""
+
+    def step(self) -> None:
+        """Bring all runs to where time has come."""
+
+    def put_on_clock(self, name: str, clock: Clock | None) -> bool:
+        """Put a relation, and jobs over it, on the clock of its first updates, if that can be."""
+
+    def read_frame(self, name: str, frame: Any) -> None:
+        """Read a stream from a streaming DataFrame."""
+
+    def work(self, *, once: bool) -> float | None:
+        """Do a part of what there is to do; seconds until there may be more, None if never."""
+
+    def publish(self) -> None:
+        """All changes so far into files."""
+
+    def progress(self) -> Sequence[Progress]:
+        """How far each job has come."""
+
+    def losses(self) -> Sequence[tuple[str, WindrowWarning]]:
+        """What was lost of the input or of answers, and where; each is said once."""
+
+    def close(self) -> None:
+        """Stop all runs, and let others write where they wrote."""

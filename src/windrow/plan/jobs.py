@@ -1,0 +1,144 @@
+"""What a script runs: jobs, each a plan, the declared queries that it answers, and what they give.
+
+A query alone is a job of one member. Queries that share their selection are one job, whose plan is
+widened by the number of the member that a tuple is for (``windrow.plan.sharing``); an
+archive and subscriptions are jobs that deliver something else. What runs jobs is a runtime
+(``windrow.engine.runtime``), and it is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import Clock
+from windrow.plan.catalog import (
+    ArchiveDeclaration,
+    Catalog,
+    Destination,
+    QueryDeclaration,
+    SubscriptionsDeclaration,
+)
+from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
+from windrow.plan.sharing.shared_selection import SharedSelection, shared_selections
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Rows that come and go: into files, to the console, or for whoever asks."""
+
+    into: Destination | None = None
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Changes of subscriptions, which may themselves be changed while their stream runs."""
+
+    into: Destination | None = None
+
+
+@dataclass(frozen=True)
+class Days:
+    """Rows into an archive, those of a day when the day is over."""
+
+    archive: ArchiveDeclaration
+
+
+Deliver = Changes | Matches | Days
+
+
+@dataclass(frozen=True)
+class Member:
+    """A declared query, archive or set of subscriptions, as one that a job answers."""
+
+    query: QueryDeclaration
+    deliver: Deliver
+
+    @property
+    def name(self) -> str:
+        return self.query.name
+
+    @property
+    def into(self) -> Destination | None:
+        """Where its changes go, if they go anywhere by themselves."""
+        return None if isinstance(self.deliver, Days) else self.deliver.into
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether nothing that it gives is ever withdrawn: then its answer is all that came."""
+        return self.query.plan.pattern is UpdatePattern.MONOTONIC
+
+
+@dataclass(frozen=True)
+class Job:
+    """See the module. ``members`` are by number; that of a member alone is 0.
+
+    With a ``selection`` the first column of the plan says which member a tuple is for.
+    """
+
+    name: str
+    plan: Node
+    clock: Clock
+    members: Mapping[int, Member]
+    selection: SharedSelection | None = None
+
+    @cached_property
+    def leaves(self) -> Mapping[str, StreamScan | RelationScan]:
+        """The streams and relations that it reads, by the names that its plan has for them."""
+        leaves = (node for node in walk(self.plan) if isinstance(node, StreamScan | RelationScan))
+        return {node.name: node for node in leaves}
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Their lower-case names."""
+        return tuple(dict.fromkeys(name.lower() for name in self.leaves))
+
+    @property
+    def archive(self) -> ArchiveDeclaration | None:
+        """The archive that it fills, if it fills one."""
+        deliver = self.members[0].deliver if 0 in self.members else None
+        return deliver.archive if isinstance(deliver, Days) else None
+
+    def on_clock(self, clock: Clock) -> Job:
+        """The job of a member over relations only, whose updates turned out to be on ``clock``."""
+        (member,) = self.members.values()
+        moved = replace(member, query=replace(member.query, clock=clock))
+        return replace(self, clock=clock, members={0: moved})
+
+
+def arrange(
+    queries: Sequence[QueryDeclaration],
+    archives: Iterable[ArchiveDeclaration] = (),
+    catalog: Catalog | None = None,
+) -> tuple[Job, ...]:
+    """The jobs of a script: those that share a selection together, every other by itself."""
+    catalog = catalog or Catalog()
+    groups = shared_selections(queries)
+    together = {name for group in groups for name in group.names}
+    return (
+        *(job_of_group(group) for group in groups),
+        *(job_of_query(q, catalog) for q in queries if q.name not in together),
+        *map(job_of_archive, archives),
+    )
+
+
+def job_of_group(selection: SharedSelection) -> Job:
+    """Queries that share their selection."""
+    members = {n: Member(q, Changes(q.into)) for n, q in enumerate(selection.queries)}
+    clock = selection.queries[0].clock
+    return Job(selection.title, selection.plan, clock, members, selection)
+
+
+def job_of_query(query: QueryDeclaration, catalog: Catalog) -> Job:
+    """A query, or the matches of subscriptions."""
+    subscribed = isinstance(catalog.find(query.name), SubscriptionsDeclaration)
+    deliver = Matches(query.into) if subscribed else Changes(query.into)
+    return Job(query.name, query.plan, query.clock, {0: Member(query, deliver)})
+
+
+def job_of_archive(archive: ArchiveDeclaration) -> Job:
+    """What fills an archive."""
+    member = Member(archive.query, Days(archive))
+    return Job(archive.name, archive.plan, archive.clock, {0: member})
