@@ -59,14 +59,18 @@ class Data:
 
     @cached_property
     def lives(self) -> pa.Table:
-        """The rows of the relation: each is there from ``start`` until before ``stop``."""
+        """The rows of the relation: each is there from ``start`` until before ``stop``.
+
+        None comes a second time, since an NRR would refuse it.
+        """
         rng = np.random.default_rng(self.seed + 1)
         found: list[tuple[int, int, int, int]] = []
         each = max(self.size // 20 // KEYS // 2, 1)
         for k in range(KEYS):
             times = np.unique(rng.integers(0, self.ticks, 2 * each))
-            for start, stop in zip(times[::2], times[1::2], strict=False):
-                found.append((k, int(rng.integers(0, 90)), int(start), int(stop)))
+            values = rng.choice(90, each, replace=False).tolist()
+            for w, start, stop in zip(values, times[::2], times[1::2], strict=False):
+                found.append((k, w, int(start), int(stop)))
         k, w, start, stop = zip(*found, strict=True)
         kinds = pa.array(k, pa.int32()), pa.array(w, pa.int32())
         return pa.table({"k": kinds[0], "w": kinds[1], "start": start, "stop": stop})
