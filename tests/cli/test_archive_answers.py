@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from windrow.archive.archive import Archive
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.runs.parquet_entries import ParquetEntries
-from windrow.cli.archive.querying import answered
+from windrow.cli.archive.sql import run_sql
 from windrow.cli.main import app
 
 FIRST = datetime(2026, 3, 1)
@@ -152,7 +152,7 @@ def test_a_query_is_given_up_at_ctrl_c(seconds):
         try:
             pressed.start()
             with pytest.raises(KeyboardInterrupt):
-                answered(connection, endless)
+                run_sql(connection, endless)
         finally:
             signal.signal(signal.SIGINT, handler)
 

@@ -18,7 +18,7 @@ from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES
 from windrow.cli.archive.app import Commands
 from windrow.cli.archive.cells import OF_GRIDS, Dealt, Technique
-from windrow.cli.archive.making import Scheme, Unit
+from windrow.cli.archive.create import Scheme, Unit
 from windrow.cli.main import app
 
 FIRST = datetime(2026, 3, 1)
@@ -47,7 +47,7 @@ def month(tmp_path, monkeypatch):
     return tmp_path / "month"
 
 
-@pytest.mark.parametrize("command", list(Commands.late))
+@pytest.mark.parametrize("command", list(Commands.lazy))
 def test_help_of_every_command_has_an_example(command):
     shown = windrow(command, "--help")
     assert f"windrow archive {command} " in shown

@@ -11,28 +11,28 @@ from typer.testing import CliRunner
 
 from windrow.archive.archive import open_archive
 from windrow.archive.progress import Reached, nobody
-from windrow.cli.archive import filling, keeping, migrating, showing
+from windrow.cli.archive import append, maintain, migrate, progress_bar
 from windrow.cli.main import app
 
 
 @pytest.fixture
 def terminal(monkeypatch):
     console = Console(file=io.StringIO(), force_terminal=True, width=80)
-    monkeypatch.setattr(showing, "err", lambda: console)
+    monkeypatch.setattr(progress_bar, "err", lambda: console)
     return console
 
 
 def test_a_terminal_shows_how_far_it_has_come(terminal):
-    with showing.showing("reading every run", as_json=False) as progress:
+    with progress_bar.show_progress("reading every run", as_json=False) as progress:
         progress(Reached("runs", 3, 12, 5_000_000))
     assert "reading every run: 3 of 12 runs, 5.0 MB" in terminal.file.getvalue()
 
 
 def test_programs_and_pipes_are_told_nothing(terminal, monkeypatch):
-    with showing.showing("reading every run", as_json=True) as progress:
+    with progress_bar.show_progress("reading every run", as_json=True) as progress:
         assert progress is nobody
-    monkeypatch.setattr(showing, "err", lambda: Console(file=terminal.file))
-    with showing.showing("reading every run", as_json=False) as progress:
+    monkeypatch.setattr(progress_bar, "err", lambda: Console(file=terminal.file))
+    with progress_bar.show_progress("reading every run", as_json=False) as progress:
         assert progress is nobody
     assert terminal.file.getvalue() == ""
 
@@ -48,8 +48,8 @@ def told(tmp_path, monkeypatch):
         assert not as_json
         yield shown.setdefault(activity, []).append
 
-    for module in (filling, keeping, migrating):
-        monkeypatch.setattr(module, "showing", shows)
+    for module in (append, maintain, migrate):
+        monkeypatch.setattr(module, "show_progress", shows)
     return shown
 
 

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from windrow.cli import display
 from windrow.cli.answers import print_report
+from windrow.cli.console import instant
 from windrow.cli.display import Display
-from windrow.cli.words import instant
 from windrow.core.time import Clock
 from windrow.engine.progress import Progress, QueryReport, Report
 

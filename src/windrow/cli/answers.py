@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.words import instant
+from windrow.cli.console import instant
 from windrow.columns.written import plain
 from windrow.engine.progress import QueryReport, Report
 
@@ -32,21 +32,21 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
     console.print()
     for query in report.queries:
         place = f" in {near(query.destination)}" if query.destination else ""
-        rows, changes = counted(query.rows_in, "row"), counted(query.rows_out, "change")
+        rows, changes = count_of(query.rows_in, "row"), count_of(query.rows_out, "change")
         if query.waiting is not None:
             changes = f"{query.rows_out:,} kept"
-            rest = counted(query.waiting, "row")
+            rest = count_of(query.waiting, "row")
             place += f"; {rest} of a day that is not over" if query.waiting else ""
         console.print(f"{query.name}: {rows} in, {changes}{place}")
         if query.quarantined:
             console.print(
-                f"{query.name}: {counted(query.quarantined, 'row')} put aside in {quarantine}, "
+                f"{query.name}: {count_of(query.quarantined, 'row')} put aside in {quarantine}, "
                 f"{query.late:,} for being late",
                 style="yellow",
             )
         for died, times in query.restarts.items():
             console.print(
-                f"{query.name}: started again {counted(times, 'time')} because of {died}",
+                f"{query.name}: started again {count_of(times, 'time')} because of {died}",
                 style="yellow",
             )
 
@@ -56,7 +56,7 @@ def warn_of_unused(report: Report, console: Console, quarantine: Path) -> None:
     for query in report.queries:
         if not query.quarantined or query.rows_in:
             continue
-        rows = counted(query.quarantined, "row")
+        rows = count_of(query.quarantined, "row")
         all_of = f"all {rows}" if query.quarantined > 1 else "the only row"
         files = sorted(near(p) for p in quarantine.rglob("*.jsonl"))
         place = f"{files[0]}{' and others beside it' if len(files) > 1 else ''}" if files else ""
@@ -73,10 +73,10 @@ def near(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def counted(number: int, thing: str) -> str:
+def count_of(number: int, thing: str) -> str:
     """Number and noun.
 
-    >>> counted(1, "row"), counted(2_000, "row")
+    >>> count_of(1, "row"), count_of(2_000, "row")
     ('1 row', '2,000 rows')
     """
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
@@ -85,9 +85,9 @@ def counted(number: int, thing: str) -> str:
 def headline(query: QueryReport) -> str:
     """Whose answer it is, when it held, and how large it is."""
     shown = query.answer.num_rows
-    size = counted(shown, "row")
+    size = count_of(shown, "row")
     if query.total is not None and query.total > shown:
-        size = f"the last {shown:,} of {counted(query.total, 'row')}"
+        size = f"the last {shown:,} of {count_of(query.total, 'row')}"
     return f"{query.name} at {instant(query.now, query.clock)}: {size}"
 
 
@@ -102,11 +102,11 @@ def answer_table(answer: pa.Table, *, ordered: bool = False) -> Table:
             keys = [f.name for f in answer.schema if not pa.types.is_nested(f.type)]
             answer = answer.sort_by([(key, "ascending") for key in keys]) if keys else answer
         for row in zip(*(plain(c) for c in answer.slice(0, SHOWN).columns), strict=True):
-            table.add_row(*(_shown(value) for value in row))
+            table.add_row(*(_cell(value) for value in row))
     return table
 
 
-def _shown(value: object) -> Text:
+def _cell(value: object) -> Text:
     if value is None:
         return Text("NULL", style="dim")
     if isinstance(value, float):

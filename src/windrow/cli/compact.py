@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from windrow.cli.answers import counted
+from windrow.cli.answers import count_of
+from windrow.cli.console import out
+from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
-from windrow.cli.words import errors_in_words, out
 from windrow.engine.compaction import compact as merge
 from windrow.engine.locks import locked
 from windrow.engine.result_directory import Results
@@ -33,5 +34,5 @@ def compact(
         with locked([(path, str(path))]):
             done = merge(path)
         if done is not None:
-            before = counted(done.before, "file")
+            before = count_of(done.before, "file")
             out().print(f"{path}: {before} before, {done.after:,} now")

@@ -10,11 +10,12 @@ from typing import Annotated
 import typer
 from rich.progress import Progress as Bar
 
+from windrow.cli.console import err
+from windrow.cli.error_messages import errors_in_words
 from windrow.cli.execution import RunnerName, Settings, execute
 from windrow.cli.options import Verbose
-from windrow.cli.running import QUARANTINE, Runner, finish
+from windrow.cli.run import QUARANTINE, Runner, finish
 from windrow.cli.trace import TraceParameters, write_trace
-from windrow.cli.words import err, errors_in_words
 from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, StreamDeclaration
 from windrow.plan.program import compile_script
 
@@ -74,7 +75,7 @@ def prepare(directory: Path, rows: int) -> tuple[Catalog, bool]:
 def below(catalog: Catalog, directory: Path) -> Catalog:
     """The same catalog with the relative paths of its sources and results below ``directory``."""
 
-    def moved(declaration: Declaration) -> Declaration:
+    def move_paths(declaration: Declaration) -> Declaration:
         if isinstance(declaration, StreamDeclaration) and declaration.source:
             path = str(directory / declaration.source.path)
             return replace(declaration, source=replace(declaration.source, path=path))
@@ -83,4 +84,4 @@ def below(catalog: Catalog, directory: Path) -> Catalog:
             return replace(declaration, into=replace(declaration.into, path=path))
         return declaration
 
-    return Catalog({name: moved(d) for name, d in catalog.declarations.items()})
+    return Catalog({name: move_paths(d) for name, d in catalog.declarations.items()})

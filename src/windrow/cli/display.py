@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.words import instant
+from windrow.cli.console import instant
 from windrow.engine.progress import Progress, warnings_of
 
 SECONDS_BETWEEN_LINES = 2.0

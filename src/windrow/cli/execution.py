@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from windrow.cli.console import err
 from windrow.cli.display import Display
-from windrow.cli.words import err
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import wall_clock
 from windrow.engine.progress import Report

@@ -11,20 +11,21 @@ import typer
 
 from windrow.cli.archive.app import app as archive_app
 from windrow.cli.checkpoint.app import app as checkpoint_app
-from windrow.cli.late import LateGroup
-from windrow.cli.words import INTERRUPTED, UNHEARD, err, out
+from windrow.cli.console import err, out
+from windrow.cli.error_messages import INTERRUPTED, UNHEARD
+from windrow.cli.lazy import LazyGroup
 
 
-class Commands(LateGroup):
+class Commands(LazyGroup):
     """The commands of ``windrow``; those of archives and checkpoints are groups of their own."""
 
-    late: ClassVar = {
+    lazy: ClassVar = {
         "run": (
-            "windrow.cli.running",
+            "windrow.cli.run",
             "Run the queries of SCRIPT until Ctrl-C, or once over the files that are there.",
         ),
         "explain": (
-            "windrow.cli.explaining",
+            "windrow.cli.explain",
             "Show the plan of each query of SCRIPT, with the update pattern of every edge.",
         ),
         "results": (

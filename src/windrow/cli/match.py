@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Overwrite, Verbose
-from windrow.cli.words import errors_in_words
 
 
 class ResultFormat(StrEnum):
@@ -60,7 +60,7 @@ def match(
       windrow match alerts.csv 'data/*.parquet' --on bytes,src --into out/alerts
     """
     with errors_in_words(verbose=verbose):
-        from windrow.cli.matching import match_files  # noqa: PLC0415 - compiled kernels load here
+        from windrow.cli.match_files import match_files  # noqa: PLC0415 - compiled kernels load here
 
         names = [name.strip() for name in on.split(",")] if on else []
         match_files(subscriptions, data, names, types or [], into, format_, overwrite=overwrite)

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.csv
 import typer
 
-from windrow.cli.answers import SHOWN, answer_table, counted
-from windrow.cli.archive.giving import lines, writing
+from windrow.cli.answers import SHOWN, answer_table, count_of
+from windrow.cli.archive.output import lines, writing
+from windrow.cli.console import instant, out
+from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
-from windrow.cli.words import errors_in_words, instant, out
 from windrow.columns.written import textual
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
@@ -85,7 +86,9 @@ def results(
         if format_ is Shape.TABLE:
             place = f" in {into}" if into is not None else ""
             what = "row" if answer else "change"
-            out().print(f"{found.query} at {now}: {counted(rows, what)}{place}, micro-batch {last}")
+            out().print(
+                f"{found.query} at {now}: {count_of(rows, what)}{place}, micro-batch {last}"
+            )
 
 
 def _whole(text: str) -> bool:

@@ -69,7 +69,7 @@ class Rows:
         return self._of_text(path)
 
     def _of_parquet(self, path: Path) -> Iterator[pa.RecordBatch]:
-        with _opened(path) as file:
+        with _open_parquet(path) as file:
             names = {name.strip().lower(): name for name in file.schema_arrow.names}
             wanted = [names.get(field.name.lower(), "") for field in self.schema]
             if "" in wanted:
@@ -92,7 +92,7 @@ class Rows:
         for parsed in read_file(path, declaration):
             columns, sound = [], np.ones(parsed.rows.num_rows, np.bool_)
             for texts, field in zip(parsed.rows.columns, self.schema, strict=True):
-                column = _read(texts, field.type)
+                column = _parse_texts(texts, field.type)
                 columns.append(column)
                 if column.null_count != texts.null_count:
                     lost = pc.and_(pc.is_null(column), pc.is_valid(texts))
@@ -105,7 +105,7 @@ class Rows:
 def rows_like(path: Path, told: Mapping[str, pa.DataType]) -> Rows:
     """Rows with the columns of this file, of its types or of those that are told."""
     if format_of(path) == "parquet":
-        with _opened(path) as file:
+        with _open_parquet(path) as file:
             found = file.schema_arrow
     else:
         found = arrow_schema(inferred(path).schema)
@@ -143,7 +143,7 @@ def told_types(options: Sequence[str]) -> dict[str, pa.DataType]:
     return found
 
 
-def _opened(path: Path) -> pq.ParquetFile:
+def _open_parquet(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
     except (OSError, pa.ArrowException) as error:
@@ -177,7 +177,7 @@ def _cast(column: pa.Array, field: pa.Field, path: Path) -> pa.Array:
         ) from error
 
 
-def _read(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+def _parse_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Texts as values of a type that no script has; NULL for those that say none."""
     if texts.type == kind:
         return texts

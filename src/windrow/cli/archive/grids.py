@@ -12,10 +12,10 @@ from rich.text import Text
 
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.stat import Coming, Statistics
-from windrow.cli.answers import counted
+from windrow.cli.answers import count_of
 from windrow.cli.archive.options import print_json, size
 from windrow.cli.archive.times import Instants
-from windrow.cli.words import out
+from windrow.cli.console import out
 
 LISTED = 6
 """Periods that are listed one by one."""
@@ -32,10 +32,10 @@ def show_grid(path: Path, index: LifetimeIndex, *, as_json: bool) -> None:
     now = "not updated yet" if found.now is None else f"updated at {times.label(found.now)}"
     out().print(
         f"{path}: version {found.version}, {now}, {found.grid.name}, lifetimes of up to "
-        f"{counted(found.periods.count, 'period')}, {found.format} runs"
+        f"{count_of(found.periods.count, 'period')}, {found.format} runs"
     )
-    out().print(_drawn(found, times))
-    out().print(f"{counted(found.entries, 'record')}, {size(found.bytes)} on disk")
+    out().print(_draw(found, times))
+    out().print(f"{count_of(found.entries, 'record')}, {size(found.bytes)} on disk")
 
 
 def plain_grid(found: Statistics) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def plain_grid(found: Statistics) -> dict[str, Any]:
     return value
 
 
-def _drawn(found: Statistics, times: Instants) -> Table:
+def _draw(found: Statistics, times: Instants) -> Table:
     table = Table()
     for name in ("index", "inserted in", "expires in"):
         table.add_column(name)

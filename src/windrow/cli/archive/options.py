@@ -12,7 +12,7 @@ import typer
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import Layout
-from windrow.cli.words import out
+from windrow.cli.console import out
 from windrow.columns.written import read
 
 Where = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The archive's directory.")]

@@ -33,7 +33,7 @@ class Entries(ds.Dataset):  # type: ignore[misc]
         bounds: tuple[int | None, int | None],
     ) -> None:
         self._reader, self._times, self._bounds = reader, times, bounds
-        self._plain = times.stamped(layout.given({}).empty_table()).schema
+        self._plain = times.add_stamps(layout.given({}).empty_table()).schema
         self._names = self._plain.names
         self.failure: WindrowError | None = None
         """What went wrong while it was read, which engines tell in words of their own."""
@@ -59,16 +59,16 @@ class Entries(ds.Dataset):  # type: ignore[misc]
             first, last = self._days(filter, first, last)
             batches = self._reader.matching(filter, first, last, columns=names, schema=self._plain)
         return ds.Scanner.from_batches(
-            self._stamped(batches),
+            self._add_stamps(batches),
             schema=self._types(names),
             columns=wanted,
             filter=filter,
         )
 
-    def _stamped(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _add_stamps(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches:
-                yield from self._times.stamped(pa.Table.from_batches([batch])).to_batches()
+                yield from self._times.add_stamps(pa.Table.from_batches([batch])).to_batches()
         except WindrowError as error:
             self.failure = error
             raise
@@ -80,7 +80,7 @@ class Entries(ds.Dataset):  # type: ignore[misc]
         if isinstance(self._reader, LifetimeReader) or DAY not in str(condition):
             return first, last
         days = self._reader.days
-        stamps = self._times.stamped(pa.table({DAY: pa.array(days, pa.int32())})).column(DAY)
+        stamps = self._times.add_stamps(pa.table({DAY: pa.array(days, pa.int32())})).column(DAY)
         possible = satisfiable(condition, self._plain, [pc.field(DAY) == stamp for stamp in stamps])
         left = [day for day, may in zip(days, possible, strict=True) if may]
         if not left:
@@ -93,4 +93,4 @@ class Entries(ds.Dataset):  # type: ignore[misc]
     def _types(self, names: Sequence[str]) -> pa.Schema:
         """As the reader gives them: what repeats is dictionary-encoded."""
         empty = self._reader.probe([], columns=names)
-        return self._times.stamped(empty).schema
+        return self._times.add_stamps(empty).schema

@@ -33,7 +33,7 @@ class Times(Protocol):
 
     def label(self, moment: int) -> str: ...
 
-    def stamped(self, entries: pa.Table) -> pa.Table:
+    def add_stamps(self, entries: pa.Table) -> pa.Table:
         """Entries with their stamps, if they have any, as dates or times instead of numbers."""
 
 
@@ -51,7 +51,7 @@ class Days:
     def label(self, moment: int) -> str:
         return self.calendar.label(moment)
 
-    def stamped(self, entries: pa.Table) -> pa.Table:
+    def add_stamps(self, entries: pa.Table) -> pa.Table:
         if not self.calendar.timestamps:
             return entries
         return _begins(entries, 0, self.calendar.length)
@@ -96,7 +96,7 @@ class Instants:
     def label(self, moment: int) -> str:
         return self.periods.label(moment)
 
-    def stamped(self, entries: pa.Table) -> pa.Table:
+    def add_stamps(self, entries: pa.Table) -> pa.Table:
         if not self.periods.timestamps:
             return entries
         interval = self.periods.interval

@@ -6,23 +6,23 @@ from typing import ClassVar
 
 import typer
 
-from windrow.cli.late import LateGroup
+from windrow.cli.lazy import LazyGroup
 
 
-class Commands(LateGroup):
+class Commands(LazyGroup):
     """The commands in the order in which one needs them."""
 
-    late: ClassVar = {
+    lazy: ClassVar = {
         "check": (
-            "windrow.cli.checkpoint.checking",
+            "windrow.cli.checkpoint.check",
             "Read all files of the checkpoint PATH, and name those that are damaged.",
         ),
         "repair": (
-            "windrow.cli.checkpoint.checking",
+            "windrow.cli.checkpoint.check",
             "Set the checkpoint PATH back to the last micro-batch that is whole.",
         ),
         "rewind": (
-            "windrow.cli.checkpoint.rewinding",
+            "windrow.cli.checkpoint.rewind",
             "Let the next run read the files of queries again whose time was led astray.",
         ),
     }

@@ -16,11 +16,12 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.format.day_calendar import Calendar, reached
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.records.row_files import files_of, left_out, rows_of
-from windrow.cli.answers import counted
+from windrow.cli.answers import count_of
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
-from windrow.cli.archive.showing import showing
+from windrow.cli.archive.progress_bar import show_progress
 from windrow.cli.archive.times import times_of
-from windrow.cli.words import err, errors_in_words, out
+from windrow.cli.console import err, out
+from windrow.cli.error_messages import errors_in_words
 from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
@@ -88,9 +89,9 @@ def append(
                 remedy="make one with windrow archive create --grid",
             )
         calendar = opened.stat().settings.calendar
-        rows, unused = _read(files, opened.layout.schema, by, as_json=as_json)
+        rows, unused = _read_files(files, opened.layout.schema, by, as_json=as_json)
         if by is not None:
-            days = _cut(rows, by, calendar)
+            days = _by_day(rows, by, calendar)
             last = _newest(days, opened)
         else:
             assert day is not None
@@ -98,15 +99,15 @@ def append(
             days = {last: rows}
         now = last if advance else None
         days, late = _in_time(days, now, opened)
-        count = counted(sum(t.num_rows for t in days.values()), "row")
-        with showing(f"writing {count}", as_json=as_json) as progress:
+        count = count_of(sum(t.num_rows for t in days.values()), "row")
+        with show_progress(f"writing {count}", as_json=as_json) as progress:
             version = opened.append_days(days, now=now, progress=progress)
         taken = {calendar.label(d): t.num_rows for d, t in sorted(days.items())}
         done = {"days": taken, "left_out": late, "left_out_columns": unused}
         _say(archive, opened, version, done, as_json)
 
 
-def _read(
+def _read_files(
     files: Sequence[str], schema: pa.Schema, column: str | None, *, as_json: bool
 ) -> tuple[pa.Table, list[str]]:
     """The rows of files with another column, if the archive lacks it; of those without use a word.
@@ -114,7 +115,7 @@ def _read(
     They are returned too.
     """
     others = [] if column is None or column in schema.names else [column]
-    with showing("reading", as_json=as_json) as progress:
+    with show_progress("reading", as_json=as_json) as progress:
         paths = files_of(files)
         rows = rows_of(paths, schema, *others, progress=progress)
         unused = left_out(paths, [*schema.names, *others])
@@ -146,13 +147,13 @@ def _insert(
 ) -> None:
     """Rows that come at one instant and each have their own end."""
     now = times_of(index).moment(at)
-    rows, unused = _read(files, index.layout.schema, expires, as_json=as_json)
+    rows, unused = _read_files(files, index.layout.schema, expires, as_json=as_json)
     ends = _ticks(rows, expires, timestamps=index.periods.timestamps)
-    with showing(f"writing {counted(rows.num_rows, 'row')}", as_json=as_json) as progress:
+    with show_progress(f"writing {count_of(rows.num_rows, 'row')}", as_json=as_json) as progress:
         done = index.insert(now, rows, pa.array(ends), progress=progress)
     if done.dead:
         err().print(
-            f"{counted(done.dead, 'row')} left out: expired by {times_of(index).label(now)}",
+            f"{count_of(done.dead, 'row')} left out: expired by {times_of(index).label(now)}",
             style="yellow",
         )
     taken = {"rows": rows.num_rows, "dead": done.dead, "left_out_columns": unused}
@@ -169,7 +170,7 @@ def _in_time(
     late = {label(d): rows.num_rows for d, rows in sorted(days.items()) if d < first}
     for day, rows in late.items():
         err().print(
-            f"{day}: {counted(rows, 'row')} left out: the window begins on {label(first)}",
+            f"{day}: {count_of(rows, 'row')} left out: the window begins on {label(first)}",
             style="yellow",
         )
     return {day: rows for day, rows in days.items() if day >= first}, late
@@ -194,13 +195,13 @@ def advance(
     with errors_in_words(verbose=verbose):
         opened = open_archive(archive)
         moment = times_of(opened).moment(to)
-        with showing(f"advancing to {to}", as_json=as_json) as progress:
+        with show_progress(f"advancing to {to}", as_json=as_json) as progress:
             done = opened.advance(moment, progress=progress)
         version = done if isinstance(done, int) else done.version
         _say(archive, opened, version, {}, as_json)
 
 
-def _cut(rows: pa.Table, column: str, calendar: Calendar) -> dict[int, pa.Table]:
+def _by_day(rows: pa.Table, column: str, calendar: Calendar) -> dict[int, pa.Table]:
     """The rows of each day, by the values of a column."""
     days = calendar.days_of(_ticks(rows, column, timestamps=calendar.timestamps))
     return {int(day): rows.filter(pa.array(days == day)) for day in np.unique(days)}
@@ -216,7 +217,7 @@ def _ticks(rows: pa.Table, column: str, *, timestamps: bool) -> Int64s:
             where=f"column {column}",
             expected=f"{'times' if timestamps else 'whole numbers'}, as in this archive, "
             "and no NULL",
-            found=counted(values.null_count, "NULL") if sound else str(values.type),
+            found=count_of(values.null_count, "NULL") if sound else str(values.type),
         )
     # What is finer than microseconds is cut off, towards the past.
     if temporal and values.type == pa.timestamp("ns", getattr(values.type, "tz", None)):
@@ -238,6 +239,6 @@ def _say(
         print_json({"version": version, "now": now, "entries": found.entries, **taken})
         return
     for day, rows in taken.get("days", {}).items():
-        out().print(f"{day}: {counted(rows, 'row')}")
+        out().print(f"{day}: {count_of(rows, 'row')}")
     window = "the window has not begun" if now is None else f"up to {now}"
-    out().print(f"{path}: version {version}, {window}, holding {counted(found.entries, 'record')}")
+    out().print(f"{path}: version {version}, {window}, holding {count_of(found.entries, 'record')}")

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from windrow.cli.answers import print_report, warn_of_unused
+from windrow.cli.console import err, out
+from windrow.cli.error_messages import INTERRUPTED, errors_in_words
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
-from windrow.cli.explaining import compiled_from, print_plans
+from windrow.cli.explain import compiled_from, print_plans
 from windrow.cli.options import Overwrite, Script, StrategyOption, Verbose
-from windrow.cli.words import INTERRUPTED, err, errors_in_words, out
 from windrow.plan.strategy import Strategy
 
 QUARANTINE = Path("quarantine")

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from windrow.cli.console import err, out
+from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
-from windrow.cli.words import err, errors_in_words, out
 from windrow.engine.locks import locked
 from windrow.spark.checkpoint.repair import Repair, planned_repair
 from windrow.spark.checkpoint.survey import Survey, query_directories, survey

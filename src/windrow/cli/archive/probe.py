@@ -15,8 +15,7 @@ from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.reader import Reader
-from windrow.cli.answers import counted
-from windrow.cli.archive.giving import give, writing
+from windrow.cli.answers import count_of
 from windrow.cli.archive.options import (
     AsJson,
     At,
@@ -31,8 +30,10 @@ from windrow.cli.archive.options import (
     names_of,
     print_json,
 )
+from windrow.cli.archive.output import give, writing
 from windrow.cli.archive.times import bounds, times_of
-from windrow.cli.words import err, errors_in_words, out
+from windrow.cli.console import err, out
+from windrow.cli.error_messages import errors_in_words
 
 
 def probe(
@@ -82,7 +83,7 @@ def probe(
         first, last = bounds(times, since, until)
         with reader_of(opened, at, soft=soft) as reader:
             found = reader.probe(wanted, first, last, columns=names_of(columns))
-            give(times.stamped(decoded(found)), into, as_json=as_json)
+            give(times.add_stamps(decoded(found)), into, as_json=as_json)
 
 
 def scan(
@@ -109,7 +110,7 @@ def scan(
         first, last = bounds(times, since, until)
         with reader_of(opened, at, soft=soft) as reader:
             found = reader.scan(first, last, columns=names_of(columns))
-            give(times.stamped(decoded(found)), into, as_json=as_json)
+            give(times.add_stamps(decoded(found)), into, as_json=as_json)
 
 
 def export(
@@ -137,17 +138,17 @@ def export(
         first, last = bounds(times, since, until)
         with reader_of(opened, at) as reader, err().status("writing") as status:
             names = names_of(columns) or opened.layout.entry_schema.names
-            empty = times.stamped(decoded(reader.probe([], columns=names)))
+            empty = times.add_stamps(decoded(reader.probe([], columns=names)))
             with writing(into, empty.schema) as write:
                 for batch in reader.batches(first, last, columns=names):
-                    table = times.stamped(decoded(pa.Table.from_batches([batch])))
+                    table = times.add_stamps(decoded(pa.Table.from_batches([batch])))
                     write(table)
                     rows += table.num_rows
                     status.update(f"writing: {rows:,} rows")
         if as_json:
             print_json({"file": str(into), "rows": rows})
             return
-        out().print(f"{counted(rows, 'row')} in {into}")
+        out().print(f"{count_of(rows, 'row')} in {into}")
 
 
 def reader_of(

@@ -15,22 +15,22 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from windrow.cli.words import errors_in_words
+from windrow.cli.error_messages import errors_in_words
 from windrow.core.paths import local_path
 
 
-class LateGroup(TyperGroup):
-    """A group whose commands come ``late``: by name, the module and the line of the list."""
+class LazyGroup(TyperGroup):
+    """A group of ``lazy`` commands: by name, the module and the line of the list."""
 
-    late: ClassVar[Mapping[str, tuple[str, str]]]
+    lazy: ClassVar[Mapping[str, tuple[str, str]]]
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        late = {name: _Late(name, module, line) for name, (module, line) in self.late.items()}
-        self.commands = {**late, **self.commands}
+        lazy = {name: _LazyCommand(name, *where) for name, where in self.lazy.items()}
+        self.commands = {**lazy, **self.commands}
 
 
-class _Late(TyperCommand):
+class _LazyCommand(TyperCommand):
     """Stands for a command in the list; once called, the command itself takes its place."""
 
     def __init__(self, name: str, module: str, line: str) -> None:

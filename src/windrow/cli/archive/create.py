@@ -15,13 +15,14 @@ from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.records.row_files import schema_of
-from windrow.cli.answers import counted
+from windrow.cli.answers import count_of
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.grids import plain_grid
-from windrow.cli.archive.keeping import plain_days
+from windrow.cli.archive.maintain import plain_days
 from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_json
 from windrow.cli.archive.times import unit_of
-from windrow.cli.words import errors_in_words, out
+from windrow.cli.console import out
+from windrow.cli.error_messages import errors_in_words
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError, ScriptError
 from windrow.plan.catalog import RelationDeclaration
@@ -121,7 +122,7 @@ def create(
                 print_json(plain_grid(index.stat()))
                 return
             out().print(
-                f"{archive}: lifetimes of up to {counted(window, unit_of(day.length))}, "
+                f"{archive}: lifetimes of up to {count_of(window, unit_of(day.length))}, "
                 f"{index.grid.name}, {format.value} runs"
             )
             return
@@ -144,7 +145,7 @@ def create(
             return
         settings = made.stat().settings
         out().print(
-            f"{archive}: {counted(window, unit_of(day.length))}, n = {settings.n}, by "
+            f"{archive}: {count_of(window, unit_of(day.length))}, n = {settings.n}, by "
             f"{settings.scheme}, {settings.technique}, {format.value} runs"
         )
 
@@ -194,10 +195,10 @@ def _schema(columns: str | None, like: Path | None) -> pa.Schema:
         )
     if like is not None:
         return schema_of(like)
-    return _declared(columns or "")
+    return _parse_columns(columns or "")
 
 
-def _declared(columns: str) -> pa.Schema:
+def _parse_columns(columns: str) -> pa.Schema:
     """Columns as a script declares them; errors count lines and characters of this text alone."""
     before = "CREATE RELATION archive (\n"
     try:

@@ -7,23 +7,23 @@ from contextlib import contextmanager
 
 from windrow.archive.progress import Progress, Reached, nobody
 from windrow.cli.archive.options import size
-from windrow.cli.words import err
+from windrow.cli.console import err
 
 
 @contextmanager
-def showing(activity: str, *, as_json: bool) -> Iterator[Progress]:
+def show_progress(activity: str, *, as_json: bool) -> Iterator[Progress]:
     """Whoever is told of progress within shows it; nothing is left of it afterwards."""
     console = err()
     if as_json or not console.is_terminal:
         yield nobody
         return
     with console.status(activity) as status:
-        yield lambda reached: status.update(f"{activity}: {said(reached)}")
+        yield lambda reached: status.update(f"{activity}: {describe_progress(reached)}")
 
 
-def said(reached: Reached) -> str:
+def describe_progress(reached: Reached) -> str:
     """
-    >>> said(Reached("runs", 3, 1200, 5_000)), said(Reached("days", 1, 2))
+    >>> describe_progress(Reached("runs", 3, 1200, 5_000)), describe_progress(Reached("days", 1, 2))
     ('3 of 1,200 runs, 5.0 kB', '1 of 2 days')
     """
     so_far = f", {size(reached.bytes)}" if reached.bytes else ""

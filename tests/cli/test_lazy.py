@@ -80,6 +80,6 @@ def test_an_archive_is_asked_without_databases_and_parsers(here):
 
 @pytest.mark.parametrize("group", [Commands, ArchiveCommands], ids=["windrow", "archive"])
 def test_the_list_says_of_each_command_what_its_own_help_begins_with(group):
-    for name, (module, line) in group.late.items():
+    for name, (module, line) in group.lazy.items():
         command = getattr(import_module(module), name)
         assert inspect.getdoc(command).split("\n\n")[0] == line

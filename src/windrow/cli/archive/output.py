@@ -19,8 +19,8 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from windrow.cli.answers import SHOWN, answer_table, counted
-from windrow.cli.words import out
+from windrow.cli.answers import SHOWN, answer_table, count_of
+from windrow.cli.console import out
 from windrow.columns.written import plain, textual
 from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
@@ -44,7 +44,7 @@ def give(table: pa.Table, into: Path | None, *, as_json: bool, ordered: bool = F
         out().print(answer_table(table, ordered=ordered))
         if table.num_rows > SHOWN:
             out().print(f"... and {table.num_rows - SHOWN:,} more; keep them all with --into")
-    out().print(counted(table.num_rows, "row") + (f" in {into}" if into is not None else ""))
+    out().print(count_of(table.num_rows, "row") + (f" in {into}" if into is not None else ""))
 
 
 @contextmanager

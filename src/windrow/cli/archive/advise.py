@@ -16,10 +16,11 @@ from windrow.archive.advise.advise import advise as advised
 from windrow.archive.advise.choose import Choice, Layout
 from windrow.archive.advise.constraints import Constraints
 from windrow.archive.records.row_files import files_of, rows_of, schema_of
-from windrow.cli.answers import counted
-from windrow.cli.archive.filling import Files
+from windrow.cli.answers import count_of
+from windrow.cli.archive.append import Files
 from windrow.cli.archive.options import AsJson, Verbose, names_of, print_json
-from windrow.cli.words import err, errors_in_words, out
+from windrow.cli.console import err, out
+from windrow.cli.error_messages import errors_in_words
 
 SHOWN = 5
 
@@ -79,14 +80,14 @@ def advise(
         )
         with (
             tempfile.TemporaryDirectory(prefix="windrow-advise-", dir=disk) as directory,
-            err().status(f"measuring with {counted(sample.num_rows, 'row')}") as status,
+            err().status(f"measuring with {count_of(sample.num_rows, 'row')}") as status,
         ):
 
             def progress(layout: Layout, before: int) -> None:
                 scheme, technique, n = layout
                 status.update(
                     f"rehearsing {scheme} with n = {n}, {technique} "
-                    f"({counted(before, 'layout')} done)"
+                    f"({count_of(before, 'layout')} done)"
                 )
 
             found = advised(
@@ -116,7 +117,7 @@ def _show(found: Advice, workload: Workload) -> None:
     if others:
         second = others[0]
         out().print(f"The runner-up is {second.scheme} with n = {second.n}, {second.technique}.")
-    table = Table(title=f"Per day, with {counted(workload.rows, 'row')}")
+    table = Table(title=f"Per day, with {count_of(workload.rows, 'row')}")
     for name in ("scheme", "n", "technique"):
         table.add_column(name)
     for name in ("work, s", "transition, s", "probe, ms", "scan, s", "space, MB"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from windrow.cli.console import out, print_warning
+from windrow.cli.error_messages import errors_in_words, read_script
 from windrow.cli.options import Script, StrategyOption, Verbose
-from windrow.cli.words import errors_in_words, out, print_warning, read_script
 from windrow.core.errors import InputError
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration

@@ -9,12 +9,13 @@ import typer
 
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.cli.answers import counted
+from windrow.cli.answers import count_of
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
-from windrow.cli.archive.making import RunFormat, Scheme, refuse
+from windrow.cli.archive.create import RunFormat, Scheme, refuse
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
-from windrow.cli.archive.showing import showing
-from windrow.cli.words import errors_in_words, out
+from windrow.cli.archive.progress_bar import show_progress
+from windrow.cli.console import out
+from windrow.cli.error_messages import errors_in_words
 
 
 def migrate(
@@ -73,14 +74,14 @@ def _carry_out(
 ) -> None:
     cost = opened.migration(**wanted)
     if not as_json:
-        rest = f", through after {counted(cost.days, 'day')}" if cost.days else ""
+        rest = f", through after {count_of(cost.days, 'day')}" if cost.days else ""
         out().print(
             f"{archive}: {size(cost.bytes_written)} to write{rest}; a probe will look into "
-            f"{counted(cost.searches, 'run')}"
+            f"{count_of(cost.searches, 'run')}"
         )
     version = None
     if not dry_run:
-        with showing("rewriting", as_json=as_json) as progress:
+        with show_progress("rewriting", as_json=as_json) as progress:
             version = opened.migrate(**wanted, progress=progress)
     if as_json:
         print_json({**asdict(cost), "version": version})
@@ -90,7 +91,7 @@ def _carry_out(
 
 def _layout(opened: Archive | LifetimeIndex) -> str:
     if isinstance(opened, LifetimeIndex):
-        periods = counted(opened.periods.count, "period")
+        periods = count_of(opened.periods.count, "period")
         return f"{opened.grid.name}, lifetimes of up to {periods}"
     found = opened.stat().settings
     return f"{found.scheme} with n = {found.n}, {found.technique}"

@@ -12,12 +12,12 @@ import typer
 
 from windrow.archive.archive import open_archive
 from windrow.archive.errors import ArchiveError
-from windrow.cli.archive.asking import reader_of
-from windrow.cli.archive.giving import give
 from windrow.cli.archive.options import AsJson, At, Into, Since, Until, Verbose, Where
+from windrow.cli.archive.output import give
+from windrow.cli.archive.probe import reader_of
 from windrow.cli.archive.table import Entries
 from windrow.cli.archive.times import bounds, times_of
-from windrow.cli.words import errors_in_words
+from windrow.cli.error_messages import errors_in_words
 
 SECONDS = 0.05
 """Between two attempts to stop a query."""
@@ -56,7 +56,7 @@ def sql(
                 statements = connection.extract_statements(query)
                 if [statement.type for statement in statements] not in _ANSWERING:
                     raise ArchiveError(where="SQL", expected="one SELECT", found=query)
-                found = answered(connection, query)
+                found = run_sql(connection, query)
             except duckdb.Error as error:
                 if entries.failure is not None:
                     raise entries.failure from error
@@ -77,7 +77,7 @@ def _register(connection: duckdb.DuckDBPyConnection, entries: Entries) -> None:
         ) from error
 
 
-def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+def run_sql(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     """DuckDB hears no Ctrl-C, so it works beside this thread, which does."""
     work: Future[pa.Table] = Future()
 

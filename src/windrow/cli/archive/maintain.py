@@ -16,12 +16,13 @@ from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.wave.schemes.operations import Operation
 from windrow.archive.wave.stat import IndexStatistics, Statistics
-from windrow.cli.answers import counted
+from windrow.cli.answers import count_of
 from windrow.cli.archive.grids import NOT_BEGUN, show_coming, show_grid
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
-from windrow.cli.archive.showing import showing
+from windrow.cli.archive.progress_bar import show_progress
 from windrow.cli.archive.times import unit_of
-from windrow.cli.words import err, errors_in_words, out
+from windrow.cli.console import err, out
+from windrow.cli.error_messages import errors_in_words
 
 BROKEN = 1
 
@@ -51,12 +52,12 @@ def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> N
         settings, label = found.settings, found.settings.calendar.label
         out().print(
             f"{archive}: version {found.version}, "
-            f"{counted(settings.window, unit_of(settings.calendar.length))} up to "
+            f"{count_of(settings.window, unit_of(settings.calendar.length))} up to "
             f"{'-' if found.now is None else label(found.now)}, {settings.scheme} with "
             f"n = {settings.n}, {settings.technique}, {found.format} runs"
         )
-        out().print(_drawn(found))
-        out().print(f"{counted(found.entries, 'record')}, {size(found.bytes)} on disk")
+        out().print(_draw(found))
+        out().print(f"{count_of(found.entries, 'record')}, {size(found.bytes)} on disk")
 
 
 def plain_days(found: Statistics) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def plain_days(found: Statistics) -> dict[str, Any]:
     return value
 
 
-def _drawn(found: Statistics) -> Table:
+def _draw(found: Statistics) -> Table:
     table = Table()
     for name, side in (("index", "left"), ("days", "left"), ("runs", "right"),
                        ("records", "right"), ("dead", "right"), ("bytes", "right")):  # fmt: skip
@@ -104,7 +105,7 @@ def _days(index: IndexStatistics, found: Statistics) -> str:
 def _stretches(days: Sequence[int], calendar: Calendar) -> list[str]:
     """Days one by one, or if they are many and follow each other, from the first to the last."""
     if len(days) > LISTED and days[-1] - days[0] == len(days) - 1:
-        number = counted(len(days), unit_of(calendar.length))
+        number = count_of(len(days), unit_of(calendar.length))
         return [f"{calendar.label(days[0])} to {calendar.label(days[-1])}, {number}"]
     return [calendar.label(day) for day in days]
 
@@ -179,7 +180,7 @@ def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
     with errors_in_words(verbose=verbose):
         try:
             opened = open_archive(archive)
-            with showing("reading every run", as_json=as_json) as progress:
+            with show_progress("reading every run", as_json=as_json) as progress:
                 problems, found = opened.verify(progress), opened.stat()
         except DamagedError as error:  # the manifest itself: there is no version to speak of
             if as_json:
@@ -194,7 +195,7 @@ def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
             whose = "grid" if isinstance(opened, LifetimeIndex) else "scheme"
             out().print(
                 f"{archive}: version {found.version} is as its manifest says: checksums, order "
-                f"and counts of {counted(found.entries, 'record')}, and the {whose}'s invariants"
+                f"and counts of {count_of(found.entries, 'record')}, and the {whose}'s invariants"
             )
         for problem in problems if not as_json else ():
             err().print(str(problem), style="bold red")
@@ -212,10 +213,10 @@ def vacuum(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
       windrow archive vacuum month
     """
     with errors_in_words(verbose=verbose):
-        with showing("removing files", as_json=as_json) as progress:
+        with show_progress("removing files", as_json=as_json) as progress:
             done = open_archive(archive).vacuum(progress)
         if as_json:
             print_json(asdict(done))
             return
-        held = f"; readers hold {counted(len(done.held), 'version')}" if done.held else ""
-        out().print(f"{archive}: {counted(done.files, 'file')} removed, {size(done.bytes)}{held}")
+        held = f"; readers hold {count_of(len(done.held), 'version')}" if done.held else ""
+        out().print(f"{archive}: {count_of(done.files, 'file')} removed, {size(done.bytes)}{held}")

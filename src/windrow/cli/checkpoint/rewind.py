@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from windrow.cli.explaining import compiled_from
+from windrow.cli.console import instant, out
+from windrow.cli.error_messages import errors_in_words
+from windrow.cli.explain import compiled_from
 from windrow.cli.options import Script, Verbose
-from windrow.cli.words import errors_in_words, instant, out
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import wall_clock
 from windrow.engine.clocks import on_clocks_of_files

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from windrow.cli.answers import answer_table, counted, near
+from windrow.cli.answers import answer_table, count_of, near
+from windrow.cli.console import err, out
 from windrow.cli.rows import Rows, rows_like, told_types
-from windrow.cli.words import err, out
 from windrow.columns.delta import batch_of
 from windrow.columns.types import ARROW
 from windrow.columns.written import plain
@@ -158,11 +158,11 @@ def _report(work: _Work, seconds: float, indexed: float, into: Path | None) -> N
         console.print(answer_table(_printable(work.first)))
         if work.matches > SHOWN:
             console.print(f"... and {work.matches - SHOWN:,} more; keep them all with --into")
-    conditions, names = counted(len(work.wanted), "row"), ", ".join(work.wanted.attributes)
+    conditions, names = count_of(len(work.wanted), "row"), ", ".join(work.wanted.attributes)
     console.print(f"subscriptions: {conditions} on {names}, indexed in {indexed:.1f} s")
     place = f" in {near(into)}" if into is not None else ""
     speed = f"{work.rows / max(seconds, 1e-9):,.0f} rows/s"
-    console.print(f"data: {counted(work.rows, 'row')}, {speed}")
+    console.print(f"data: {count_of(work.rows, 'row')}, {speed}")
     console.print(f"matches: {work.matches:,}{place}")
     if work.unreadable:
-        console.print(f"{counted(work.unreadable, 'row')} could not be read", style="yellow")
+        console.print(f"{count_of(work.unreadable, 'row')} could not be read", style="yellow")
