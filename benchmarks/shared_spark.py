@@ -31,8 +31,8 @@ from windrow.engine.progress import Report
 from windrow.engine.runner import run
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
-from windrow.spark import runtime
-from windrow.spark.session import spark_session
+from windrow.spark.run import runtime
+from windrow.spark.run.session import spark_session
 
 DOMAIN = 1 << 16
 QUERY = (

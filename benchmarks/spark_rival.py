@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windrow.spark.java import ensure_java
+from windrow.spark.run.java import ensure_java
 
 ensure_java()  # before pyspark looks for one
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402

@@ -2,13 +2,13 @@
 # Sees to it that Spark finds a Java: scripts/java.sh PYTHON
 #
 # One that is there already; else the distribution's, if we may install it; else the wheel.
-# What counts as found is decided in one place, windrow.spark.java.
+# What counts as found is decided in one place, windrow.spark.run.java.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 python=$1
 
-found() { "$python" -m windrow.spark.java 2>/dev/null; }
+found() { "$python" -m windrow.spark.run.java 2>/dev/null; }
 
 # The distribution's default may be older than Spark takes, or newer than it was tested with.
 install_distribution_java() {

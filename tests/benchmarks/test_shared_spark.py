@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import shared_spark
-from windrow.spark.session import spark_session
+from windrow.spark.run.session import spark_session
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from windrow.spark import java
-from windrow.spark.java import JavaError, ensure_java, find_java
+from windrow.spark.run import java
+from windrow.spark.run.java import JavaError, ensure_java, find_java
 
 VECTOR = "--add-modules=jdk.incubator.vector"
 

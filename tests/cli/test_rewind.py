@@ -12,8 +12,8 @@ from windrow.cli.main import app
 from windrow.engine.commits import Commit
 from windrow.engine.locks import LOCK, Lock
 from windrow.engine.published import published
-from windrow.spark.filelog import Entry, FileLog
-from windrow.spark.home import IDENTITY
+from windrow.spark.checkpoint.query_directory import IDENTITY
+from windrow.spark.source.file_log import Entry, FileLog
 
 SCRIPT = """
 CREATE STREAM s (ts TIMESTAMP, k INT) FROM 's' FORMAT csv {clause};

@@ -76,7 +76,7 @@ def runner(name: str) -> Iterator[Connect]:
 @contextlib.contextmanager
 def spark_session() -> Iterator[SparkSession]:
     """A small local session: two cores, two shuffle partitions."""
-    from windrow.spark.session import spark_session as new_session  # noqa: PLC0415  starts Java
+    from windrow.spark.run.session import spark_session as new_session  # noqa: PLC0415  starts Java
 
     session = new_session(master="local[2]", app="windrow-conformance")
     session.conf.set("spark.sql.shuffle.partitions", "2")

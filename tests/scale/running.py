@@ -16,7 +16,7 @@ from windrow.columns.delta import Delta
 from windrow.core.time import FOREVER
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
-from windrow.spark.blobs import unpack
+from windrow.spark.stage.blobs import unpack
 
 RELATIONS = ("r", "nrr")
 

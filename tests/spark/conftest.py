@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def spark():
-    from windrow.spark.session import spark_session  # noqa: PLC0415 - starts Java
+    from windrow.spark.run.session import spark_session  # noqa: PLC0415 - starts Java
 
     session = spark_session("local[2]", app="windrow-tests")
     session.conf.set("spark.sql.shuffle.partitions", "2")

@@ -15,10 +15,10 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 from windrow.plan.physical.stages import stages
 from windrow.plan.strategy import Strategy
-from windrow.spark.blobs import unpack
-from windrow.spark.packing import RESULT, Parcel, blobs, scatter, tell
-from windrow.spark.routes import Routes
-from windrow.spark.stage import StageProcessor, StageTask
+from windrow.spark.stage.blobs import unpack
+from windrow.spark.stage.packing import RESULT, Parcel, blobs, scatter, tell
+from windrow.spark.stage.routes import Routes
+from windrow.spark.stage.stage_processor import StageProcessor, StageTask
 from windrow.streams.stream_time import StreamTime
 
 BUCKETS = (3, 5, 8)

@@ -24,8 +24,8 @@ from windrow.plan.program import compile_script
 from windrow.spark.archive import filling as module
 from windrow.spark.archive import waiting as files
 from windrow.spark.archive.filling import Filling
-from windrow.spark.blobs import pack, pack_delta
-from windrow.spark.packing import RESULT, Blob, packed_batch
+from windrow.spark.stage.blobs import pack, pack_delta
+from windrow.spark.stage.packing import RESULT, Blob, packed_batch
 
 STREAM = "CREATE STREAM s (ts BIGINT, k STRING);"
 WAVE = "CREATE ARCHIVE m ON s KEY k WINDOW 3 MINUTES USING WATA(2) INTO '{}';"

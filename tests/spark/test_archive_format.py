@@ -23,9 +23,9 @@ from tests.spark.wheres import (
     setting,
 )
 from windrow.core.errors import InputError
-from windrow.spark.activity import active
+from windrow.spark.active_session import active
 from windrow.spark.archive import register
-from windrow.spark.session import configure
+from windrow.spark.run.session import configure
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta, batch_of
 from windrow.core.time import FOREVER
-from windrow.spark.blobs import ALIGNMENT, pack, pack_delta, unpack, unpack_delta
+from windrow.spark.stage.blobs import ALIGNMENT, pack, pack_delta, unpack, unpack_delta
 
 ROWS = pa.schema([("k", pa.int32()), ("s", pa.string()), ("x", pa.float64())])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.spark.cache import WorkerCache
+from windrow.spark.stage.worker_cache import WorkerCache
 
 KEY = ("run", 0, 7)
 

@@ -14,7 +14,7 @@ from windrow.core.errors import StateError
 from windrow.spark.checkpoint.checksums import checksums_of, damage_of
 from windrow.spark.checkpoint.repair import planned_repair
 from windrow.spark.checkpoint.survey import query_directories, quick_survey, survey
-from windrow.spark.filelog import Entry, FileLog
+from windrow.spark.source.file_log import Entry, FileLog
 
 BATCHES = 4
 CONF = {"conf": {"spark.sql.shuffle.partitions": "2"}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.core.errors import StateError
-from windrow.spark.filelog import Entry, FileLog, LogMovedError, ends_idle
+from windrow.spark.source.file_log import Entry, FileLog, LogMovedError, ends_idle
 from windrow.streams.horizon import UNLIMITED, Horizon
 
 ENTRIES = [

@@ -11,8 +11,8 @@ from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import Routed, walk
 from windrow.plan.nodes.routed import Among, Between
 from windrow.plan.program import compile_script
-from windrow.spark.groups import PREFIX, SEATS, Group, groups_of
-from windrow.spark.home import IDENTITY
+from windrow.spark.checkpoint.query_directory import IDENTITY
+from windrow.spark.checkpoint.query_groups import PREFIX, SEATS, Group, groups_of
 
 STREAM = "CREATE STREAM s (ts BIGINT, k INT, n BIGINT, w STRING);"
 

@@ -14,10 +14,10 @@ from windrow.core.time import FOREVER
 from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.physical.stages import Stage, stages
 from windrow.plan.program import compile_script
-from windrow.spark.blobs import pack, unpack
-from windrow.spark.host import BucketHost
-from windrow.spark.packing import blobs, scatter, tell
-from windrow.spark.routes import Routes
+from windrow.spark.stage.blobs import pack, unpack
+from windrow.spark.stage.bucket_host import BucketHost
+from windrow.spark.stage.packing import blobs, scatter, tell
+from windrow.spark.stage.routes import Routes
 from windrow.streams.stream_time import StreamTime
 
 pytestmark = pytest.mark.usefixtures("sizes")

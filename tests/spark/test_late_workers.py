@@ -10,13 +10,13 @@ from windrow.core.errors import DataError, WindrowError
 from windrow.core.time import Clock
 from windrow.engine.commits import Commit
 from windrow.plan.jobs import Job
-from windrow.spark import restarts, spark_run
-from windrow.spark.deaths import EXECUTOR, SOURCE, WORKER, death_in
-from windrow.spark.failures import SparkError, translated
-from windrow.spark.query import Feed
-from windrow.spark.restarts import Restarts
-from windrow.spark.runtime import OnSpark
-from windrow.spark.spark_run import SparkRun
+from windrow.spark.run import restarts, spark_run
+from windrow.spark.run.deaths import EXECUTOR, SOURCE, WORKER, death_in
+from windrow.spark.run.failures import SparkError, translated
+from windrow.spark.run.restarts import Restarts
+from windrow.spark.run.runtime import OnSpark
+from windrow.spark.run.spark_run import SparkRun
+from windrow.spark.run.streaming_query import Feed
 
 LATE = RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back.")
 DIED = RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).")

@@ -9,11 +9,11 @@ import threading
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
-from windrow.spark import machine
-from windrow.spark.machine import Machine, MachineError, death_of_machine
-from windrow.spark.memory import MemoryWatch, available
-from windrow.spark.query import Feed
-from windrow.spark.runtime import OnSpark
+from windrow.spark.run import machine
+from windrow.spark.run.machine import Machine, MachineError, death_of_machine
+from windrow.spark.run.memory import MemoryWatch, available
+from windrow.spark.run.runtime import OnSpark
+from windrow.spark.run.streaming_query import Feed
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
-from windrow.spark import matching, query
-from windrow.spark.cutting import parts_for
-from windrow.spark.parts import cut_by, part_of
-from windrow.spark.session import INDEX_MEMORY, configure, index_memory
+from windrow.spark import match_frame
+from windrow.spark.run import streaming_query
+from windrow.spark.run.session import INDEX_MEMORY, configure, index_memory
+from windrow.spark.stage.range_partition import cut_by, part_of, parts_for
 from windrow.subscriptions.matcher import Subscriptions
 
 pytestmark = pytest.mark.spark
@@ -86,7 +86,7 @@ def test_an_index_past_the_memory_of_a_worker_is_cut_without_being_asked(spark, 
         cuts.append(count)
         return cut_by(entries, attributes, by, count)
 
-    monkeypatch.setattr(matching, "cut_by", noting)
+    monkeypatch.setattr(match_frame, "cut_by", noting)
     frame = spark.createDataFrame(table)
     session = frame.sparkSession
     assert windrow.spark.match(frame, wanted) is not None
@@ -148,7 +148,7 @@ def catalog_in(directory: Path, data: Path) -> Catalog:
 
 def test_a_script_with_subscriptions_gives_the_same_on_both_runners(spark, tmp_path, monkeypatch):
     # So little that one of the indexes is cut by ranges and the other is not.
-    monkeypatch.setattr(query, "index_memory", lambda _: 600)
+    monkeypatch.setattr(streaming_query, "index_memory", lambda _: 600)
     table = rows().drop_columns(["x"])
     (tmp_path / "rows").mkdir()
     for number in range(3):

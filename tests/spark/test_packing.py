@@ -11,9 +11,9 @@ from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.plan.physical.stages import stages
 from windrow.plan.program import compile_script
-from windrow.spark.blobs import unpack, unpack_delta
-from windrow.spark.packing import PACKED_ARROW, blobs, packed_batch, scatter, tell
-from windrow.spark.routes import Routes
+from windrow.spark.stage.blobs import unpack, unpack_delta
+from windrow.spark.stage.packing import PACKED_ARROW, blobs, packed_batch, scatter, tell
+from windrow.spark.stage.routes import Routes
 from windrow.streams.stream_time import StreamTime, from_json
 
 BUCKETS = (3, 5, 11, 12)

@@ -9,8 +9,8 @@ from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
-from windrow.spark.filelog import Entry, FileLog
-from windrow.spark.relations import Register, read_updates
+from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.source.relation_updates import Register, read_updates
 from windrow.streams.arrivals import Arrival
 from windrow.streams.parts import WHOLE
 

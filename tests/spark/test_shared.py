@@ -17,8 +17,8 @@ from windrow.engine.commits import commits
 from windrow.engine.progress import Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
-from windrow.spark.groups import PREFIX, SEATS
-from windrow.spark.query import SparkQuery
+from windrow.spark.checkpoint.query_groups import PREFIX, SEATS
+from windrow.spark.run.streaming_query import SparkQuery
 
 pytestmark = pytest.mark.spark
 

@@ -13,9 +13,9 @@ from windrow.engine.ownership import prepare
 from windrow.engine.results import read_changes
 from windrow.engine.sinks import Place
 from windrow.plan.nodes.routed import MEMBER
-from windrow.spark.blobs import pack
-from windrow.spark.packing import packed_batch
-from windrow.spark.shared_sink import SharedSinkSpec, SharedWriter
+from windrow.spark.sink.shared_writer import SharedSinkSpec, SharedWriter
+from windrow.spark.stage.blobs import pack
+from windrow.spark.stage.packing import packed_batch
 
 CHANGES = pa.schema(
     [("instant", pa.int64()), ("change", pa.string()), (MEMBER, pa.int64()), ("k", pa.int64())]
@@ -99,7 +99,7 @@ def test_a_repetition_publishes_for_those_that_were_not_reached(tmp_path, monkey
         publish(self, *arguments)
 
     with monkeypatch.context() as context:
-        context.setattr("windrow.spark.shared_sink.HANDS", 1)
+        context.setattr("windrow.spark.sink.shared_writer.HANDS", 1)
         context.setattr(Place, "publish", until)
         part = sink.write(iter([result(BATCH, 9)]))
         if reached < 3:

@@ -19,10 +19,11 @@ from windrow.plan.physical.stages import RangeKey, stages
 from windrow.plan.program import compile_script
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
-from windrow.spark import stage, subscribed
-from windrow.spark.cache import WorkerCache
-from windrow.spark.cutting import layout_for
-from windrow.spark.subscribed import with_cut
+from windrow.spark.stage import stage_processor
+from windrow.spark.stage import subscription_index as index
+from windrow.spark.stage.range_partition import layout_for
+from windrow.spark.stage.subscription_index import with_cut
+from windrow.spark.stage.worker_cache import WorkerCache
 
 RANGES = ["n BETWEEN 0 AND 3", "n BETWEEN 2 AND 9", "n BETWEEN 5 AND 5", "n BETWEEN -4 AND 30"]
 
@@ -54,7 +55,7 @@ def whole(plan: Node):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_shared_selection_in_stages_gives_the_answer_of_one_pipeline(shape, monkeypatch):
-    monkeypatch.setattr(stage, "CACHE", WorkerCache(limit=0))
+    monkeypatch.setattr(stage_processor, "CACHE", WorkerCache(limit=0))
     text = "".join(f"{SHAPES[shape].format(r)};" for r in RANGES)
     (group,) = shared_selections(compile_script(STREAM + text).queries)
     found = run_staged(group.plan, INPUTS, Strategy.UPA, seed=4, run=f"shared {shape}")
@@ -112,13 +113,13 @@ def test_a_worker_holds_its_part_and_forgets_what_is_past_its_memory(tmp_path):
     assert layout.cut is not None
     node = with_cut(plan, layout.cut)
     assert isinstance(node, Subscribe)
-    subscribed.PARTS.clear()
+    index.PARTS.clear()
     delta = run_input(node)
-    subscribed.matched_in_parts(node, delta)
-    assert len(subscribed.PARTS) == 1, "each is larger than the memory, and one has to be there"
+    index.matched_in_parts(node, delta)
+    assert len(index.PARTS) == 1, "each is larger than the memory, and one has to be there"
     roomy = with_cut(plan, replace(layout.cut, memory=1 << 30))
-    subscribed.matched_in_parts(roomy, delta)
-    sizes = [len(m.subscriptions) for (n, _), (_, m) in subscribed.PARTS.items() if n is roomy]
+    index.matched_in_parts(roomy, delta)
+    sizes = [len(m.subscriptions) for (n, _), (_, m) in index.PARTS.items() if n is roomy]
     assert len(sizes) == len(layout.buckets)
     assert max(sizes) < 66
 
@@ -127,10 +128,10 @@ def test_a_file_that_is_replaced_is_read_again(tmp_path):
     plan = subscribed_to("the stream", tmp_path)
     layout = layout_for(plan, 2, memory=4_000)
     node = with_cut(plan, layout.cut)
-    before = len(subscribed.matched_in_parts(node, run_input(node)))
+    before = len(index.matched_in_parts(node, run_input(node)))
     (tmp_path / "wanted.csv").write_text("id,n,w\nonly,> 100000,\n")
     assert before > 0
-    assert len(subscribed.matched_in_parts(node, run_input(node))) == 0
+    assert len(index.matched_in_parts(node, run_input(node))) == 0
 
 
 def run_input(node: Subscribe) -> Delta:

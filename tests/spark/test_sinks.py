@@ -10,9 +10,9 @@ from windrow.engine.commits import commits
 from windrow.engine.identity import RESULTS, Identity
 from windrow.engine.ownership import prepare
 from windrow.engine.results import read_changes
-from windrow.spark.blobs import pack
-from windrow.spark.packing import packed_batch
-from windrow.spark.sinks import ResultWriter, SinkSpec
+from windrow.spark.sink.result_writer import ResultWriter, SinkSpec
+from windrow.spark.stage.blobs import pack
+from windrow.spark.stage.packing import packed_batch
 
 CHANGES = pa.schema([("instant", pa.int64()), ("change", pa.string()), ("k", pa.int32())])
 

@@ -13,11 +13,11 @@ from windrow.core.errors import InputError, StateError
 from windrow.core.time import BEGINNING
 from windrow.plan.physical.stages import stages
 from windrow.plan.program import compile_script
-from windrow.spark.blobs import unpack
-from windrow.spark.filelog import FileLog
-from windrow.spark.inbox import Inbox
-from windrow.spark.routes import Routes
-from windrow.spark.source import PackingReader, SourceSpec, Stretch, decoded, encoded
+from windrow.spark.source.file_log import FileLog
+from windrow.spark.source.file_source import PackingReader, SourceSpec, Stretch, decoded, encoded
+from windrow.spark.source.inbox import Inbox
+from windrow.spark.stage.blobs import unpack
+from windrow.spark.stage.routes import Routes
 from windrow.streams.stream_time import StreamTime, from_json, merged
 
 BUCKETS = (1, 2)

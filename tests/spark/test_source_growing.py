@@ -14,8 +14,8 @@ import pytest
 from tests.spark.test_source import read, spec, triggers
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
-from windrow.spark.filelog import Entry, FileLog, Refusals
-from windrow.spark.source import PackingReader, SourceSpec
+from windrow.spark.source.file_log import Entry, FileLog, Refusals
+from windrow.spark.source.file_source import PackingReader, SourceSpec
 from windrow.streams.arrivals import LEFT_ALONE, SETTLING
 
 

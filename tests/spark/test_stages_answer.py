@@ -8,8 +8,8 @@ from tests.operators.samples import QUERIES, plan_of, random_input, run
 from tests.spark.staged import end_of, expected, run_staged
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.strategy import Strategy
-from windrow.spark import stage
-from windrow.spark.cache import WorkerCache
+from windrow.spark.stage import stage_processor as stage
+from windrow.spark.stage.worker_cache import WorkerCache
 
 pytestmark = pytest.mark.usefixtures("sizes")
 

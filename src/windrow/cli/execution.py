@@ -107,7 +107,7 @@ def _runtime(settings: Settings, master: str, display: Display, stop: threading.
             settings.quarantine, settings.strategy, wall_clock,
             overwrite=settings.overwrite, keep=False, watch=not settings.once,
         )  # fmt: skip
-    from windrow.spark.runtime import over_files  # noqa: PLC0415
+    from windrow.spark.run.runtime import over_files  # noqa: PLC0415
 
     return over_files(
         master, settings.checkpoint, settings.quarantine, settings.strategy,

@@ -1,9 +1,11 @@
 """Queries on Spark Structured Streaming; the only room that imports pyspark.
 
-In the order in which data walks through it: ``source`` (or any streaming DataFrame) -> ``packing``
--> ``stage`` -> ``sinks`` -> ``results``; ``runner`` and ``connection`` put them together.
+In the order in which data walks through it: ``source/`` (or any streaming DataFrame) -> ``stage/``
+-> ``sink/``; ``run/`` puts them together, ``checkpoint/`` is what they leave on disk. Archives as
+DataFrames are in ``archive/``.
 
-Importing this package imports no pyspark, so that ``java`` can look for Java first.
+Importing this package imports no pyspark, so that ``windrow.spark.run.java`` can look for Java
+first.
 """
 
 from typing import Any
@@ -15,9 +17,9 @@ def __getattr__(name: str) -> Any:
     """``match``, imported when it is first asked for."""
     if name != "match":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from windrow.spark.java import ensure_java  # noqa: PLC0415
+    from windrow.spark.run.java import ensure_java  # noqa: PLC0415
 
     ensure_java()
-    from windrow.spark.matching import match  # noqa: PLC0415
+    from windrow.spark.match_frame import match  # noqa: PLC0415
 
     return match

@@ -11,9 +11,9 @@ from windrow.cli.console import err, out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
 from windrow.engine.locks import locked
+from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.repair import Repair, planned_repair
 from windrow.spark.checkpoint.survey import Survey, query_directories, survey
-from windrow.spark.home import IDENTITY
 
 DAMAGED = 1
 """Exit code if something is damaged."""

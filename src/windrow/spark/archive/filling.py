@@ -23,8 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql import DataFrame, Row
 
 from windrow.archive.errors import ConflictError, HalfwayError
 from windrow.columns.delta import Delta, concat
@@ -34,56 +33,15 @@ from windrow.core.time import Wall, wall_clock
 from windrow.engine.commits import Commit
 from windrow.engine.files import publish
 from windrow.engine.sinks import COMPACT_AT, compact_if_due
-from windrow.engine.stores import last_day_over, store_of, strategy_for
-from windrow.plan.catalog import ArchiveDeclaration, Catalog
-from windrow.plan.strategy import Strategy
+from windrow.engine.stores import last_day_over, store_of
+from windrow.plan.catalog import ArchiveDeclaration
 from windrow.spark.archive.sink import ATTEMPTS
 from windrow.spark.archive.waiting import Piece, Waiting, by_day, few, load, save, tidy, write
-from windrow.spark.blobs import unpack, unpack_delta
-from windrow.spark.packing import Counts
-from windrow.spark.query import SparkQuery
+from windrow.spark.stage.blobs import unpack, unpack_delta
+from windrow.spark.stage.packing import Counts
 
 REPORT = "piece string, now bigint, counts string"
 """What a task tells the driver."""
-
-
-class ArchiveQuery(SparkQuery):
-    """An archive of a script and the query that fills it."""
-
-    archived = True
-
-    def __init__(
-        self,
-        session: SparkSession,
-        declared: ArchiveDeclaration,
-        catalog: Catalog,
-        directory: Path,
-        strategy: Strategy = Strategy.UPA,
-    ) -> None:
-        strategy = strategy_for(declared, strategy)
-        super().__init__(session, declared.query, catalog, directory, strategy)
-        self.destination = Path(declared.path).absolute()
-        self._filling = Filling(declared, self.home.results, self.home.run)
-
-    @property
-    def results(self) -> Path:
-        """The directory of what waits, and of the commits; the results are in the archive."""
-        return self.home.results
-
-    @property
-    def waiting(self) -> int:
-        """Rows of days that are not over."""
-        return self._filling.rows_waiting()
-
-    def prepare(self, *, overwrite: bool = False) -> None:
-        super().prepare(overwrite=overwrite)
-        self._filling.prepare()
-
-    def settle(self) -> None:
-        self._filling.settle()
-
-    def _written(self, frame: DataFrame) -> DataStreamWriter:
-        return frame.writeStream.foreachBatch(self._filling)
 
 
 class Filling:

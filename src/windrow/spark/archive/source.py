@@ -40,7 +40,7 @@ from windrow.archive.format.layout import Layout
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.versions import Versions
 from windrow.core.thresholds import Threshold
-from windrow.spark.activity import active
+from windrow.spark.active_session import active
 from windrow.spark.archive.format import SOURCE, provide
 from windrow.spark.archive.keys import Rows, in_both, key_of, rows_of
 from windrow.spark.archive.options import Wish, chosen_columns, root_of, version_of

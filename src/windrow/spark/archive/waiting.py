@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
 from windrow.engine.files import publish, read_record
-from windrow.spark.blobs import pack_delta, unpack_delta
+from windrow.spark.stage.blobs import pack_delta, unpack_delta
 
 NAME = "waiting.json"
 MANY, ALIKE = 64, 8

@@ -29,9 +29,9 @@ from windrow.plan.catalog import (
     StreamDeclaration,
     SubscriptionsDeclaration,
 )
-from windrow.spark.filelog import FileLog
-from windrow.spark.groups import SEATS
-from windrow.spark.home import IDENTITY
+from windrow.spark.checkpoint.query_directory import IDENTITY
+from windrow.spark.checkpoint.query_groups import SEATS
+from windrow.spark.source.file_log import FileLog
 from windrow.streams.horizon import horizon_of
 from windrow.streams.relations import updates_of
 

@@ -2,9 +2,9 @@
 
 A micro-batch is whole if Spark has noted its offsets and its end, and every stage's state after it
 can be loaded. Going back to one repeats those after it. That is exact as long as they are what they
-were before: the file logs say which entries each had (``windrow.spark.filelog``), and results that
-were published are not published again (``windrow.spark.sinks``). So it needs whole logs, and the
-files that were read.
+were before: the file logs say which entries each had (``windrow.spark.source.file_log``), and
+results that were published are not published again (``windrow.spark.sink.result_writer``). So it
+needs whole logs, and the files that were read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from windrow.core.errors import StateError
 from windrow.engine.commits import COMMIT
 from windrow.spark.checkpoint.batches import BatchLog, read_batch_log
 from windrow.spark.checkpoint.checksums import damage_of
+from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.state import PartitionState, partitions
-from windrow.spark.filelog import Entry, FileLog
-from windrow.spark.home import IDENTITY
+from windrow.spark.source.file_log import Entry, FileLog
 
 RECORD = {"version", "fingerprint", "run", "buckets"}
 WAITING = "waiting.json"

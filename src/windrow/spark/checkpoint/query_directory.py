@@ -1,0 +1,120 @@
+"""The checkpoint directory of one query: Spark's own, the file logs, and what they belong to.
+
+windrow.json        fingerprint of the plan, identity of the run, bucket numbers, ranges
+spark/              Spark's offsets, commits and state
+streams/<name>.log  the file log of each stream
+results/            results that have no destination of their own
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from windrow.core.errors import StateError
+from windrow.engine.files import publish, read_record
+from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.physical.stages import Stage
+from windrow.plan.strategy import Strategy
+from windrow.spark.stage.range_partition import Layout
+
+IDENTITY = "windrow.json"
+VERSION = 2
+"""Of everything below the directory; a checkpoint of another version is refused."""
+REMEDY = "restore it, or choose a new directory with --checkpoint"
+
+
+@dataclass(frozen=True)
+class Home:
+    """An opened directory; see the module."""
+
+    directory: Path
+    run: str
+    layout: Layout
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        return self.layout.buckets
+
+    @property
+    def spark(self) -> Path:
+        return self.directory / "spark"
+
+    @property
+    def offsets(self) -> Path:
+        return self.spark / "offsets"
+
+    @property
+    def results(self) -> Path:
+        return self.directory / "results"
+
+    @property
+    def last_batch(self) -> int | None:
+        """The last micro-batch that Spark has noted as done; None if there is none."""
+        noted = (self.spark / "commits").glob("[0-9]*")
+        return max((int(path.name) for path in noted if path.name.isdigit()), default=None)
+
+    def log(self, stream: str) -> Path:
+        return self.directory / "streams" / f"{stream.lower()}.log"
+
+
+def open_home(
+    directory: Path,
+    query: str,
+    fingerprint: str,
+    layout: Callable[[], Layout],
+) -> Home:
+    """The query's directory, new or as an earlier run of the same query left it."""
+    identity = directory / IDENTITY
+    if not identity.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        known: dict[str, Any] = {
+            "version": VERSION,
+            "fingerprint": fingerprint,
+            "run": uuid.uuid4().hex,
+            **asdict(layout()),
+        }
+        publish(identity, json.dumps(known, indent=1))
+    else:
+        known, same = read_record(
+            identity,
+            "the checkpoint",
+            lambda found: (found, (found["version"], found["fingerprint"])),
+            remedy=REMEDY,
+        )
+        if same != (VERSION, fingerprint):
+            raise StateError(
+                f"the checkpoint of query {query} does not belong to this script",
+                where=str(directory),
+                expected="the query and streams that it was made with",
+                found="a query, a stream or a strategy that was changed since",
+                remedy="run the old script, or choose a new directory with --checkpoint",
+            )
+    found = known.get("cut")
+    cut = None if found is None else Ranges(**{**found, "starts": tuple(found["starts"])})
+    return Home(directory, known["run"], Layout(tuple(known["buckets"]), cut))
+
+
+def runs_of(checkpoint: Path) -> set[str]:
+    """The runs of all queries that have a directory in the checkpoint."""
+    return {
+        read_record(path, "the checkpoint", lambda known: str(known["run"]), remedy=REMEDY)
+        for path in checkpoint.glob(f"*/{IDENTITY}")
+    }
+
+
+def fingerprint_of(
+    stages: Sequence[Stage],
+    inputs: Mapping[str, StreamDeclaration | RelationDeclaration],
+    strategy: Strategy,
+) -> str:
+    """Equal for equal plans over equal inputs, wherever they stand in a script."""
+    described = [strategy.value, *map(repr, stages)]
+    described += [repr(replace(inputs[name], span=None)) for name in sorted(inputs)]
+    return hashlib.sha256("\n".join(described).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""What runs at the driver: sessions, jobs as streaming queries, and what is done when one dies."""

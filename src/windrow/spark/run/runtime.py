@@ -1,0 +1,404 @@
+"""The runtime on Spark: each job a streaming query on a SparkSession.
+
+A connection judges pushed rows as they come and delivers them into the streams' inboxes, from which
+the queries read (``windrow.spark.source.inbox``); a query runs from the moment somebody looks at
+it, or, if it writes files, from the first delivery. Over files the queries read everything
+themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from windrow.core.errors import InputError, WindrowError
+from windrow.core.paths import local_path
+from windrow.core.time import BEGINNING, FOREVER, Clock, Wall, wall_clock
+from windrow.core.warnings import WindrowWarning
+from windrow.engine.files import publish
+from windrow.engine.locks import Lock
+from windrow.engine.ownership import refuse_results_of_others
+from windrow.engine.progress import Progress, cut_warning
+from windrow.engine.sinks import into, result_directories
+from windrow.plan.catalog import (
+    ArchiveDeclaration,
+    Catalog,
+    QueryDeclaration,
+    StreamDeclaration,
+)
+from windrow.plan.jobs import Changes, Job, Member, job_of_archive, job_of_query
+from windrow.plan.strategy import Strategy
+from windrow.spark.checkpoint.query_directory import runs_of
+from windrow.spark.checkpoint.query_groups import Group, groups_of
+from windrow.spark.run.archive_query import ArchiveQuery
+from windrow.spark.run.machine import death_of_machine
+from windrow.spark.run.session import configure, spark_session
+from windrow.spark.run.shared_query import SharedSparkQuery
+from windrow.spark.run.spark_run import SparkRun
+from windrow.spark.run.streaming_query import Delivery, Feed, SparkQuery, inputs_of
+from windrow.spark.source.inbox_inputs import InboxInputs
+from windrow.streams.relations import RelationMonitor
+from windrow.streams.stream_time import StreamTime
+
+SECONDS_BETWEEN_LOOKS = 0.2
+LONGEST_START = 60.0
+"""Seconds that a query's sources are waited for before the next query starts."""
+
+
+class OnSpark:
+    """See the module. ``open_session`` is called once, when the first job starts.
+
+    With a ``checkpoint`` a later runtime goes on where this one stopped; without, everything is
+    forgotten when it is closed. Each job has its own directory below it.
+    """
+
+    def __init__(
+        self,
+        open_session: Callable[[], SparkSession],
+        checkpoint: str | Path | None,
+        strategy: str | Strategy,
+        feed: Feed,
+        on_restart: Callable[[str], None] = lambda _: None,
+        stop: threading.Event | None = None,
+        close_session: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._close_session = close_session
+        self.strategy, self.wall = Strategy.from_name(strategy), feed.wall
+        self._open_session, self._feed, self._on_restart = open_session, feed, on_restart
+        self._stop = stop or threading.Event()
+        self._locks: list[Lock] = []
+        if checkpoint is not None:
+            said = f"{'checkpoint' if feed.live else '--checkpoint'} {checkpoint}"
+            self._locks.append(Lock(local_path(checkpoint, "--checkpoint"), said))
+        self._temporary = checkpoint is None
+        self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
+        self.inputs = InboxInputs(self._directory, feed.quarantine, feed.wall)
+        self.runs: list[SparkRun] = []
+        self.frames: dict[str, DataFrame] = {}
+        self._groups: dict[str, Group] = {}
+        self._session: SparkSession | None = None
+        self._waited = 0.0
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Whatever fails within leaves everything as it was."""
+        locks, runs = [*self._locks], [*self.runs]
+        try:
+            with self.inputs.all_or_nothing():
+                yield
+        except BaseException:
+            for lock in self._locks:
+                if lock not in locks:
+                    lock.release()
+            self._locks, self.runs = locks, runs
+            raise
+
+    def jobs(
+        self,
+        queries: Sequence[QueryDeclaration],
+        archives: Sequence[ArchiveDeclaration],
+        catalog: Catalog,
+    ) -> Sequence[Job]:
+        """As the checkpoint has them: a query stays in the group in which its state is."""
+        groups = {g.declaration.name: g for g in groups_of(queries, self._directory)}
+        self._groups.update(groups)
+        together = {query.name for group in groups.values() for query in group.members.values()}
+        return [
+            *(_job_of(group) for group in groups.values()),
+            *(job_of_query(q, catalog) for q in queries if q.name not in together),
+            *map(job_of_archive, archives),
+        ]
+
+    def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[SparkRun]:
+        """The jobs, ready to run; results of others are refused before anything is touched."""
+        started = {member.name for job in jobs for member in job.members.values()}
+        places = result_directories(q for q in catalog.queries if q.name in started)
+        for place in places:
+            self._locks.append(Lock(place, into(place)))
+        for place in places:
+            overwrite = self._feed.overwrite
+            refuse_results_of_others(place, runs_of(self._directory), overwrite=overwrite)
+        if self._feed.live:
+            self.inputs.declare(catalog)
+        else:
+            _need_sources(jobs, catalog)
+        if self._session is None:
+            self._session = self._open_session()
+        runs = [self._run(self._session, job, catalog) for job in jobs]
+        self.runs += runs
+        if self._feed.live:
+            self._open_files(catalog)
+        return runs
+
+    def _run(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkRun:
+        query = self._query(session, job, catalog)
+        feed = self._feed
+        if feed.live:
+            feed = replace(feed, inboxes=self._deliveries(query), frames=self.frames)
+        return SparkRun(job, query, feed, self._on_restart)
+
+    def _query(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkQuery:
+        """The job as a streaming query."""
+        if job.selection is not None:
+            return SharedSparkQuery(session, self._groups[job.name], catalog, self.strategy)
+        directory = self._directory / job.name
+        if job.archive is not None:
+            return ArchiveQuery(session, job.archive, catalog, directory, self.strategy)
+        return SparkQuery(session, job.members[0].query, catalog, directory, self.strategy)
+
+    # What comes through a connection
+
+    def _open_files(self, catalog: Catalog) -> None:
+        """Find the files of relations that were not delivered; queries read those of streams."""
+        relations = (relation.name.lower() for relation in catalog.relations)
+        self.inputs.open(name for name in relations if not self.inputs.inbox(name).next)
+
+    def put_on_clock(self, name: str, clock: Clock | None) -> bool:
+        """Put a relation that no query reads yet on the clock of its first updates."""
+        monitor = self.inputs.monitor(name)
+        read = any(name in run.job.inputs for run in self.runs)
+        if clock is None or clock is monitor.declaration.clock or read:
+            return False
+        if isinstance(monitor, RelationMonitor) and monitor.fresh:
+            self.inputs.add(RelationMonitor(monitor.relation, clock))
+        return False
+
+    def read_frame(self, name: str, frame: Any) -> None:
+        """Read a declared stream from a streaming DataFrame; its columns are found by name."""
+        monitor = self.inputs.monitor(name)
+        if isinstance(monitor, RelationMonitor):
+            raise InputError(
+                where=f"relation {name}",
+                expected="a stream",
+                found="a relation",
+                remedy="push its updates, or declare it with CREATE STREAM",
+            )
+        declaration = monitor.declaration
+        _refuse_limits(declaration)
+        if not frame.isStreaming:
+            raise InputError(
+                where=f"stream {name}",
+                expected="a streaming DataFrame",
+                found="one that is not",
+                remedy="make it with spark.readStream, or push its rows",
+            )
+        missing = [f.name for f in declaration.schema if f.name not in frame.columns]
+        if missing:
+            raise InputError(
+                where=f"stream {name}",
+                expected=f"columns {', '.join(f.name for f in declaration.schema)}",
+                found=f"no {', '.join(missing)} among {', '.join(frame.columns)}",
+                remedy="rename columns with DataFrame.withColumnRenamed",
+            )
+        self.frames[declaration.name] = frame
+
+    def read(self) -> None:
+        """Deliver the files of relations when all of them have been read."""
+        while self.inputs.step():
+            pass
+        self.inputs.deliver()
+
+    def step(self) -> None:
+        """Deliver what was accepted since the last time."""
+        self.inputs.deliver()
+        for run in self.runs:
+            if run.writes:
+                run.start()
+
+    def _deliveries(self, query: SparkQuery) -> dict[str, Delivery]:
+        """From where in each inbox a query reads: from where it stood when the query was made.
+
+        Of a relation a query needs all, but what it held by then is news to it.
+        """
+        known = query.home.directory / "inboxes.json"
+        monitors = {name: self.inputs.read_by(query.declaration, name) for name in query.streams}
+        if not known.exists():
+            stood = {}
+            for name, monitor in monitors.items():
+                top = BEGINNING if monitor.top is None else monitor.top
+                first, since = self.inputs.inbox(name).next, BEGINNING
+                time = [top, monitor.advanced]
+                if isinstance(monitor, RelationMonitor):
+                    first, since, time = 0, max(monitor.closed, BEGINNING + 1), []
+                stood[name] = [first, since, *time]
+            publish(known, json.dumps(stood))
+        return {
+            name: Delivery(self.inputs.inbox(name).directory, first, StreamTime(*time), since)
+            for name, (first, since, *time) in json.loads(known.read_text()).items()
+        }
+
+    # Over files
+
+    def work(self, *, once: bool) -> float | None:
+        """Start the next query, or look at those that run; None if none of them does any more."""
+        running = False
+        with self._naming_a_death():
+            running = self._look_at_all()
+        return SECONDS_BETWEEN_LOOKS if running else None
+
+    def _look_at_all(self) -> bool:
+        """The Python processes of many queries, one for each source, must not all start at once:
+        Spark gives each of them ten seconds.
+        """
+        starting = any(run.starting for run in self.runs) and self._waited < LONGEST_START
+        waiting = next((run for run in self.runs if not run.started), None)
+        if waiting is not None and not starting:
+            waiting.start()
+            self._waited = 0.0
+        running = waiting is not None or any(run.active for run in self.runs)
+        again = [run.look() for run in self.runs if run.started]
+        self._waited += SECONDS_BETWEEN_LOOKS
+        return running or any(again)
+
+    @contextmanager
+    def _naming_a_death(self) -> Iterator[None]:
+        """If it is the virtual machine that died, say that.
+
+        A signal that ends the run may go to all its processes: then its death is no news.
+        """
+        try:
+            yield
+        except Exception as failure:
+            died = None if isinstance(failure, WindrowError) else death_of_machine(failure)
+            if died is None:
+                raise
+            if not self._stop.is_set():
+                raise died from failure
+
+    def publish(self) -> None:
+        """End all queries, and take note of what they have published."""
+        with self._naming_a_death():
+            for run in self.runs:
+                run.finish()
+        for run in self.runs:
+            run.conclude()
+
+    def progress(self) -> list[Progress]:
+        """How far each run has come."""
+        return [run.progress() for run in self.runs]
+
+    def losses(self) -> list[tuple[str, WindrowWarning]]:
+        """Nanoseconds that were pushed; of files whoever looks at a query is told."""
+        names = [m.declaration.name for m in self.inputs.monitors.values() if m.cut]
+        return [(f"moments of {n}", cut_warning(f"stream {n}")) for n in names]
+
+    def close(self) -> None:
+        """Stop all queries; without a checkpoint, forget everything."""
+        try:
+            for run in self.runs if self._feed.live else ():
+                for number in run.job.members:
+                    run.stop(number)
+        finally:
+            if self._temporary:
+                shutil.rmtree(self._directory, ignore_errors=True)
+            for lock in self._locks:
+                lock.release()
+            self.runs, self.frames, self._locks = [], {}, []
+            self.inputs.forget()
+            self._close_session()
+
+
+def on_session(
+    spark: SparkSession,
+    checkpoint: str | Path | None = None,
+    quarantine: str | Path | None = None,
+    strategy: str | Strategy = Strategy.UPA,
+    wall: Wall = wall_clock,
+    *,
+    overwrite: bool = False,
+) -> OnSpark:
+    """For a connection on somebody's session."""
+    kept = None if quarantine is None else Path(quarantine)
+    feed = Feed(live=True, quarantine=kept, overwrite=overwrite, wall=wall)
+    session = configure(spark)
+    return OnSpark(lambda: session, checkpoint, strategy, feed)
+
+
+def over_files(
+    master: str,
+    checkpoint: Path | None,
+    quarantine: Path | None,
+    strategy: Strategy = Strategy.UPA,
+    *,
+    once: bool,
+    overwrite: bool = False,
+    verbose: bool = False,
+    files_per_trigger: int | None = None,
+    wall: Wall = wall_clock,
+    on_restart: Callable[[str], None] = lambda _: None,
+    stop: threading.Event | None = None,
+) -> OnSpark:
+    """For a script over files, on a session of its own if there is none by now.
+
+    ``on_restart`` is told when a query is started again because a process of Spark's died under it;
+    the virtual machine's own death ends the run with a MachineError.
+    """
+    feed = Feed(
+        once=once, files=files_per_trigger, quarantine=quarantine, overwrite=overwrite, wall=wall
+    )
+    own = OwnSession(master, verbose=verbose)
+    return OnSpark(own.open, checkpoint, strategy, feed, on_restart, stop, own.close)
+
+
+class OwnSession:
+    """A session that ends with whoever opened it, unless it was there before."""
+
+    def __init__(self, master: str, *, verbose: bool) -> None:
+        self._master, self._verbose = master, verbose
+        self._session: SparkSession | None = None
+
+    def open(self) -> SparkSession:
+        there = SparkContext._active_spark_context is not None  # noqa: SLF001
+        session = spark_session(self._master, verbose=self._verbose)
+        self._session = None if there else session
+        return session
+
+    def close(self) -> None:
+        if self._session is not None:
+            with suppress(Exception):  # of a virtual machine that is dead there is nothing to stop
+                self._session.stop()
+
+
+def _job_of(group: Group) -> Job:
+    members = {number: Member(q, Changes(q.into)) for number, q in group.members.items()}
+    declared = group.declaration
+    return Job(declared.name, declared.plan, declared.clock, members, group.selection)
+
+
+def _need_sources(jobs: Sequence[Job], catalog: Catalog) -> None:
+    for member in (member for job in jobs for member in job.members.values()):
+        for declared in inputs_of(member.query, catalog).values():
+            if declared.source is None:
+                raise InputError(
+                    where=declared.name,
+                    expected="FROM 'path' FORMAT csv, json or parquet",
+                    found="a stream or relation without a source",
+                    remedy="name its files where it is created, or push rows from Python",
+                )
+
+
+def _refuse_limits(declaration: StreamDeclaration) -> None:
+    """Refuse what cannot be judged of a DataFrame: rows without an order, a silence unseen."""
+    ahead = declaration.ahead is not None and declaration.ahead < FOREVER
+    if ahead and declaration.clock is Clock.INTEGER:
+        found, remedy = "AHEAD on an integer clock", "declare its time as a TIMESTAMP"
+    elif declaration.idle is not None and declaration.idle < FOREVER:
+        found, remedy = "IDLE AFTER", "leave it out; advance(to=...) says that nothing will come"
+    else:
+        return
+    raise InputError(
+        where=f"stream {declaration.name}",
+        expected="limits of time that can be judged of a DataFrame",
+        found=found,
+        remedy=remedy,
+    )

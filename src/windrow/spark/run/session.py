@@ -1,0 +1,129 @@
+"""Spark sessions with the settings that stages need."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from typing import Any
+
+from windrow.spark.run.java import ensure_java
+
+ensure_java()  # before pyspark looks for one
+from pyspark import SparkConf, SparkContext  # noqa: E402
+from pyspark.sql import SparkSession  # noqa: E402
+
+from windrow.core.errors import InputError  # noqa: E402
+from windrow.spark.archive.source import register  # noqa: E402
+from windrow.spark.run.machine import start_machine  # noqa: E402
+
+ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
+STREAMING = {
+    # The only store that transformWithState takes; the change log makes a commit cost what changed.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{ROCKSDB}.changelogCheckpointing.enabled": "true",
+    f"{ROCKSDB}.trackTotalNumberOfRows": "false",
+    # A watched directory is listed as often as this when nothing new comes.
+    "spark.sql.streaming.pollingDelay": "50ms",
+}
+LOCAL = {
+    # A rename is atomic on a local disk; this manager does without a detour, at every trigger.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Blobs of several streams pass through this one process, whole.
+    "spark.driver.memory": "2g",
+    # The virtual machine passes blobs on; it needs to start soon more than to run fast. On two
+    # cores this halves its processor time over a run of a minute.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+INDEX_MEMORY = "spark.windrow.index.memory"
+"""How much of an index of subscriptions one Python worker may hold; a larger one is cut."""
+DEFAULT_MEMORY = "512m"
+UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+DEFAULT_PARTITIONS = "200"
+"""What Spark has if no one says anything."""
+
+
+def spark_session(
+    master: str = "local[*]", app: str = "windrow", *, verbose: bool = False
+) -> SparkSession:
+    """A session of our own: quiet, on the loopback interface if local, without files in the cwd."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    warehouse = tempfile.mkdtemp(prefix="windrow-warehouse-")
+    atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
+    settings = {
+        "spark.ui.enabled": str(verbose).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "INFO" if verbose else "ERROR",
+        "spark.sql.warehouse.dir": warehouse,
+        **STREAMING,
+    }
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= LOCAL
+    conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
+    start_machine(conf, quiet=not verbose)
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if not verbose:
+        _hush(session.sparkContext)
+    return configure(session)
+
+
+def configure(session: SparkSession) -> SparkSession:
+    """A session beside the given one, on the same cluster, with the settings that stages need.
+
+    It knows the format ``windrow``, in which archives are read.
+
+    The given session's own settings stay as they are. Its number of shuffle partitions is kept if
+    someone chose it; otherwise there are as many as cores.
+    """
+    ours = session.newSession()
+    for name, value in STREAMING.items():
+        ours.conf.set(name, value)
+    partitions = session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS)
+    if partitions == DEFAULT_PARTITIONS:
+        partitions = str(session.sparkContext.defaultParallelism)
+    ours.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    ours.conf.set(INDEX_MEMORY, session.conf.get(INDEX_MEMORY, DEFAULT_MEMORY) or DEFAULT_MEMORY)
+    with suppress(InputError):  # queries do without the format; to register it again says why
+        register(ours)
+    return ours
+
+
+def index_memory(session: SparkSession) -> int:
+    """The bytes of an index of subscriptions that one worker may hold."""
+    text = str(session.conf.get(INDEX_MEMORY, DEFAULT_MEMORY))
+    found = re.fullmatch(r"(\d+)\s*([bkmgt]?)b?", text.strip().lower())
+    if found is None or int(found[1]) == 0:
+        raise InputError(
+            where=INDEX_MEMORY,
+            expected="a size such as 512m or 2g",
+            found=repr(text),
+            remedy="set it where Spark's other settings are",
+        )
+    return int(found[1]) * UNITS[found[2]]
+
+
+def shuffle_partitions(session: SparkSession) -> int:
+    return int(session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS) or 1)
+
+
+def _hush(context: SparkContext) -> None:
+    """No traceback when the virtual machine ends before PySpark's server for its accumulators.
+
+    That happens whenever a session is stopped by a signal; what matters then is said elsewhere.
+    """
+    server: Any = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None

@@ -1,0 +1,164 @@
+"""Queries that share their selection as one streaming query with one chain of stages.
+
+The plan is the widened one (``windrow.plan.sharing``): the senders ask the index whose tuple it is
+while they pack, every stage works on tuples with a query's number in front, and the sink gives each
+query what is its own (``windrow.spark.sink.shared_writer``). A micro-batch costs what it costs for
+one query, but for the directories that it publishes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from windrow.columns.delta import empty_batch
+from windrow.engine.answers import last_answer
+from windrow.engine.compaction import compact_before_answering, forget_drained
+from windrow.engine.identity import Identity, identity_of
+from windrow.engine.members import ByMember
+from windrow.engine.ownership import prepare
+from windrow.engine.published import last_committed, published
+from windrow.engine.result_reader import Reading
+from windrow.engine.sinks import COMPACT_AT
+from windrow.plan.catalog import Catalog, Destination, QueryDeclaration
+from windrow.plan.nodes.routed import MEMBER
+from windrow.plan.strategy import Strategy
+from windrow.spark.checkpoint.lost_results import refuse_lost_member
+from windrow.spark.checkpoint.query_groups import Group
+from windrow.spark.run.streaming_query import FILES, SparkQuery, on_console
+from windrow.spark.sink.result_writer import SinkSpec
+from windrow.spark.sink.shared_writer import SharedSinkSpec
+
+
+class SharedSparkQuery(SparkQuery):
+    """The queries of a group; ``own`` are the destinations of those that write files."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        group: Group,
+        catalog: Catalog,
+        strategy: Strategy = Strategy.UPA,
+    ) -> None:
+        group.take_seats()
+        super().__init__(session, group.declaration, catalog, group.directory, strategy)
+        self.group = group
+        self.own: dict[int, Destination] = {
+            number: query.into
+            for number, query in group.members.items()
+            if query.into is not None and query.into.format in FILES
+        }
+        self._split: tuple[tuple[int, int], ByMember] | None = None
+        self._answers: tuple[int, ByMember] | None = None
+        self._counted: tuple[int, npt.NDArray[np.int64]] | None = None
+        self._first = -1
+        self._earlier: dict[int, int] = {}
+        self._drained: dict[int, int] = {}
+
+    @property
+    def _sink(self) -> SinkSpec:
+        own = {n: (str(Path(d.path).absolute()), d.format) for n, d in self.own.items()}
+        kept = frozenset(self.group.members) - frozenset(own)
+        return SharedSinkSpec(
+            str(self.results), self.format, self.home.run, COMPACT_AT.value, own=own, kept=kept
+        )
+
+    def prepare(self, *, overwrite: bool = False) -> None:
+        """As for one query, for each; all of them are looked at before anything is removed."""
+        for number in self.own:
+            refuse_lost_member(self.home, self._own_place(number))
+        super().prepare(overwrite=overwrite)
+        for number in self.own:
+            prepare(self._own_place(number), self.member(number), overwrite=overwrite)
+
+    def begin(self, first: int) -> None:
+        self._first = first
+        self._earlier = {n: published(self._own_place(n)).totals.rows_out for n in self.own}
+
+    def for_console(self, after: int, upto: int) -> Iterator[tuple[QueryDeclaration, pa.Table]]:
+        if any(on_console(query) for query in self.group.members.values()):
+            for number, changes in self.kept(after, upto).parts():
+                if on_console(query := self.group.members[number]):
+                    yield query, pa.Table.from_batches([changes])
+
+    def parts(self, number: int, after: int) -> Iterator[tuple[int, pa.Table]]:
+        if number in self.own:
+            known = self.member(number)
+            return Reading(self._own_place(number), known.format, known.schema).parts(after)
+        last = last_committed(self.results, max(after, -1))
+        return iter([(last, pa.Table.from_batches([self.kept(after, last).part(number)]))])
+
+    def forget(self, number: int, drained: int) -> None:
+        """Let go of what no member without files needs any more."""
+        if number not in self.own:
+            self._drained[number] = drained
+            kept = set(self.group.members) - set(self.own)
+            forget_drained(self.results, min(self._drained.get(n, -1) for n in kept))
+
+    def answer_of(self, number: int) -> pa.Table:
+        if number not in self.own:
+            return pa.Table.from_batches([self.kept_answers().part(number)])
+        place = self._own_place(number)
+        compact_before_answering(place)
+        return last_answer(place, self.member(number)).rows
+
+    def rows_out(self, number: int, _new: int) -> int:
+        if number not in self.own:
+            return int(self._counts()[number])
+        return self.total(number) - self._earlier.get(number, 0)
+
+    def total(self, number: int) -> int:
+        """Of a query without files of its own only those of this run are counted."""
+        if number not in self.own:
+            return int(self._counts()[number])
+        return published(self._own_place(number)).totals.rows_out
+
+    def place(self, number: int) -> Path | None:
+        return self._own_place(number) if number in self.own else None
+
+    def _own_place(self, number: int) -> Path:
+        """Where the results of a query with files of its own are."""
+        return Path(self.own[number].path).absolute()
+
+    def member(self, number: int) -> Identity:
+        """What the results of a query with files of its own are."""
+        query, into = self.group.members[number], self.own[number]
+        return identity_of(query, self.home.run, into.format)
+
+    def kept(self, after: int = -1, upto: int | None = None) -> ByMember:
+        """The changes of queries without files of their own, read once for all of them."""
+        state = published(self.results)
+        asked = (after, state.last if upto is None else upto)
+        if self._split is None or self._split[0] != asked:
+            tables = [self.schema.empty_table(), *self.reading.tables(*asked, state=state)]
+            (rows,) = pa.concat_tables(tables).combine_chunks().to_batches() or [
+                empty_batch(self.schema)
+            ]
+            member = rows.column(MEMBER).to_numpy()
+            self._split = (asked, ByMember(member, rows.drop_columns([MEMBER])))
+        return self._split[1]
+
+    def kept_answers(self) -> ByMember:
+        """The rows of their answers, put together once for all; of streams, the last of each."""
+        last = last_committed(self.results, -1)
+        if self._answers is None or self._answers[0] != last:
+            rows = self.answer().rows.combine_chunks()
+            (batch,) = rows.to_batches() or [empty_batch(rows.schema)]
+            found = ByMember(batch.column(MEMBER).to_numpy(), batch.drop_columns([MEMBER]))
+            self._answers = (last, found)
+        return self._answers[1]
+
+    def _counts(self) -> npt.NDArray[np.int64]:
+        """How many changes each query that is kept here has had in this run, counted once."""
+        last = last_committed(self.results, -1)
+        if self._counted is None or self._counted[0] != last:
+            total = np.zeros(len(self.group.seats), np.int64)
+            for table in self.reading.tables(self._first):
+                total += np.bincount(table[MEMBER].to_numpy(), minlength=len(total))
+            self._counted = (last, total)
+        return self._counted[1]

@@ -1,0 +1,143 @@
+"""Admission of a stream's files to its log, at the driver: which parts, in which order, how far.
+
+Every part is gone through once before it is admitted. What cannot be read is found out here, and
+where a part ends, so that tasks read exactly the rows of the entry whenever they read it; what is
+refused is an entry too, which tasks put into the quarantine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windrow.core.errors import InputError
+from windrow.core.time import BEGINNING
+from windrow.plan.nodes import FileSource
+from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.source.inbox import deliveries
+from windrow.streams.arrivals import Arrival, Arrivals
+from windrow.streams.horizon import horizon_of
+from windrow.streams.readers import check_columns
+from windrow.streams.stream_time import StreamTime
+from windrow.streams.tops import extent
+
+if TYPE_CHECKING:
+    from windrow.spark.source.file_source import SourceSpec
+    from windrow.spark.source.relation_updates import Register
+
+
+class Admission:
+    """The files and the inbox of one stream, beside what its log has of them."""
+
+    def __init__(self, spec: SourceSpec, log: FileLog) -> None:
+        self._spec, self._log = spec, log
+        self._register: Register | None = None
+        self._arrivals = self._of_files()
+        self._said = Counter(_place(entry) for entry in log.entries if entry.refused)
+
+    def _of_files(self) -> Arrivals | None:
+        spec, source = self._spec, self._spec.declaration.source
+        pushed_only = spec.relation is not None and spec.inbox is not None
+        if source is None or pushed_only:
+            return None
+        absolute = FileSource(str(Path(source.path).absolute()), source.format)
+        arrivals = Arrivals(absolute, spec.declaration, spec.wall, patient=not spec.once)
+        for entry in self._log.entries:
+            if entry.path is not None and entry.inbox is None and not entry.refused:
+                arrivals.recall(entry.arrival, entry.rest, entry.mark)
+        return arrivals
+
+    def found(self) -> list[Arrival | Entry]:
+        """What there is and is not in the log yet, in its order."""
+        spec, found = self._spec, list[Arrival | Entry]()
+        if self._arrivals is not None:
+            found += self._arrivals.look()
+        if spec.inbox is not None:
+            last = max(self._log.delivered, spec.inbox_from - 1)
+            found += deliveries(Path(spec.inbox), after=last)
+        return found
+
+    def judges(self, waiting: Sequence[Arrival | Entry]) -> bool:
+        """Whether the files are the contents of a relation; from now on its files are judged."""
+        spec = self._spec
+        if spec.relation is None or spec.inbox is not None or self._arrivals is None:
+            return False
+        if self._register is None:
+            # Imported late: of the many processes that Spark starts for a source, few need kernels.
+            from windrow.spark.source.relation_updates import Register  # noqa: PLC0415
+
+            coming = {str(a.path) for a in waiting if isinstance(a, Arrival)}
+            files = [Path(p) for p in sorted(self._log.paths | coming)]
+            clock = spec.declaration.clock
+            self._register = Register(spec.relation, clock, self._log, files, spec.quarantine)
+            self._arrivals.patient = self._arrivals.patient and not self._register.contents
+        return self._register.contents
+
+    def admitted(self, item: Arrival | Entry, number: int, before: StreamTime) -> Entry | None:
+        """The entry ``number`` of the log for what was found; None if there is no whole row in it.
+
+        A delivery is one already; of the stream's own files the greatest timestamp is found out.
+        """
+        if isinstance(item, Entry):
+            return item
+        assert self._arrivals is not None
+        if item.refused:
+            self._arrivals.gave_up(item)
+            return self._refused(item)
+        try:
+            entry = self._surveyed(item, number, before)
+        except InputError as error:
+            refusal = self._arrivals.failed(item, str(error))
+            return None if refusal is None else self._refused(refusal)
+        mark = self._arrivals.took(item, entry.rest)
+        if entry.rest is None and self._arrivals.grows(item.path):
+            return None
+        end = item.size if entry.rest is None else entry.rest.start
+        part = replace(item.part, stop=end)
+        # What was refused here is read now, and its page in the quarantine is written anew.
+        rejected = entry.rejected - self._said.pop((str(item.path), part.start), 0)
+        return replace(
+            entry, part=part, size=end - part.start, changed=item.changed, mark=mark,
+            rejected=rejected,
+        )  # fmt: skip
+
+    def _surveyed(self, item: Arrival, number: int, before: StreamTime) -> Entry:
+        declaration, wall = self._spec.declaration, self._spec.wall()
+        if self._register is not None:
+            return self._register.admitted(item, number, wall)
+        check_columns(item.path, declaration)
+        horizon = horizon_of(declaration, wall)
+        known = None if before.top == BEGINNING else before.top
+        found = extent(item.path, declaration, item.part, horizon, known, before.advanced)
+        return Entry(str(item.path), top=found.top, rest=found.rest).judged_by(horizon)
+
+    def unfinished(self) -> list[Entry]:
+        """Last rows that wait for their newlines, each said once."""
+        found = [] if self._arrivals is None else self._arrivals.unfinished()
+        return [self._refused(arrival) for arrival in found]
+
+    def _refused(self, arrival: Arrival) -> Entry:
+        entry = Entry(
+            str(arrival.path),
+            part=arrival.part,
+            changed=arrival.changed,
+            refused=arrival.refused,
+            row=arrival.row,
+            text=arrival.text,
+        )
+        self._said[_place(entry)] += 1
+        return entry
+
+
+def _place(entry: Entry) -> tuple[str, int]:
+    return entry.path or "", entry.part.start
+
+
+def check_some_readable(entries: Iterable[Entry]) -> None:
+    """InputError if files were refused and none was read."""
+    files = [e for e in entries if e.path is not None and not e.row]
+    if files and all(e.refused for e in files):
+        raise InputError(files[0].refused)

@@ -1,0 +1,134 @@
+"""What lives in one bucket of a stage: the operators, the tuples whose instant is not closed yet.
+
+Knows nothing of Spark: blobs go in, a Delta comes out, and ``save`` says what changed. The state
+of a bucket is the state of its pipeline (segments ``p.*``) and the waiting tuples: one segment per
+edge and micro-batch (``w.*``), dropped when the last of its tuples is released, so that a stream
+far ahead of another is not written again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, concat
+from windrow.columns.netting import net
+from windrow.columns.types import arrow_schema
+from windrow.core.time import BEGINNING
+from windrow.engine.pipeline import Pipeline
+from windrow.operators.base import Saved, below
+from windrow.plan.nodes import RelationScan, walk
+from windrow.plan.physical.stages import Stage
+from windrow.plan.strategy import Strategy
+from windrow.spark.stage.blobs import Header, pack_delta, unpack_delta
+from windrow.spark.stage.packing import Counts
+from windrow.spark.stage.subscription_index import matched_in_parts
+from windrow.streams.stream_time import Times, from_json, merged, time_reached, to_json
+from windrow.streams.waiting_rows import WaitingRows
+
+PIPELINE, WAITING = "p", "w"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a bucket says after a micro-batch; ``late`` are tuples whose instant was closed."""
+
+    delta: Delta
+    counts: Counts
+    late: dict[str, Delta]
+
+
+class BucketHost:
+    """See the module. ``final`` makes the answer explicit changes, expiries included."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        slacks: Mapping[str, int],
+        *,
+        final: bool,
+        strategy: Strategy = Strategy.UPA,
+    ) -> None:
+        self._edges, self._slacks = stage.inputs, dict(slacks)
+        self._schemas = {e.name: arrow_schema(e.pre.schema) for e in stage.inputs}
+        self._relations = {
+            e.name for e in stage.inputs if any(isinstance(n, RelationScan) for n in walk(e.pre))
+        }
+        # What NT changes in a plan it changed before the cut, and once is enough.
+        left = Strategy.UPA if strategy is Strategy.NT else strategy
+        self._pipeline = Pipeline(stage.plan, changes=final, strategy=left)
+        self._waiting = {name: WaitingRows(schema) for name, schema in self._schemas.items()}
+        self._saved: dict[str, int] = {}
+        self.times: Times = {}
+        self.now = BEGINNING
+        self.step = 0
+
+    def receive(self, blobs: Iterable[tuple[Header, dict[str, pa.RecordBatch]]]) -> Answer:
+        """Take in a micro-batch, bring time as far as it allows, and answer up to there."""
+        arrived = sorted(blobs, key=lambda b: b[0].get("order", []))
+        self.times = merged([self.times, *(from_json(h.get("times", {})) for h, _ in arrived)])
+        closed, self.now = self.now, max(self.now, time_reached(self.times, self._slacks))
+        self.step += 1
+        inputs, late = {}, {}
+        for edge in self._edges:
+            schema = self._schemas[edge.name]
+            parts = [unpack_delta(p[edge.name], schema) for _, p in arrived if edge.name in p]
+            fresh = concat(parts, schema).sorted()
+            if edge.name in self._relations:
+                # Those of a relation that was idle happen now: a later one may rely on them.
+                fresh = replace(fresh, ts=np.maximum(fresh.ts, closed + 1))
+            elif isinstance(edge.source, str):
+                tardy, fresh = fresh.split(closed)
+                if len(tardy):
+                    late[edge.name] = tardy
+            released = self._release(edge.name, fresh)
+            post = edge.post
+            inputs[edge.name] = released if post is None else matched_in_parts(post, released)
+        delta = self._pipeline.process(inputs, self.now)
+        overflows = {"overflows": self._pipeline.take_overflows()}
+        counts = _sum([*(h.get("counts", {}) for h, _ in arrived), overflows])
+        return Answer(delta, counts, late)
+
+    def _release(self, edge: str, fresh: Delta) -> Delta:
+        """The tuples up to ``now`` of those that waited, then of the fresh ones; the rest waits."""
+        self._waiting[edge].add(fresh, f"{edge}.{self.step}")
+        released = self._waiting[edge].release(self.now)
+        return net(released) if edge in self._relations else released
+
+    def save(self) -> Saved:
+        """What changed since the last ``save``."""
+        saved = Saved(meta={"times": to_json(self.times), "now": self.now, "step": self.step})
+        saved.add(PIPELINE, self._pipeline.save())
+        waiting = {n: piece for rows in self._waiting.values() for n, piece in rows.pieces.items()}
+        new = {n: piece for n, piece in waiting.items() if self._saved.get(n) != len(piece)}
+        saved.put.update({f"{WAITING}.{n}": pack_delta(piece) for n, piece in new.items()})
+        saved.drop.extend(f"{WAITING}.{n}" for n in self._saved if n not in waiting)
+        self._saved = {n: len(piece) for n, piece in waiting.items()}
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        """Become what was saved; this host must be new."""
+        self.times, self.now, self.step = from_json(meta["times"]), meta["now"], meta["step"]
+        self._pipeline.load(below(PIPELINE, segments), meta[PIPELINE])
+        steps = sorted(below(WAITING, segments).items(), key=lambda s: _step(s[0]))
+        for name, batch in steps:
+            edge = name.rpartition(".")[0]
+            piece = unpack_delta(batch, self._schemas[edge])
+            self._waiting[edge].add(piece, name)
+            self._saved[name] = len(piece)
+
+
+def _step(name: str) -> int:
+    return int(name.rpartition(".")[2])
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Counts:
+    total: Counts = {}
+    for part in counts:
+        for name, count in part.items():
+            total[name] = total.get(name, 0) + count
+    return total

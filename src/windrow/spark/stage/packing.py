@@ -1,0 +1,128 @@
+"""Packing: the tuples of a sender as one blob per stage and bucket, filtered, projected, hashed.
+
+A packed DataFrame has the columns ``stage``, ``bucket`` and ``blob``. All stages of a query stand
+in one chain, whatever their dependencies, and a stage hands on the blobs that are meant for later
+ones: so every stream is read once, and all stages hear of time in the same micro-batch.
+
+The header of a blob has ``order`` (where its tuples stand in their stream), ``times`` (see
+``windrow.streams.stream_time``) and ``counts`` (what became of the input rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import Delta, batch_of
+from windrow.columns.evaluate import evaluate, selected
+from windrow.columns.hashing import bucket_of
+from windrow.columns.overflows import Overflows, counting
+from windrow.columns.types import arrow_schema
+from windrow.plan.nodes import Node, Projection, Routed, Selection, Subscribe
+from windrow.plan.physical.stages import RangeKey, StageEdge
+from windrow.spark.stage.blobs import Header, pack, pack_delta
+from windrow.spark.stage.routes import Routes
+from windrow.spark.stage.subscription_index import matching_for, range_of, routing_for
+from windrow.streams.stream_time import Times, to_json
+
+PACKED_ARROW = pa.schema([("stage", pa.int32()), ("bucket", pa.int32()), ("blob", pa.binary())])
+RESULT = -1
+"""The ``stage`` of blobs that are for the sink."""
+
+Counts = dict[str, int]
+Blob = tuple[int, int, bytes]
+"""Stage, bucket, and what is for them."""
+
+
+@dataclass
+class Parcel:
+    """What one sender has for one bucket of one stage."""
+
+    parts: dict[str, pa.RecordBatch] = field(default_factory=dict)
+    header: Header = field(default_factory=dict)
+
+
+def scatter(
+    delta: Delta, routes: Routes, counts: Counts, order: Sequence[int] = ()
+) -> dict[tuple[int, int], Parcel]:
+    """The tuples by stage and bucket, for those that get any; overflows are counted."""
+    parcels: dict[tuple[int, int], Parcel] = {}
+    overflows = Overflows()
+    with counting(overflows):
+        for stage, edge in routes.edges:
+            for bucket, part in _by_bucket(prepared(edge.pre, delta), edge, routes.buckets):
+                parcel = parcels.setdefault((stage, bucket), Parcel())
+                parcel.parts[edge.name] = pack_delta(part)
+                parcel.header = {"order": list(order)} if order else {}
+    if overflows.count:
+        counts["overflows"] = counts.get("overflows", 0) + overflows.count
+    return parcels
+
+
+def tell(
+    parcels: dict[tuple[int, int], Parcel],
+    stage: int,
+    buckets: Sequence[int],
+    times: Times,
+    counts: Counts,
+) -> None:
+    """Let every bucket of ``stage`` know of time, and one of them of the counts."""
+    for bucket in buckets:
+        parcel = parcels.setdefault((stage, bucket), Parcel())
+        parcel.header["times"] = to_json(times)
+    parcels[stage, buckets[0]].header["counts"] = counts
+
+
+def blobs(parcels: Mapping[tuple[int, int], Parcel]) -> Iterator[Blob]:
+    for (stage, bucket), parcel in parcels.items():
+        yield stage, bucket, pack(parcel.header, parcel.parts)
+
+
+def packed_batch(rows: Iterable[Blob]) -> pa.RecordBatch:
+    """Blobs as a batch of a packed DataFrame."""
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, PACKED_ARROW, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=PACKED_ARROW)
+
+
+def prepared(pre: Node, delta: Delta) -> Delta:
+    """The selections, projections and matches that stand directly on a stream, done."""
+    match pre:
+        case Selection():
+            below = prepared(pre.input, delta)
+            return below.filter(selected(pre.predicate, below.rows))
+        case Projection():
+            below = prepared(pre.input, delta)
+            columns = [evaluate(c.expression, below.rows) for c in pre.columns]
+            return below.with_rows(batch_of(columns, arrow_schema(pre.schema), len(below)))
+        case Subscribe():
+            return matching_for(pre).matched(prepared(pre.input, delta))
+        case Routed():
+            return routing_for(pre).routed(prepared(pre.input, delta))
+        case _:
+            return delta
+
+
+def _by_bucket(
+    delta: Delta, edge: StageEdge, buckets: tuple[int, ...]
+) -> Iterator[tuple[int, Delta]]:
+    """The tuples of each bucket that gets some, in the order in which they stand."""
+    if not len(delta):
+        return
+    if edge.key is None:
+        yield buckets[0], delta
+        return
+    if isinstance(edge.key, RangeKey):
+        chosen = range_of(edge.key, delta.rows) % len(buckets)
+    else:
+        chosen = bucket_of([evaluate(k, delta.rows) for k in edge.key], len(buckets))
+    chosen = chosen.astype(np.int16)
+    order = np.argsort(chosen, kind="stable")
+    ends = np.cumsum(np.bincount(chosen, minlength=len(buckets)))
+    grouped = delta.take(order)
+    for bucket, start, end in zip(buckets, (0, *ends[:-1]), ends, strict=True):
+        if start < end:
+            yield bucket, grouped.slice(int(start), int(end))

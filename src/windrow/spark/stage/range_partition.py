@@ -1,0 +1,129 @@
+"""An index cut by ranges of one attribute, such that each range is about as much work.
+
+Wu, Chen, Yu 2004, 3.4: an index that is too much for one machine is separated into ranges of the
+attribute, one for each. ``windrow.spark.match`` and the subscriptions of scripts are decided alike;
+what one worker may hold is a setting of the session (``windrow.spark.run.session``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.arrays import Int64s
+from windrow.core.errors import InputError
+from windrow.plan.nodes import Node, Subscribe, walk
+from windrow.plan.nodes.subscribe import Ranges
+from windrow.spark.stage.bucket_hash import spread_buckets
+from windrow.streams.files import find_files
+from windrow.subscriptions.bounds import FAR, NEAR
+from windrow.subscriptions.files import read
+from windrow.subscriptions.kinds import Kind, is_text
+from windrow.subscriptions.tables import Entries
+from windrow.subscriptions.values import keys_of
+
+BYTES_PER_CONDITION = 160
+"""What a range takes with its place in an index (measured)."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How state is spread, which stays as it is as long as there is state.
+
+    ``cut`` gives each bucket a range of the subscriptions, if there are too many for a worker.
+    """
+
+    buckets: tuple[int, ...]
+    cut: Ranges | None = None
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Range ``i`` has the keys from ``starts[i - 1]`` on (the first: all before) to the next."""
+
+    name: str
+    kind: Kind
+    place: int
+    starts: Int64s
+
+    def ranges_of(self, column: pa.Array) -> Int64s:
+        """The range of each value; what has no key is in the first."""
+        asked = keys_of(column, self.kind, self.name)
+        found: Int64s = np.searchsorted(self.starts, asked.keys, side="right")
+        return found if asked.valid is None else np.where(asked.valid, found, 0)
+
+
+def cut_by(
+    entries: Sequence[Entries], attributes: Mapping[str, Kind], name: str | None, count: int
+) -> Cut:
+    """``count`` ranges with about as many ends of conditions in each."""
+    names = list(attributes)
+    ordered = [n for n in names if not is_text(attributes[n])]
+    wanted = name if name is not None else (ordered or [""])[0]
+    found = next((n for n in ordered if n.lower() == wanted.lower()), None)
+    if found is None or count < 1:
+        raise InputError(
+            where="match",
+            expected="partitions by ranges of an attribute with an order",
+            found=f"{count} by {wanted or 'none'}; the attributes are {', '.join(names)}",
+            remedy="texts have none; leave partitions out to broadcast the whole index",
+        )
+    place = names.index(found)
+    spans = [part.spans[place] for part in entries]
+    none = np.empty(0, np.int64)
+    ends = np.concatenate([none, *(s.lo for s in spans), *(s.hi for s in spans)])
+    ends = np.sort(ends[(ends != NEAR) & (ends != FAR)])
+    at = (np.arange(1, count) * len(ends)) // count
+    starts = ends[at] if len(ends) else np.zeros(count - 1, np.int64)
+    return Cut(found, attributes[found], place, starts)
+
+
+def part_of(entries: Entries, cut: Cut, number: int) -> Entries:
+    """The entries that a value of range ``number`` can meet."""
+    spans = entries.spans[cut.place]
+    first = NEAR if number == 0 else int(cut.starts[number - 1])
+    last = FAR if number == len(cut.starts) else int(cut.starts[number]) - 1
+    touched = ~spans.constrained
+    touched[spans.entry[(spans.lo <= last) & (spans.hi >= first)]] = True
+    kept = np.flatnonzero(touched)
+    return Entries(
+        entries.ids.take(pa.array(kept)),
+        entries.since[kept],
+        entries.until[kept],
+        tuple(s.of(touched) for s in entries.spans),
+    )
+
+
+def parts_for(entries: Sequence[Entries], attributes: Mapping[str, Kind], memory: int) -> int:
+    """How many parts an index needs for each to be within ``memory``; 1 is the whole index.
+
+    Texts have no ranges: an index on nothing else stays whole.
+    """
+    if all(is_text(kind) for kind in attributes.values()):
+        return 1
+    spans = [span for part in entries for span in part.spans]
+    texts: int = sum(span.texts.nbytes for span in spans if span.texts is not None)
+    names: int = sum(part.ids.nbytes for part in entries)
+    size = sum(map(len, spans)) * BYTES_PER_CONDITION + names + texts
+    return max(1, -(-size // memory))
+
+
+def layout_for(plan: Node, partitions: int, memory: int) -> Layout:
+    """The buckets of a query and, if its subscriptions are past ``memory``, the range of each.
+
+    There are as many ranges as buckets, and never fewer than are needed.
+    """
+    node = next((n for n in walk(plan) if isinstance(n, Subscribe)), None)
+    if node is None:
+        return Layout(spread_buckets(partitions))
+    files = find_files(node.source)
+    entries = [read(p, node.source.format, node.attributes, node.clock) for p in files]
+    parts = parts_for(entries, node.attributes, memory)
+    if parts == 1:
+        return Layout(spread_buckets(partitions))
+    buckets = spread_buckets(partitions, max(2, -(-parts // partitions)))
+    cut = cut_by(entries, node.attributes, None, len(buckets))
+    return Layout(buckets, Ranges(cut.place, tuple(cut.starts.tolist()), memory))
