@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from windrow.core.errors import InputError
+from windrow.core.errors import DataError, InputError, ScriptError, StateError, WindrowError
 from windrow.core.paths import local_path
 from windrow.core.time import wall_clock
 from windrow.core.warnings import WindrowWarning
@@ -77,4 +77,14 @@ def results(path: str | Path) -> Results:
     return Results(path)
 
 
-__all__ = ["WindrowWarning", "__version__", "connect", "results"]
+__all__ = [
+    "DataError",
+    "InputError",
+    "ScriptError",
+    "StateError",
+    "WindrowError",
+    "WindrowWarning",
+    "__version__",
+    "connect",
+    "results",
+]

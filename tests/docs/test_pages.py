@@ -61,6 +61,11 @@ def test_links_lead_somewhere(page, link):
     assert (page.parent / link).exists()
 
 
+def test_the_list_of_pages_has_every_page():
+    listed = re.findall(r"\]\(([\w/-]+\.md)\)", (DOCS / "README.md").read_text())
+    assert sorted([*listed, "README.md"]) == [str(p.relative_to(DOCS)) for p in PAGES]
+
+
 def test_architecture_md_names_files_that_exist():
     root = DOCS.parent
     named = re.findall(

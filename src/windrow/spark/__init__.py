@@ -8,18 +8,23 @@ Importing this package imports no pyspark, so that ``windrow.spark.run.java`` ca
 first.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["match"]
+if TYPE_CHECKING:
+    from windrow.spark.match_frame import match
+    from windrow.spark.run.session import spark_session
+
+__all__ = ["match", "spark_session"]
 
 
 def __getattr__(name: str) -> Any:
-    """``match``, imported when it is first asked for."""
-    if name != "match":
+    """What is public here, imported when it is first asked for."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from windrow.spark.run.java import ensure_java  # noqa: PLC0415
+    from windrow.spark.run import session  # noqa: PLC0415 - it looks for Java first
 
-    ensure_java()
+    if name == "spark_session":
+        return session.spark_session
     from windrow.spark.match_frame import match  # noqa: PLC0415
 
     return match
