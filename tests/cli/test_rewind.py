@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from windrow.cli.main import app
 from windrow.engine.commits import Commit
 from windrow.engine.locks import LOCK, Lock
-from windrow.engine.published import published
+from windrow.engine.published import published_results
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.source.file_log import Entry, FileLog
 
@@ -60,15 +60,15 @@ def test_what_is_astray_is_moved_away_and_everything_else_stays(here: Path) -> N
     assert "q: s has come to 9999-12-31 00:00:00, and now " in dry.output
     assert "q: would be begun anew by the next run, which would read 1 file" in dry.output
     assert (q / "spark").exists()
-    assert published(here / "out").commits
+    assert published_results(here / "out").commits
     done = windrow("checkpoint", "rewind", "script.cql", "state")
     assert "q: the next run begins it anew, and reads 1 file; what it had is in" in done.output
     assert sorted(p.name for p in q.iterdir()) == ["removed-1", IDENTITY]
     assert sorted(p.name for p in (q / "removed-1").iterdir()) == ["into-0", "spark", "streams"]
     assert sorted(p.name for p in (here / "out").iterdir()) == [LOCK, "mine.txt"]
-    assert published(q / "removed-1" / "into-0").commits
+    assert published_results(q / "removed-1" / "into-0").commits
     assert (other / "spark").exists()
-    assert published(other / "results").commits
+    assert published_results(other / "results").commits
     again = windrow("checkpoint", "rewind", "script.cql", "state")
     assert again.output.startswith("no stream is further ahead than AHEAD allows")
 

@@ -12,7 +12,7 @@ import pytest
 from tests.operators.samples import plan_of, random_input, run
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.results import ranked
+from windrow.engine.results import sort_by_rank
 from windrow.operators import top_k
 from windrow.operators.top_k import FirstK
 from windrow.plan.program import compile_script
@@ -121,5 +121,5 @@ def test_null_is_last_and_nan_the_greatest_in_whatever_order_they_come(
             column = pa.array(order, made.schema.field(0).type)
             rows = pa.RecordBatch.from_arrays([pa.array(stamps), column], ["ts", "v"])
             made.process({"s": Delta.insertions(stamps, rows)}, 0)
-            answer = ranked(pa.Table.from_batches([made.live_rows()]), plan)
+            answer = sort_by_rank(pa.Table.from_batches([made.live_rows()]), plan)
             assert repr(answer["v"].to_pylist()) == repr(wanted[:count])

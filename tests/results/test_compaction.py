@@ -14,7 +14,7 @@ from tests.results.written import filled, identity, micro_batch, place, publish
 from windrow.engine import compaction, sinks
 from windrow.engine.compaction import compact
 from windrow.engine.ownership import prepare
-from windrow.engine.published import last_committed, new_commits, published
+from windrow.engine.published import last_committed, new_commits, published_results
 from windrow.engine.result_files import SUFFIX
 
 
@@ -24,7 +24,7 @@ def seen(directory: Path) -> tuple[object, ...]:
     later = [found.changes(after=n).to_pylist() for n in (-1, 0, 3, 7, found.batch - 1)]
     since = [found.changes(since=n).to_pylist() for n in (35, 10**6)]
     answer = sorted(row["k"] for row in found.answer().to_pylist())
-    return later, since, answer, found.batch, found.now, published(directory).totals
+    return later, since, answer, found.batch, found.now, published_results(directory).totals
 
 
 def expected(batches: int) -> list[tuple[int, str, str]]:
@@ -59,11 +59,11 @@ def test_files_that_would_be_too_large_are_left_apart(most, tmp_path, monkeypatc
     monkeypatch.setattr(compaction.ROWS, "value", most)
     where = place(tmp_path / "out")
     for upto in (6, 9, 14):
-        filled(where, upto, first=published(where.directory).last + 1)
+        filled(where, upto, first=published_results(where.directory).last + 1)
         before = seen(where.directory)
         compact(where.directory)
         assert seen(where.directory) == before
-        sizes = [s.rows for s in published(where.directory).segments if not s.single]
+        sizes = [s.rows for s in published_results(where.directory).segments if not s.single]
         assert max(sizes, default=0) <= most
 
 
@@ -101,7 +101,7 @@ def test_stopped_after_any_operation_it_has_changed_nothing(stream, tmp_path, mo
         prepare(out, identity(stream=stream))
         compact(out)
         assert seen(out) == before, disk.log
-        named = published(out).names() | {"_results.json", "_compacted.json"}
+        named = published_results(out).names() | {"_results.json", "_compacted.json"}
         left = {p.name for p in out.iterdir() if not p.name.startswith(".windrow")}
         assert left == named, disk.log
         if not stopped:
@@ -144,7 +144,7 @@ def test_the_answer_is_found_without_reading_old_changes(tmp_path, monkeypatch) 
     compact(where.directory)
     filled(where, 42, first=40)
     before = windrow.results(where.directory).answer().to_pylist()
-    for segment in published(where.directory).segments[:-2]:
+    for segment in published_results(where.directory).segments[:-2]:
         for name in segment.files:
             (where.directory / name).write_bytes(b"not to be read")
     assert windrow.results(where.directory).answer().to_pylist() == before
@@ -210,4 +210,4 @@ def test_embedded_sinks_compact_and_count_on(tmp_path, monkeypatch) -> None:
         assert sorted(map(str, found.answer().to_pylist())) == (
             sorted(map(str, q.answer().to_pylist()))
         )
-        assert published(Path("out")).totals.rows_in == q.rows_in
+        assert published_results(Path("out")).totals.rows_in == q.rows_in

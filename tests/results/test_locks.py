@@ -20,9 +20,9 @@ import pytest
 from windrow.core.errors import InputError, StateError
 from windrow.engine import locks
 from windrow.engine.identity import Identity
-from windrow.engine.locks import LOCK, Lock, handles_for_child, locked
+from windrow.engine.locks import LOCK, Lock, handles_for_child, hold_directories
 from windrow.engine.ownership import prepare
-from windrow.engine.published import published
+from windrow.engine.published import published_results
 
 HOLDING = """
 import sys, pathlib
@@ -162,10 +162,10 @@ def test_releasing_a_lock_releases_it_for_a_child_that_has_the_handle(tmp_path) 
 def test_all_directories_are_held_or_none(tmp_path) -> None:
     taken = Lock(tmp_path / "b", "INTO 'b'")
     wanted = [(tmp_path / name, f"INTO '{name}'") for name in "ab"]
-    with pytest.raises(StateError, match="INTO 'b'"), locked(wanted):
+    with pytest.raises(StateError, match="INTO 'b'"), hold_directories(wanted):
         pass
     taken.release()
-    with locked(wanted), pytest.raises(StateError):
+    with hold_directories(wanted), pytest.raises(StateError):
         Lock(tmp_path / "a", "INTO 'a'")
     Lock(tmp_path / "a", "INTO 'a'").release()
 
@@ -223,6 +223,6 @@ def test_who_clears_up_waits_for_a_commit_of_a_process_that_was_left_behind(tmp_
     process.communicate()
     next_run.join()
     assert process.returncode == 0
-    state = published(tmp_path)
+    state = published_results(tmp_path)
     assert state.last == 0
     assert all((tmp_path / name).is_file() for name in state.names())

@@ -12,7 +12,7 @@ from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spar
 from windrow.core.errors import StateError
 from windrow.engine.compacted import Compacted
 from windrow.engine.locks import Lock
-from windrow.engine.published import published
+from windrow.engine.published import published_results
 from windrow.engine.sinks import COMPACT_AT
 
 pytestmark = pytest.mark.spark
@@ -98,7 +98,7 @@ def test_a_run_whose_earlier_results_are_gone_says_so_and_stops(finished, lost, 
     place, saved = path / "found" / lost, path / "saved"
     shutil.copytree(place, saved)
     if how == "a file":
-        name = next(n for n in published(place).names() if n.startswith("batch-"))
+        name = next(n for n in published_results(place).names() if n.startswith("batch-"))
         (place / name).unlink()
     else:
         shutil.rmtree(place)

@@ -12,7 +12,7 @@ from windrow.cli.console import out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
 from windrow.engine.compaction import compact as merge
-from windrow.engine.locks import locked
+from windrow.engine.locks import hold_directories
 from windrow.engine.result_directory import Results
 
 
@@ -31,7 +31,7 @@ def compact(
     """
     with errors_in_words(verbose=verbose):
         Results(path)
-        with locked([(path, str(path))]):
+        with hold_directories([(path, str(path))]):
             done = merge(path)
         if done is not None:
             before = count_of(done.before, "file")

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from windrow.engine import files
 from windrow.engine.compacted import Snapshot
 from windrow.engine.identity import CHANGE, INSTANT, Identity
-from windrow.engine.published import Published, published
+from windrow.engine.published import Published, published_results
 from windrow.engine.result_reader import Reading
 from windrow.engine.results import Bag
 from windrow.plan.nodes.routed import MEMBER
@@ -39,7 +39,7 @@ def last_answer(
     directory: Path, identity: Identity, state: Published | None = None, upto: int | None = None
 ) -> Answer:
     """The rows of the relation; of a stream, its last ones, those of each member."""
-    state = published(directory) if state is None else state
+    state = published_results(directory) if state is None else state
     reading = Reading(directory, identity.format, identity.schema)
     while True:
         known = None if state.compacted is None else state.compacted.snapshot
@@ -53,7 +53,7 @@ def last_answer(
                 kept.add(table)
                 read += table.num_rows
         except FileNotFoundError:  # a snapshot that has been replaced
-            state = published(directory)
+            state = published_results(directory)
         else:
             return Answer(kept.table(), state.last if upto is None else upto, read)
 

@@ -182,12 +182,12 @@ def _group_by(node: GroupBy, schema: pa.Schema, scan: bool) -> Operator:
         aggregates.append((_accumulator(aggregate, aggregate.argument, pattern), place))
     keys = [k.expression for k in node.keys]
     return GroupedAggregation(
-        keys, arguments, aggregates, pattern, _stored([*keys, *arguments]), schema, scan,
+        keys, arguments, aggregates, pattern, _stored_input([*keys, *arguments]), schema, scan,
         node.every_time,
     )  # fmt: skip
 
 
-def _stored(expressions: list[Expression]) -> pa.Schema:
+def _stored_input(expressions: list[Expression]) -> pa.Schema:
     return pa.schema([pa.field(str(i), ARROW[e.type]) for i, e in enumerate(expressions)])
 
 
@@ -220,10 +220,10 @@ def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Oper
     if pattern is not UpdatePattern.STRICT:
         return DistinctAuxiliary(schema)
     keys = [Column(i, f.name, f.type) for i, f in enumerate(node.schema)]
-    return GroupedAggregation(keys, [], [], pattern, _stored(list(keys)), schema, scan)
+    return GroupedAggregation(keys, [], [], pattern, _stored_input(list(keys)), schema, scan)
 
 
-def _stamped(node: Stamped, schema: pa.Schema, scan: bool) -> Operator:
+def _add_stamps(node: Stamped, schema: pa.Schema, scan: bool) -> Operator:
     if node.pattern is UpdatePattern.MONOTONIC:
         return Stamp(schema)
     return StampRows(arrow_schema(node.input.schema), node.input.pattern, schema, scan)
@@ -262,7 +262,7 @@ BUILDERS: dict[type[Node], Build] = {
     AppendOnly: lambda _, __, ___: Append(),
     NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),
     OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
-    Stamped: _stamped,
+    Stamped: _add_stamps,
     ToStream: _to_stream,
     Routed: lambda node, schema, _: Routing(node, schema),
     Subscribe: lambda node, schema, _: Matching(

@@ -28,7 +28,7 @@ from windrow.engine.answers import last_answer, write_snapshot
 from windrow.engine.compacted import Compacted, Marks, Segment, Snapshot
 from windrow.engine.identity import Identity
 from windrow.engine.ownership import clear
-from windrow.engine.published import Published, published
+from windrow.engine.published import Published, published_results
 from windrow.engine.result_files import SUFFIX, writing
 from windrow.engine.result_reader import Reading
 
@@ -59,7 +59,7 @@ def compact(directory: Path, *, forget: int | None = None) -> Outcome | None:
     with _alone(directory) as alone:
         if not alone or identity is None:
             return None
-        state = published(directory)
+        state = published_results(directory)
         before = sum(len(s.files) for s in state.segments)
         record = _record(directory, identity, state, forget)
         if record is not None:
@@ -80,7 +80,7 @@ def _record(
     snapshot = _snapshot(directory, identity, state, forgotten > state.forgotten)
     reading = Reading(directory, identity.format, identity.schema)
     kept = [s for s in state.segments if s.last > forgotten]
-    merged = tuple(_merged(reading, group) for group in _groups(kept))
+    merged = tuple(_merge(reading, group) for group in _groups(kept))
     return Compacted(identity.run, state.last, merged, state.totals, snapshot, forgotten)
 
 
@@ -121,7 +121,7 @@ def _alike(left: int, right: int) -> bool:
     return left + right <= ROWS.value and left <= 2 * right
 
 
-def _merged(reading: Reading, group: list[Segment]) -> Segment:
+def _merge(reading: Reading, group: list[Segment]) -> Segment:
     """The segments as one, its file under its name; a single one stays as it is."""
     if len(group) == 1:
         return group[0]
@@ -176,7 +176,7 @@ def _alone(directory: Path) -> Iterator[bool]:
 
 def forget_drained(directory: Path, drained: int) -> None:
     """Let go of changes that nobody will read again, when that is worth the writing."""
-    if drained - published(directory).forgotten >= WORTH_FORGETTING:
+    if drained - published_results(directory).forgotten >= WORTH_FORGETTING:
         with suppress(OSError):
             compact(directory, forget=drained)
 
@@ -186,7 +186,7 @@ def compact_before_answering(directory: Path) -> None:
 
     They have to be gone through now; with that, whoever asks next has to look at few.
     """
-    state = published(directory)
+    state = published_results(directory)
     known = None if state.compacted is None else state.compacted.snapshot
     new = sum(s.rows for s in state.segments if known is None or s.last > known.batch)
     if new > max(MANY, 0 if known is None else known.rows):

@@ -30,14 +30,14 @@ def _lines(changes: pa.Table) -> Iterator[str]:
         rows = [[_text(v) for v in row.values()] for row in part.to_pylist()]
         widths = [max(len(row[i]) for row in (names, *rows)) for i in range(len(names))]
         if first:
-            yield _aligned(names, widths)
+            yield _align(names, widths)
             yield "  ".join("-" * w for w in widths)
             first = False
         for row in rows:
-            yield _aligned(row, widths)
+            yield _align(row, widths)
 
 
-def _aligned(row: list[str], widths: list[int]) -> str:
+def _align(row: list[str], widths: list[int]) -> str:
     return "  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip()
 
 

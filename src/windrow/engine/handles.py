@@ -15,7 +15,7 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import Hear
 from windrow.engine.identity import CHANGE, INSTANT, changes_schema
 from windrow.engine.instants import Instant, instant
-from windrow.engine.results import ranked
+from windrow.engine.results import sort_by_rank
 from windrow.engine.runtime import Run
 from windrow.plan.catalog import QueryDeclaration
 from windrow.subscriptions.predicates import Id
@@ -100,7 +100,7 @@ class Handle:
         if self._run.job.members[self._number].is_stream:
             return self.changes().drop_columns([INSTANT, CHANGE])
         self._catch_up()
-        return ranked(self._run.live_rows(self._number), self.declaration.plan)
+        return sort_by_rank(self._run.live_rows(self._number), self.declaration.plan)
 
     def _catch_up(self) -> None:
         self._run.catch_up()

@@ -40,7 +40,7 @@ class Lock:
     def __init__(self, directory: Path, where: str) -> None:
         """Take it; ``where`` is what messages call the directory."""
         self.directory = directory
-        self.handle = _opened(directory, where)
+        self.handle = _open_lock(directory, where)
         try:
             _take(self.handle, directory / LOCK, where)
         except BaseException:
@@ -147,7 +147,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 @contextmanager
-def locked(directories: Iterable[tuple[Path, str]]) -> Iterator[list[Lock]]:
+def hold_directories(directories: Iterable[tuple[Path, str]]) -> Iterator[list[Lock]]:
     """Hold directories for a while, each under what messages call it; all of them or none."""
     with ExitStack() as stack:
         locks = []
@@ -173,7 +173,7 @@ def publishing(directory: Path) -> Iterator[None]:
         yield
 
 
-def _opened(directory: Path, where: str) -> int:
+def _open_lock(directory: Path, where: str) -> int:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         return os.open(directory / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)

@@ -15,7 +15,7 @@ from windrow.engine import files
 from windrow.engine.compacted import COMPACTED
 from windrow.engine.identity import Identity
 from windrow.engine.locks import publishing
-from windrow.engine.published import Published, published
+from windrow.engine.published import Published, published_results
 
 _RECORD = re.compile(r"_(compacted|batches-\d{8,}-\d{8,}|answer-\d{8,})\.(json|parquet)", re.ASCII)
 _NUMBERED = re.compile(
@@ -53,14 +53,14 @@ def _prepare(directory: Path, identity: Identity, *, overwrite: bool) -> None:
     refuse_results_of_others(directory, (identity.run,), overwrite=overwrite)
     known = Identity.read(directory)
     mine = known is not None and known.run == identity.run
-    if known is not None and mine and known != identity and published(directory).last >= 0:
+    if known is not None and mine and known != identity and published_results(directory).last >= 0:
         _refuse_changed(directory, known, identity)
     if known != identity:
         identity.publish(directory)  # from here on no result of another run is one
     for path in directory.iterdir():
         if _LEFT.fullmatch(path.name):
             files.delete(path)
-    clear(directory, published(directory), everything=True)
+    clear(directory, published_results(directory), everything=True)
 
 
 def clear(directory: Path, state: Published, *, everything: bool = False) -> None:
@@ -81,7 +81,7 @@ def clear(directory: Path, state: Published, *, everything: bool = False) -> Non
 
 def _owner(directory: Path) -> str | None:
     """The run whose results are there; None if there are none."""
-    state = published(directory)
+    state = published_results(directory)
     if state.run is not None or state.last < 0:
         return state.run if state.last >= 0 else None
     return state.commits[-1].run if state.commits else ""

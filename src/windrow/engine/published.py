@@ -54,13 +54,13 @@ class Published:
         return compacted | {name for commit in self.commits for name in commit.files}
 
 
-def published(directory: Path) -> Published:
+def published_results(directory: Path) -> Published:
     """What is committed now, by the run whose directory it is."""
     while True:
         identity = Identity.read(directory)
         run = None if identity is None else identity.run
         try:
-            found = _published(directory, run)
+            found = _results_now(directory, run)
         except FileNotFoundError:  # compacted, or replaced by another run, while we looked
             continue
         after = Identity.read(directory)
@@ -68,7 +68,7 @@ def published(directory: Path) -> Published:
             return found
 
 
-def _published(directory: Path, run: str | None) -> Published:
+def _results_now(directory: Path, run: str | None) -> Published:
     last = max(committed_numbers(directory), default=-1)
     numbers = [n for n in committed_numbers(directory) if n <= last]
     compacted = Compacted.read(directory)

@@ -19,7 +19,7 @@ from windrow.core.time import Clock
 from windrow.engine.answers import last_answer
 from windrow.engine.identity import CHANGE, INSTANT, RESULTS, Identity
 from windrow.engine.instants import Instant, instant
-from windrow.engine.published import Published, published
+from windrow.engine.published import Published, published_results
 from windrow.engine.result_reader import Reading
 from windrow.engine.results import in_ranks
 
@@ -72,7 +72,7 @@ class Results:
         return self._state().totals.now
 
     def _state(self) -> Published:
-        return published(self.path)
+        return published_results(self.path)
 
     def batches(
         self, since: Instant | None = None, after: int | None = None

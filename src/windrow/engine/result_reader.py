@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from windrow.core.errors import StateError
 from windrow.engine.compacted import Segment
 from windrow.engine.identity import INSTANT
-from windrow.engine.published import Published, published
+from windrow.engine.published import Published, published_results
 from windrow.engine.result_files import in_order, read_file
-from windrow.engine.results import netted
+from windrow.engine.results import cancel_pairs
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Reading:
         state: Published | None = None,
     ) -> Iterator[tuple[int, pa.Table]]:
         """The same, each with the last micro-batch that it is of."""
-        state = published(self.directory) if state is None else state
+        state = published_results(self.directory) if state is None else state
         done = max(-1 if after is None else after, state.forgotten)
         last = state.last if upto is None else upto
         while True:
@@ -65,11 +65,11 @@ class Reading:
                             yield until, table if since is None else _from(table, since)
                     done = min(segment.last, last)
             except FileNotFoundError as error:
-                before, state = state, published(self.directory)
+                before, state = state, published_results(self.directory)
                 if state == before:
                     raise _missing(self.directory, error) from error
                 if state.run != before.run:
-                    raise _replaced(self.directory) from error
+                    raise _replaced_error(self.directory) from error
             else:
                 return
 
@@ -85,7 +85,7 @@ class Reading:
         """All changes of a segment, in order, those that cancel inside an instant left out."""
         parts = [read_file(self.directory / n, self.format, self.schema) for n in segment.files]
         table = pa.concat_tables(parts or [self.schema.empty_table()])
-        return netted(in_order(table)) if segment.single else table
+        return cancel_pairs(in_order(table)) if segment.single else table
 
 
 def _from(table: pa.Table, since: int) -> pa.Table:
@@ -101,7 +101,7 @@ def _missing(directory: Path, error: FileNotFoundError) -> StateError:
     )
 
 
-def _replaced(directory: Path) -> StateError:
+def _replaced_error(directory: Path) -> StateError:
     return StateError(
         where=str(directory),
         expected="the results that were there when reading began",

@@ -84,7 +84,7 @@ def answer_of(changes: pa.Table) -> pa.Table:
     return bag.table()
 
 
-def netted(changes: pa.Table) -> pa.Table:
+def cancel_pairs(changes: pa.Table) -> pa.Table:
     """Without the pairs that cancel inside an instant because they were made in two buckets."""
     if CHANGE not in changes.schema.names:
         return changes
@@ -101,7 +101,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-def ranked(answer: pa.Table, plan: Node) -> pa.Table:
+def sort_by_rank(answer: pa.Table, plan: Node) -> pa.Table:
     """The answer of a TOP with its first row first, any other as it is."""
     return in_ranks(answer, ranks(plan))
 

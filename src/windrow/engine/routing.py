@@ -41,9 +41,9 @@ class Routing(Stateless):
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        return self.routed(delta)
+        return self.add_members(delta)
 
-    def routed(self, delta: Delta) -> Delta:
+    def add_members(self, delta: Delta) -> Delta:
         """The tuples, each once per query that selects it, after its number."""
         if not len(delta):
             return Delta.empty(self._schema)

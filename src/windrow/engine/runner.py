@@ -10,7 +10,7 @@ import pyarrow as pa
 from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.identity import CHANGE, INSTANT
 from windrow.engine.progress import Progress, QueryReport, Report
-from windrow.engine.results import ranked
+from windrow.engine.results import sort_by_rank
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.catalog import Catalog
 from windrow.plan.jobs import Days
@@ -88,4 +88,4 @@ def _last_answer(run: Run, number: int) -> pa.Table:
         return pa.table({})
     if member.is_stream:
         return run.last_rows(number).drop_columns([INSTANT, CHANGE])
-    return ranked(run.live_rows(number), member.query.plan)
+    return sort_by_rank(run.live_rows(number), member.query.plan)

@@ -49,7 +49,7 @@ class Place:
     def publish(self, hidden: Sequence[str], commit: Commit) -> None:
         """Make hidden files the results of a micro-batch, unless it has been committed before."""
         with publishing(self.directory):
-            done = self._committed(commit.batch)
+            done = self._is_committed(commit.batch)
             if done:
                 self.discard(hidden)
             else:
@@ -68,7 +68,7 @@ class Place:
             files.sync_names(self.directory)
         files.publish(commit.path(self.directory), replace(commit, files=names).to_json())
 
-    def _committed(self, batch: int) -> bool:
+    def _is_committed(self, batch: int) -> bool:
         """Whether this run has committed the micro-batch; StateError if it has lost the place."""
         known = Identity.read(self.directory)
         if known is None or known.run != self.run:

@@ -85,7 +85,7 @@ class _Days:
     """A wave index: days as they are."""
 
     def __init__(self, declared: ArchiveDeclaration) -> None:
-        self._schema = _named(declared)
+        self._schema = _result_schema(declared)
         self._window = declared.window // declared.day
         calendar = Calendar(declared.day, declared.clock is Clock.TIMESTAMP)
         if _there(declared):
@@ -154,7 +154,7 @@ class _Lives:
                 )
         else:
             self._index = LifetimeIndex.create(
-                declared.path, _named(declared), declared.key,
+                declared.path, _result_schema(declared), declared.key,
                 longest=declared.window, interval=declared.day, grid=grid,
                 format=declared.format,  # type: ignore[arg-type]
                 timestamps=declared.clock is Clock.TIMESTAMP,
@@ -199,7 +199,7 @@ def _there(declared: ArchiveDeclaration) -> bool:
     return bool(Versions(Disk(Path(declared.path))).numbers())
 
 
-def _named(declared: ArchiveDeclaration) -> pa.Schema:
+def _result_schema(declared: ArchiveDeclaration) -> pa.Schema:
     """The columns of a plan's results under the names that files of results have."""
     schema = declared.plan.schema
     pairs = zip(schema.unique_names(), arrow_schema(schema).types, strict=True)
@@ -222,7 +222,7 @@ def _check(declared: ArchiveDeclaration, archive: Archive, calendar: Calendar) -
 
 
 def _check_columns(declared: ArchiveDeclaration, layout: Layout) -> None:
-    if layout.schema != _named(declared) or layout.key != tuple(declared.key):
+    if layout.schema != _result_schema(declared) or layout.key != tuple(declared.key):
         raise ArchiveError(
             where=declared.path,
             expected=f"an archive of {declared.on} by {', '.join(declared.key)}",

@@ -10,7 +10,7 @@ import typer
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
-from windrow.engine.locks import locked
+from windrow.engine.locks import hold_directories
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.repair import Repair, planned_repair
 from windrow.spark.checkpoint.survey import Survey, query_directories, survey
@@ -32,7 +32,7 @@ def check(path: Where, verbose: Verbose = False) -> None:
     """
     with errors_in_words(verbose=verbose):
         directories = query_directories(path)
-        with locked([_lock(path)]):
+        with hold_directories([_lock(path)]):
             found = [survey(directory) for directory in directories]
         for query in found:
             _print_survey(query)
@@ -60,7 +60,7 @@ def repair(
     """
     with errors_in_words(verbose=verbose):
         directories = query_directories(path)
-        with locked([_lock(path)]):
+        with hold_directories([_lock(path)]):
             for directory, found in [(d, planned_repair(d)) for d in directories]:
                 if found is None:
                     out().print(f"{directory}: nothing is damaged")

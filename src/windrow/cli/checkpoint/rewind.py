@@ -15,7 +15,7 @@ from windrow.cli.options import Script, Verbose
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import wall_clock
 from windrow.engine.clocks import on_clocks_of_files
-from windrow.engine.locks import locked
+from windrow.engine.locks import hold_directories
 from windrow.engine.sinks import into
 from windrow.plan.strategy import Strategy
 from windrow.spark.checkpoint.rewind import Rewind, rewinds
@@ -73,7 +73,7 @@ def rewind(
                 _print_rewind(found, None)
             return
         places = [(place, into(place)) for found in chosen for place in found.results]
-        with locked([(checkpoint, f"checkpoint {checkpoint}"), *places]):
+        with hold_directories([(checkpoint, f"checkpoint {checkpoint}"), *places]):
             for found in chosen:
                 _print_rewind(found, found.carry_out())
 

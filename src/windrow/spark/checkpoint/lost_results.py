@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.engine.published import Published, published
+from windrow.engine.published import Published, published_results
 from windrow.spark.checkpoint.query_directory import Home
 
 
@@ -17,7 +17,7 @@ def refuse_lost_results(home: Home, directory: Path) -> None:
     noted = home.last_batch
     if noted is None:
         return
-    state = published(directory)
+    state = published_results(directory)
     mine = state.run in (None, home.run)
     if not mine or state.last < noted or state.totals.batches < noted + 1:
         done = f"{state.totals.batches} of them" if mine and state.totals.batches else "none"
@@ -29,7 +29,7 @@ def refuse_lost_member(home: Home, directory: Path) -> None:
     """The same for a query of a group, which has commits only where its answer changed."""
     if home.last_batch is None:
         return
-    state = published(directory)
+    state = published_results(directory)
     mine = state.run == home.run or any(c.run == home.run for c in state.commits)
     if not mine:
         raise _lost(home, directory, "the results that it has published", "none")

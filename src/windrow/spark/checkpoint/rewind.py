@@ -20,7 +20,7 @@ from pathlib import Path
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER, Clock, Wall
 from windrow.engine.compacted import COMPACTED
-from windrow.engine.published import published
+from windrow.engine.published import published_results
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
@@ -101,7 +101,7 @@ class Rewind:
 
 def _published(directory: Path, run: str) -> Iterator[Path]:
     """The results of a run: what says that they are, then the files."""
-    found = published(directory)
+    found = published_results(directory)
     if found.run not in (None, run):
         return
     records = [COMPACTED, *(commit.path(directory).name for commit in found.commits)]

@@ -22,7 +22,7 @@ from windrow.engine.compaction import compact_before_answering, forget_drained
 from windrow.engine.identity import Identity, identity_of
 from windrow.engine.members import ByMember
 from windrow.engine.ownership import prepare
-from windrow.engine.published import last_committed, published
+from windrow.engine.published import last_committed, published_results
 from windrow.engine.result_reader import Reading
 from windrow.engine.sinks import COMPACT_AT
 from windrow.plan.catalog import Catalog, Destination, QueryDeclaration
@@ -78,7 +78,7 @@ class SharedSparkQuery(SparkQuery):
 
     def begin(self, first: int) -> None:
         self._first = first
-        self._earlier = {n: published(self._own_place(n)).totals.rows_out for n in self.own}
+        self._earlier = {n: published_results(self._own_place(n)).totals.rows_out for n in self.own}
 
     def for_console(self, after: int, upto: int) -> Iterator[tuple[QueryDeclaration, pa.Table]]:
         if any(on_console(query) for query in self.group.members.values()):
@@ -116,7 +116,7 @@ class SharedSparkQuery(SparkQuery):
         """Of a query without files of its own only those of this run are counted."""
         if number not in self.own:
             return int(self._counts()[number])
-        return published(self._own_place(number)).totals.rows_out
+        return published_results(self._own_place(number)).totals.rows_out
 
     def place(self, number: int) -> Path | None:
         return self._own_place(number) if number in self.own else None
@@ -132,7 +132,7 @@ class SharedSparkQuery(SparkQuery):
 
     def kept(self, after: int = -1, upto: int | None = None) -> ByMember:
         """The changes of queries without files of their own, read once for all of them."""
-        state = published(self.results)
+        state = published_results(self.results)
         asked = (after, state.last if upto is None else upto)
         if self._split is None or self._split[0] != asked:
             tables = [self.schema.empty_table(), *self.reading.tables(*asked, state=state)]

@@ -21,7 +21,7 @@ from windrow.engine.commits import Totals
 from windrow.engine.compacted import Compacted
 from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
-from windrow.engine.published import last_committed, new_commits, published
+from windrow.engine.published import last_committed, new_commits, published_results
 from windrow.plan.jobs import Job
 from windrow.spark.run.change_consumers import Consuming
 from windrow.spark.run.deaths import death_in
@@ -61,7 +61,7 @@ class SparkRun:
         """Start it, or go on; Spark's own handle of the running query."""
         if not self._prepared:
             self._query.prepare(overwrite=self._feed.overwrite)
-            known = published(self._query.results)
+            known = published_results(self._query.results)
             self._before = self._totals = known.totals
             self._first = self._last = known.last
             self._query.begin(self._first)
@@ -123,7 +123,7 @@ class SparkRun:
         return True
 
     def conclude(self) -> None:
-        """Take note of the last that it has published, or of why it ended before."""
+        """Take note of the last that it has published_results, or of why it ended before."""
         self._take_commits()
         if self._ended is not None and not self._restarts.may_restart(self._ended):
             raise self._restarts.error(self._ended, self._query.damage)
@@ -179,7 +179,7 @@ class SparkRun:
             self._totals, self._last = self._totals.plus([commit]), commit.batch
         compacted = Compacted.read(results)
         if compacted is not None and compacted.through > self._last:  # before it was looked at
-            known = published(results)
+            known = published_results(results)
             self._totals, self._last = known.totals, known.last
         if self._last > before:
             self._restarts.progressed()

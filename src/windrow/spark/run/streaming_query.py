@@ -18,7 +18,7 @@ from windrow.engine.answers import Answer, last_answer
 from windrow.engine.compaction import compact_before_answering, forget_drained
 from windrow.engine.identity import Identity, identity_of
 from windrow.engine.ownership import prepare
-from windrow.engine.published import published
+from windrow.engine.published import published_results
 from windrow.engine.result_reader import Reading
 from windrow.engine.sinks import COMPACT_AT
 from windrow.plan.catalog import (
@@ -176,7 +176,7 @@ class SparkQuery:
 
     def total(self, _number: int) -> int:
         """The changes of a member in all runs."""
-        return published(self.results).totals.rows_out
+        return published_results(self.results).totals.rows_out
 
     def place(self, _number: int) -> Path | None:
         """Where the results of a member are, if they are where its script says."""

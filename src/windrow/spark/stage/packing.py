@@ -101,7 +101,7 @@ def prepared(pre: Node, delta: Delta) -> Delta:
         case Subscribe():
             return matching_for(pre).matched(prepared(pre.input, delta))
         case Routed():
-            return routing_for(pre).routed(prepared(pre.input, delta))
+            return routing_for(pre).add_members(prepared(pre.input, delta))
         case _:
             return delta
 
