@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pyarrow as pa
 
@@ -157,6 +159,7 @@ def multi_join(windows: tuple[str, ...], order: tuple[int, ...]) -> Node:
     return MultiJoin(tuple(branches), keys, order)
 
 
+@lru_cache
 def random_input(seed: int, rows: int = 160) -> dict[str, Delta]:
     """Tuples of both streams: ties, gaps longer than the windows, NULLs, duplicates."""
     rng = np.random.default_rng(seed)
