@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from windrow.windows.basic import CountBased
+from windrow.papers.window_indexes.basic_windows import CountBased
 
 
 @dataclass(frozen=True)

@@ -16,29 +16,29 @@ import pyarrow as pa
 
 from benchmarks.window_indexes_laps import Shape, other
 from windrow.columns.growable import Growable
-from windrow.windows.indexed import IndexedWindow
-from windrow.windows.queries.histogram import histogram, range_histogram
-from windrow.windows.queries.intersection import intersection, range_intersection
-from windrow.windows.queries.tuples import sorted_rows
-from windrow.windows.ringed import RingWindow
-from windrow.windows.rings.aux_ring import AuxRing
-from windrow.windows.rings.backward import BackwardRing
-from windrow.windows.rings.dirty_bits import DirtyBitRing
-from windrow.windows.rings.plain import PlainRing
-from windrow.windows.rings.ring import Ring, Stretch
-from windrow.windows.steps import Steps
-from windrow.windows.storage.aggregated import aggr, hashed
-from windrow.windows.storage.grouped import Grouped
-from windrow.windows.storage.listed import Listed
-from windrow.windows.values.groups import GroupIndex, Groups
-from windrow.windows.values.index import ValueIndex, h_index, l_index, t_index
+from windrow.papers.window_indexes.indexed_window import IndexedWindow
+from windrow.papers.window_indexes.queries.histogram import histogram, range_histogram
+from windrow.papers.window_indexes.queries.intersection import intersection, range_intersection
+from windrow.papers.window_indexes.queries.tuple_queries import sorted_rows
+from windrow.papers.window_indexes.ring_window import RingWindow
+from windrow.papers.window_indexes.rings.aux_ring import AuxRing
+from windrow.papers.window_indexes.rings.backward_ring import BackwardRing
+from windrow.papers.window_indexes.rings.dirty_bit_ring import DirtyBitRing
+from windrow.papers.window_indexes.rings.plain_ring import PlainRing
+from windrow.papers.window_indexes.rings.ring import PositionRange, Ring
+from windrow.papers.window_indexes.step_counts import Steps
+from windrow.papers.window_indexes.storage.count_storage import aggr_storage, hash_storage
+from windrow.papers.window_indexes.storage.group_storage import GroupStorage
+from windrow.papers.window_indexes.storage.list_storage import ListStorage
+from windrow.papers.window_indexes.values.group_index import GroupIndex, Groups
+from windrow.papers.window_indexes.values.value_index import ValueIndex, h_index, l_index, t_index
 
 BUCKETS, SMALL_BUCKETS = 100, 5
 """Of the H-INDEX and of HASH (Golab et al. 2004, 6.1)."""
 STORAGES: dict[str, Callable[[], Any]] = {
-    "LIST": Listed,
-    "AGGR": aggr,
-    "HASH": lambda: hashed(SMALL_BUCKETS),
+    "LIST": ListStorage,
+    "AGGR": aggr_storage,
+    "HASH": lambda: hash_storage(SMALL_BUCKETS),
 }
 INDEXES: dict[str, Callable[[int], ValueIndex]] = {
     "L": l_index,
@@ -76,7 +76,7 @@ class Ranges:
 
     def __init__(self, shape: Shape, groups: int) -> None:
         ranges = Groups.even(0, shape.values, groups)
-        self.window = IndexedWindow(shape.spec, Grouped(ranges), GroupIndex(ranges))
+        self.window = IndexedWindow(shape.spec, GroupStorage(ranges), GroupIndex(ranges))
         self.feed = self.window.feed
 
     def ask(self) -> Any:
@@ -163,7 +163,9 @@ class IntersectedRanges:
     def __init__(self, shape: Shape, groups: int) -> None:
         ranges = Groups.even(0, shape.values, groups)
         self.values, self.index = shape.values, GroupIndex(ranges, 2)
-        self.windows = [IndexedWindow(shape.spec, Grouped(ranges), self.index, n) for n in (0, 1)]
+        self.windows = [
+            IndexedWindow(shape.spec, GroupStorage(ranges), self.index, n) for n in (0, 1)
+        ]
 
     def feed(self, values: np.ndarray) -> Iterator[int]:
         return both(self.windows, values, other(values, self.values))
@@ -207,7 +209,7 @@ class Deletions:
         self.tuples = ring.tuples
         self.seconds = 0.0
 
-    def expire(self, oldest: Stretch, steps: Steps) -> None:
+    def expire(self, oldest: PositionRange, steps: Steps) -> None:
         began = time.process_time()
         self.ring.expire(oldest, steps)
         self.seconds += time.process_time() - began

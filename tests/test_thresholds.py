@@ -23,8 +23,8 @@ from windrow.operators.state.calendar import Calendar
 from windrow.operators.state.move import Move
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.strategy import Strategy
-from windrow.windows.values.forest import Forest
-from windrow.windows.values.rows import RowIndex
+from windrow.windows.forest import Forest
+from windrow.windows.row_index import RowIndex
 
 RARE = (
     (StateBuffer, "_move"), (StateBuffer, "_index_anew"), (Move, "follow"), (Move, "carry"),

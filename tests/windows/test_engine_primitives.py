@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from windrow.columns.arrays import order_key_bits, order_keys
 from windrow.columns.crowding import FEW, Crowding
 from windrow.columns.growable import Growable, grown
-from windrow.windows.rings.chains import Chains
-from windrow.windows.rings.queues import Queues
-from windrow.windows.values.rows import RowIndex
+from windrow.windows.chains import Chains
+from windrow.windows.queues import Queues
+from windrow.windows.row_index import RowIndex
 
 batches = st.lists(st.lists(st.integers(0, 5), max_size=12), min_size=1, max_size=6)
 
@@ -95,11 +95,11 @@ def test_rows_are_counted_per_window_through_renewals(done):
             index.counts[window][at] += change
             twins[window][row] += change
         if number % 7 == 6:
-            live = index.held()
+            live = index.held_rows()
             where = index.renew(live)
             assert sorted(where[live].tolist()) == list(range(len(live)))
             assert (np.delete(where, live) == -1).all()
-    held = index.held()
+    held = index.held_rows()
     rows = list(zip(*(c.to_pylist() for c in index.rows(held)), strict=True))
     for window, twin in enumerate(twins):
         found = dict(zip(rows, index.counts[window][held].tolist(), strict=True))
@@ -111,7 +111,7 @@ def test_a_renewal_can_give_numbers_to_other_rows():
     index = RowIndex([pa.int64()])
     numbers = index.locate([pa.array([5, 6, 7])], 3)
     index.counts[0][numbers] = [1, 0, 2]
-    live = index.held()
+    live = index.held_rows()
     where = index.renew(live, [pa.array([50, 70])])
     assert index.rows(where[live])[0].to_pylist() == [50, 70]
     assert index.counts[0][where[live]].tolist() == [1, 2]
@@ -121,10 +121,10 @@ def test_numbers_are_looked_through_after_they_doubled_and_renewed_when_most_are
     crowding, few = Crowding(), FEW.value
     assert not crowding.due(few - 1)
     assert crowding.due(few)
-    assert not crowding.outnumbered(few, few // 4)
+    assert not crowding.renewal_pays(few, few // 4)
     assert not crowding.due(2 * few - 1)
     assert crowding.due(2 * few)
-    assert crowding.outnumbered(2 * few, 2 * few // 4 - 1)
+    assert crowding.renewal_pays(2 * few, 2 * few // 4 - 1)
     assert not crowding.due(2 * few - 5)
     assert crowding.due(2 * few)
 

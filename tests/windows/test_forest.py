@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.windows.values import forest
-from windrow.windows.values.avl import WEIGHT, in_order, nth
-from windrow.windows.values.forest import Forest, change
-from windrow.windows.values.nodes import VALUE
+from windrow.windows import forest
+from windrow.windows.avl import WEIGHT, in_order, nth
+from windrow.windows.forest import Forest, change
+from windrow.windows.index_nodes import VALUE
 
 pytestmark = pytest.mark.usefixtures("sizes")
 

@@ -29,7 +29,7 @@ class Crowding:
         """Whether it is time to look."""
         return size >= self._limit
 
-    def outnumbered(self, size: int, live: int) -> bool:
+    def renewal_pays(self, size: int, live: int) -> bool:
         """Whether the live ones are so few that a renewal pays; sets the time of the next look."""
         few = size > SPARSE.value * live
         self._limit = max(SPARSE.value * live if few else GROWTH.value * size, FEW.value)

@@ -23,7 +23,7 @@ from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
 from windrow.operators.parting import parted
 from windrow.operators.state.buffer import StateBuffer
-from windrow.windows.values.rows import RowIndex
+from windrow.windows.row_index import RowIndex
 
 Int64s = npt.NDArray[np.int64]
 NAMES = ("left", "right")

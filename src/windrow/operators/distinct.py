@@ -98,7 +98,7 @@ class DistinctAuxiliary:
         if not self.crowding.due(size):
             return
         live = np.flatnonzero(self.standing[:size] > now)
-        if not self.crowding.outnumbered(size, len(live)):
+        if not self.crowding.renewal_pays(size, len(live)):
             return
         standing, spare = self.standing[live], self.spare[live]
         codes = self.values.compact(live)[live]

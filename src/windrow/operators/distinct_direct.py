@@ -25,7 +25,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.side import Side
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import EXP, LINK, TS
-from windrow.windows.rings.chains import older
+from windrow.windows.chains import older
 
 Int64s = npt.NDArray[np.int64]
 
@@ -122,7 +122,7 @@ class DistinctDirect:
         if not self.crowding.due(size):
             return
         live = np.flatnonzero(self.standing[:size] > now)
-        if not self.crowding.outnumbered(size, len(live)):
+        if not self.crowding.renewal_pays(size, len(live)):
             return
         standing, held = self.standing[live], self.output.living()
         codes = self.output.rows.column(0, held).to_numpy()

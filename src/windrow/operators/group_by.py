@@ -206,7 +206,7 @@ class GroupedAggregation:
         if self.monotonic or not self.crowding.due(size):
             return
         live = np.flatnonzero(self.members.counts[:size] > 0)
-        if not self.crowding.outnumbered(size, len(live)):
+        if not self.crowding.renewal_pays(size, len(live)):
             return
         remap = self.groups.compact(live)
         for accumulator in (self.members, *(a for a, _ in self.aggregates)):

@@ -42,7 +42,7 @@ from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP, LINK, TS
 from windrow.plan.costs.join_order import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
-from windrow.windows.rings.chains import older
+from windrow.windows.chains import older
 
 Int64s = npt.NDArray[np.int64]
 REVIEW_AFTER = Threshold(1024)

@@ -25,7 +25,7 @@ from windrow.operators.pairing import purged
 from windrow.operators.side import Side
 from windrow.operators.state.index import END, LINK, TS
 from windrow.plan.expressions import Expression
-from windrow.windows.rings.chains import older
+from windrow.windows.chains import older
 
 Int64s = npt.NDArray[np.int64]
 

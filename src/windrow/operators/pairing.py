@@ -26,7 +26,7 @@ from windrow.operators.side import Side
 from windrow.operators.state.index import END, EXP, LINK, TS
 from windrow.operators.state.move import Move
 from windrow.plan.expressions import Expression
-from windrow.windows.rings.chains import older
+from windrow.windows.chains import older
 
 Int64s = npt.NDArray[np.int64]
 PAIRS_AT_A_TIME = Threshold(2_000_000, least=1)

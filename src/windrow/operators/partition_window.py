@@ -17,7 +17,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import LINK, TS
-from windrow.windows.rings.queues import Queues, put_behind, take_oldest
+from windrow.windows.queues import Queues, put_behind, take_oldest
 
 Int64s = npt.NDArray[np.int64]
 

@@ -1,7 +1,7 @@
 """One input of an operator that matches tuples: what lives of it, found by key.
 
 Keys have codes, and tuples with equal keys form a ring from new to old: an H-INDEX with DB rings
-(``windrow.windows.rings.chains``; Golab et al. 2004, 5.4). Expired tuples at the end of a ring
+(``windrow.windows.chains``; Golab et al. 2004, 5.4). Expired tuples at the end of a ring
 cost nothing, because rings lead to older positions only and the buffer knows its first.
 """
 
@@ -23,7 +23,7 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.index import LINK
 from windrow.operators.state.move import Move
 from windrow.plan.expressions import Expression
-from windrow.windows.rings.chains import Chains
+from windrow.windows.chains import Chains
 
 Int64s = npt.NDArray[np.int64]
 

@@ -87,7 +87,7 @@ class RelationContents:
         if not self._crowded_rows.due(size):
             return
         live = np.flatnonzero(self._held[:size])
-        if not self._crowded_rows.outnumbered(size, len(live)):
+        if not self._crowded_rows.renewal_pays(size, len(live)):
             return
         counts, numbers = self._held[live], self._rows.compact(live)
         self._held = grown(fresh(0), len(self._rows), 0)
@@ -99,7 +99,7 @@ class RelationContents:
         if not self._crowded_keys.due(size):
             return
         deleted = np.flatnonzero(self._retired[:size])
-        if not self._crowded_keys.outnumbered(size, len(deleted)):
+        if not self._crowded_keys.renewal_pays(size, len(deleted)):
             return
         numbers = self._keys.compact(deleted)
         self._retired = grown(fresh(False, np.bool_), len(self._keys), False)

@@ -1,33 +1,158 @@
-"""Sliding windows in memory, and the indexes that keep up with them (Golab et al. 2004).
+"""Windows indexed in memory: what the engine's operators stand on, and the door to the library.
 
-Read in this order:
-
-    basic       a window as a circular array of basic windows, the newest filling out of sight
-    storage/    what a basic window keeps: LIST, AGGR, HASH, GROUP
-    values/     set-valued indexes, a node per value with its count: L-, T-, H- and G-INDEX
-    indexed     a window with one of these over it
-    rings/      from a value's node to its tuples: plain ring, AUX, BW, DB
-    ringed      a window with one of these over it
-    queries/    histogram, intersection, quantiles, distinct count, look-up, sort
-
-Two of these carry the engine's operators, and there is no second implementation of either.
+The engine keeps two kinds of index, and there is no second implementation of either.
 
 *H-INDEX with DB rings* is the default, wherever tuples are found by equality: joins, negation,
-the direct DISTINCT. An ``Interner`` gives each value a small number by hashing (``values.rows``
-counts by such numbers: COUNT(DISTINCT), EXCEPT), ``rings.chains`` links the tuples of each number
-from new to old. A tuple costs one look-up and one link, whatever D and N are, where a tree would
-cost log D; its expiry costs nothing at all, where AUX follows N/D links per tuple and BW per
-value. What DB pays for it, a test at the end of each ring when a query walks it, is one
-comparison per step. Where only the oldest tuple of a value is wanted, as by a negative tuple,
-``rings.queues`` links from old to new instead.
+the direct DISTINCT. An ``Interner`` gives each value a small number by hashing (``row_index``
+counts by such numbers: COUNT(DISTINCT), EXCEPT), ``chains`` links the tuples of each number from
+new to old. A tuple costs one look-up and one link, whatever D and N are, where a tree would cost
+log D; its expiry costs nothing at all, where AUX follows N/D links per tuple and BW per value.
+What DB pays for it, a test at the end of each ring when a query walks it, is one comparison per
+step. Where only the oldest tuple of a value is wanted, as by a negative tuple, ``queues`` links
+from old to new instead.
 
-*T-INDEX*, where order is needed: MEDIAN and QUANTILE. ``values.forest`` keeps a tree of the values
-of each group, with the weight of every subtree, so that a change costs O(log D) and a quantile as
-much; a hash would have to be sorted for every answer. D is the number of different values, so
-repeated values share a node.
+*T-INDEX*, where order is needed: MEDIAN and QUANTILE. ``forest`` keeps a tree of the values of each
+group (``avl`` over ``index_nodes``), with the weight of every subtree, so that a change costs
+O(log D) and a quantile as much; a hash would have to be sorted for every answer. D is the number of
+different values, so repeated values share a node.
 
 Where neither is needed, because the operator is incremental by itself (SUM, COUNT, selection),
 there is no index; ``windrow.plan.physical.classification`` says which operator is which.
 
-An invariant of the whole room: a query sees full basic windows only.
+All indexes of Golab et al. 2004, over every storage of basic windows, are a library for whoever
+wants a window and no query language (``docs/window-indexes.md``):
+
+>>> import numpy as np
+>>> from windrow.windows import CountBased, IndexedWindow, ListStorage, histogram, t_index
+>>> window = IndexedWindow(CountBased(basic_windows=2, tuples=3), ListStorage(), t_index())
+>>> window.append(np.array([5, 1, 5, 7, 1, 1]))
+2
+>>> [part.tolist() for part in histogram(window)]
+[[1, 5, 7], [3, 2, 1]]
+
+It is in ``windrow.papers``, and loaded by the first name that is asked for: who imports an index of
+the engine's does not pay for the library.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windrow.papers.window_indexes.basic_windows import CountBased, TimeBased, WindowError
+    from windrow.papers.window_indexes.indexed_window import (
+        IndexedWindow,
+        UnanswerableError,
+        UnsuitableIndexError,
+    )
+    from windrow.papers.window_indexes.queries.histogram import histogram, range_histogram
+    from windrow.papers.window_indexes.queries.intersection import intersection, range_intersection
+    from windrow.papers.window_indexes.queries.order_statistics import (
+        distinct_count,
+        median,
+        quantile,
+    )
+    from windrow.papers.window_indexes.queries.tuple_queries import (
+        look_up,
+        sorted_positions,
+        sorted_rows,
+    )
+    from windrow.papers.window_indexes.ring_window import RingWindow
+    from windrow.papers.window_indexes.rings.aux_ring import AuxRing
+    from windrow.papers.window_indexes.rings.backward_ring import BackwardRing
+    from windrow.papers.window_indexes.rings.dirty_bit_ring import DirtyBitRing
+    from windrow.papers.window_indexes.rings.plain_ring import PlainRing
+    from windrow.papers.window_indexes.step_counts import Steps
+    from windrow.papers.window_indexes.storage.count_storage import aggr_storage, hash_storage
+    from windrow.papers.window_indexes.storage.group_storage import GroupStorage
+    from windrow.papers.window_indexes.storage.list_storage import ListStorage
+    from windrow.papers.window_indexes.values.group_index import BoundsError, GroupIndex, Groups
+    from windrow.papers.window_indexes.values.value_index import (
+        Purging,
+        ValueIndex,
+        h_index,
+        l_index,
+        t_index,
+    )
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"windrow.papers.window_indexes.{_MODULES[name]}"), name)
+
+
+__all__ = [
+    "AuxRing",
+    "BackwardRing",
+    "BoundsError",
+    "CountBased",
+    "DirtyBitRing",
+    "GroupIndex",
+    "GroupStorage",
+    "Groups",
+    "IndexedWindow",
+    "ListStorage",
+    "PlainRing",
+    "Purging",
+    "RingWindow",
+    "Steps",
+    "TimeBased",
+    "UnanswerableError",
+    "UnsuitableIndexError",
+    "ValueIndex",
+    "WindowError",
+    "aggr_storage",
+    "distinct_count",
+    "h_index",
+    "hash_storage",
+    "histogram",
+    "intersection",
+    "l_index",
+    "look_up",
+    "median",
+    "quantile",
+    "range_histogram",
+    "range_intersection",
+    "sorted_positions",
+    "sorted_rows",
+    "t_index",
+]
+
+_MODULES = {
+    "CountBased": "basic_windows",
+    "TimeBased": "basic_windows",
+    "WindowError": "basic_windows",
+    "IndexedWindow": "indexed_window",
+    "UnanswerableError": "indexed_window",
+    "UnsuitableIndexError": "indexed_window",
+    "histogram": "queries.histogram",
+    "range_histogram": "queries.histogram",
+    "intersection": "queries.intersection",
+    "range_intersection": "queries.intersection",
+    "distinct_count": "queries.order_statistics",
+    "median": "queries.order_statistics",
+    "quantile": "queries.order_statistics",
+    "look_up": "queries.tuple_queries",
+    "sorted_positions": "queries.tuple_queries",
+    "sorted_rows": "queries.tuple_queries",
+    "RingWindow": "ring_window",
+    "AuxRing": "rings.aux_ring",
+    "BackwardRing": "rings.backward_ring",
+    "DirtyBitRing": "rings.dirty_bit_ring",
+    "PlainRing": "rings.plain_ring",
+    "Steps": "step_counts",
+    "aggr_storage": "storage.count_storage",
+    "hash_storage": "storage.count_storage",
+    "GroupStorage": "storage.group_storage",
+    "ListStorage": "storage.list_storage",
+    "BoundsError": "values.group_index",
+    "GroupIndex": "values.group_index",
+    "Groups": "values.group_index",
+    "Purging": "values.value_index",
+    "ValueIndex": "values.value_index",
+    "h_index": "values.value_index",
+    "l_index": "values.value_index",
+    "t_index": "values.value_index",
+}

@@ -23,7 +23,7 @@ from windrow.columns.growable import fresh, grown
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, Events, Values
 from windrow.operators.state.move import Move
-from windrow.windows.values.rows import RowIndex
+from windrow.windows.row_index import RowIndex
 
 Int64s = npt.NDArray[np.int64]
 
@@ -90,8 +90,8 @@ class OfDistinct:
         """Forget pairs that nothing holds, once they are the most."""
         size = len(self.pairs)
         if self.crowding.due(size):
-            live = self.pairs.held()
-            if self.crowding.outnumbered(size, len(live)):
+            live = self.pairs.held_rows()
+            if self.crowding.renewal_pays(size, len(live)):
                 self._renew(live, None)
 
     def _renew(self, live: Int64s, columns: list[pa.Array] | None) -> None:
@@ -118,7 +118,7 @@ class OfDistinct:
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
         self.plain.regroup(codes, remap)
-        live = self.pairs.held()
+        live = self.pairs.held_rows()
         group, value = self.pairs.rows(live)
         self._renew(live, [pa.array(remap[group.to_numpy()]), value])
 

@@ -1,6 +1,6 @@
 """MEDIAN and QUANTILE(x, p): order statistics of each group, in O(log D) per change.
 
-Each group is a T-INDEX (``windrow.windows.values.forest``): a balanced tree with a node per
+Each group is a T-INDEX (``windrow.windows.forest``): a balanced tree with a node per
 different value, how often the group holds it, and the weight of every subtree; the k-th value is
 one walk down. The answer is interpolated between neighbours, as SQL's PERCENTILE_CONT is, and
 rounded once.
@@ -27,9 +27,9 @@ from windrow.columns.kernels import (
 )
 from windrow.operators.aggregates.events import Events, Values
 from windrow.operators.state.move import Move
-from windrow.windows.values.avl import WEIGHT, nth
-from windrow.windows.values.forest import Forest, change
-from windrow.windows.values.nodes import VALUE
+from windrow.windows.avl import WEIGHT, nth
+from windrow.windows.forest import Forest, change
+from windrow.windows.index_nodes import VALUE
 
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
