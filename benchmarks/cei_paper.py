@@ -26,14 +26,10 @@ import numpy as np
 
 from benchmarks.cei_figures import draw
 from benchmarks.report import finish, median, quick_asked, save, say, table
-from windrow.subscriptions.indexes import (
-    ContainmentEncoded,
-    IntervalSkipList,
-    LogarithmicConstructs,
-    UnitIntervals,
-)
-from windrow.subscriptions.indexes.containment import ContainmentLayout
-from windrow.subscriptions.indexes.logarithmic import LogarithmicLayout
+from windrow.papers.interval_indexes import LogarithmicConstructs
+from windrow.papers.interval_indexes.logarithmic import LogarithmicLayout
+from windrow.subscriptions.indexes import ContainmentEncoded, IntervalSkipList, UnitIntervals
+from windrow.subscriptions.indexes.containment_encoded import ContainmentLayout
 
 LARGE, SMALL = 2**20, 2**16
 KINDS: dict[str, Callable[[int, int], Any]] = {

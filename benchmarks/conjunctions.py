@@ -23,7 +23,7 @@ import pyarrow as pa
 from benchmarks.report import finish, median, quick_asked, save, say, table
 from windrow.core.schema import Type
 from windrow.subscriptions.indexes import GriddedIntervals
-from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.subscriptions import Subscriptions
 
 DOMAIN = 1 << 20
 

@@ -11,8 +11,8 @@ import pytest
 import windrow.spark
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
-from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
+from windrow.subscriptions.subscriptions import Subscriptions
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
+from windrow.subscriptions.subscriptions import Subscriptions
 
 
 def matched(kind: Any, conditions: list[Any], column: pa.Array) -> set[tuple[int, int]]:

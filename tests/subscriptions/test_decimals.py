@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.subscriptions.exact import expected, matched
 from windrow.core.schema import Type
-from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
-from windrow.subscriptions.wide import keys_for, moved, words_for, words_in
+from windrow.subscriptions.subscriptions import Subscriptions
+from windrow.subscriptions.wide_decimals import keys_for, move_by, words_for, words_in
 
 DECIMALS = [
     pa.decimal32(9, 2),
@@ -172,7 +172,7 @@ def test_minima_and_maxima_of_any_type_are_exact_too():
 
 
 def slow_key(value: int) -> int:
-    """The rule of ``windrow.subscriptions.wide``, on one integer."""
+    """The rule of ``windrow.subscriptions.wide_decimals``, on one integer."""
     size = abs(value)
     bits = size.bit_length()
     if bits > 62:
@@ -193,7 +193,7 @@ def test_keys_and_steps_of_words_are_those_of_the_integers():
         assert words.tolist() == sorted(words.tolist())
         for step in (-1, 0, 1):
             steps = np.full(len(values), step)
-            assert (moved(words, steps) == words_for([v + step for v in values], count)).all()
+            assert (move_by(words, steps) == words_for([v + step for v in values], count)).all()
 
 
 def test_words_of_a_column_are_those_of_its_integers():

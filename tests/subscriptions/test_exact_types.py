@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tests.subscriptions.exact import expected, matched, met
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
-from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import Range
+from windrow.subscriptions.subscriptions import Subscriptions
 
 pytestmark = pytest.mark.usefixtures("sizes")
 

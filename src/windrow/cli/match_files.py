@@ -22,9 +22,9 @@ from windrow.engine.sinks import FileSink, open_sinks
 from windrow.plan.nodes import FileSource
 from windrow.plan.nodes.subscribe import SUBSCRIPTION
 from windrow.streams.files import find_files
-from windrow.subscriptions.files import attributes_in, format_of, load
 from windrow.subscriptions.kinds import Kind
-from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.subscription_files import attributes_in, format_of, load
+from windrow.subscriptions.subscriptions import Subscriptions
 
 SHOWN = 10
 """Matches that are printed if they are not kept."""

@@ -24,8 +24,8 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.streams.inferred import inferred
 from windrow.streams.readers import ROWS, read_file
-from windrow.subscriptions.files import format_of
-from windrow.subscriptions.kinds import settled
+from windrow.subscriptions.kinds import plain_type
+from windrow.subscriptions.subscription_files import format_of
 from windrow.subscriptions.values import exactly
 
 DECIMAL = re.compile(r"(?i:decimal|numeric)\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)")
@@ -41,13 +41,13 @@ def type_named(text: str) -> pa.DataType:
     if found := DECIMAL.fullmatch(text.strip()):
         digits, places = int(found[1]), int(found[2] or 0)
         if 1 <= digits <= MOST_DIGITS:
-            return settled(pa.decimal256(digits, places))
+            return plain_type(pa.decimal256(digits, places))
     try:
         return ARROW[Type(text.strip().upper())]
     except ValueError:
         pass
     try:
-        return settled(pa.type_for_alias(text.strip()))
+        return plain_type(pa.type_for_alias(text.strip()))
     except ValueError as error:
         raise InputError(
             where="--type",
@@ -111,7 +111,7 @@ def rows_like(path: Path, told: Mapping[str, pa.DataType]) -> Rows:
         found = arrow_schema(inferred(path).schema)
     said = {name.lower(): kind for name, kind in told.items()}
     fields = [
-        pa.field(n.strip(), said.pop(n.strip().lower(), settled(t)))
+        pa.field(n.strip(), said.pop(n.strip().lower(), plain_type(t)))
         for n, t in zip(found.names, found.types, strict=True)
     ]
     if said:

@@ -74,8 +74,8 @@ from windrow.plan.nodes import (
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
 from windrow.plan.physical.classification import Index, index_for
 from windrow.plan.strategy import Strategy
-from windrow.subscriptions.files import load
-from windrow.subscriptions.matching import Matching
+from windrow.subscriptions.match_operator import MatchSubscriptions
+from windrow.subscriptions.subscription_files import load
 
 SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
 
@@ -265,7 +265,7 @@ BUILDERS: dict[type[Node], Build] = {
     Stamped: _add_stamps,
     ToStream: _to_stream,
     Routed: lambda node, schema, _: Routing(node, schema),
-    Subscribe: lambda node, schema, _: Matching(
+    Subscribe: lambda node, schema, _: MatchSubscriptions(
         load(node.source, node.attributes, node.clock), node.columns, schema
     ),
 }

@@ -22,9 +22,9 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.stateless import Stateless
 from windrow.plan.nodes import Routed
 from windrow.plan.nodes.routed import Among, Asked, Attribute
-from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.entry_columns import EntryColumns
 from windrow.subscriptions.spans import Spans, distinct_texts, in_order, ranges
-from windrow.subscriptions.tables import Entries
+from windrow.subscriptions.subscriptions import Subscriptions
 
 
 class Routing(Stateless):
@@ -64,12 +64,12 @@ def _keys(attribute: Attribute, rows: pa.RecordBatch) -> pa.Array:
     return pa.array(order_keys(value), mask=None if valid is None else ~valid)
 
 
-def _entries(node: Routed) -> Entries:
+def _entries(node: Routed) -> EntryColumns:
     count = len(node.asked)
     columns = zip(*node.asked, strict=True)
     spans = [_spans(a.type, asked) for a, asked in zip(node.attributes, columns, strict=True)]
     since, until = np.full(count, BEGINNING), np.full(count, FOREVER)
-    return Entries(pa.array(np.arange(count)), since, until, tuple(spans))
+    return EntryColumns(pa.array(np.arange(count)), since, until, tuple(spans))
 
 
 def _spans(kind: Type, asked: Sequence[Asked]) -> Spans:

@@ -24,7 +24,7 @@ from windrow.columns.parse import parse, readable
 from windrow.core.schema import Type
 from windrow.subscriptions.kinds import DIGITS_OF_128_BITS, Kind, arrow_of
 from windrow.subscriptions.numerals import Floor, floor_of
-from windrow.subscriptions.wide import words_for, words_in
+from windrow.subscriptions.wide_decimals import words_for, words_in
 
 NEAR, FAR = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -76,11 +76,11 @@ def read_bounds(texts: pa.Array, kind: Kind) -> Bounds:
     if pa.types.is_floating(found):
         return _floats(texts)
     if pa.types.is_boolean(found):
-        return _typed(texts, parse(texts, Type.BOOLEAN))
+        return _typed_bounds(texts, parse(texts, Type.BOOLEAN))
     return _moments(texts, found)
 
 
-def _typed(texts: pa.Array, values: pa.Array) -> Bounds:
+def _typed_bounds(texts: pa.Array, values: pa.Array) -> Bounds:
     return Bounds.over(order_keys(values), *(_flags(pc.is_valid(c)) for c in (texts, values)))
 
 
@@ -99,7 +99,7 @@ def _integers(texts: pa.Array, unsigned: bool) -> Bounds:
         given = _flags(pc.is_valid(texts))
         bounds = Bounds.over(keys, given, _flags(pc.is_valid(values)))
     else:
-        bounds = _typed(texts, parse(texts, Type.BIGINT))
+        bounds = _typed_bounds(texts, parse(texts, Type.BIGINT))
     for place in np.flatnonzero(bounds.failed):
         number = floor_of(texts[int(place)].as_py(), 0)
         if number is not None:
@@ -133,7 +133,7 @@ def _decimals(texts: pa.Array, kind: pa.DataType) -> Bounds:
 
 def _floats(texts: pa.Array) -> Bounds:
     values = parse(texts, Type.DOUBLE)
-    bounds = _typed(texts, values)
+    bounds = _typed_bounds(texts, values)
     bounds.never = bounds.given & (bounds.at == FAR)
     long = np.flatnonzero(_flags(pc.match_substring_regex(texts, WHOLE_BEYOND_DOUBLES)))
     for place in long:
@@ -151,7 +151,7 @@ def _moments(texts: pa.Array, kind: pa.DataType) -> Bounds:
         dated = pc.binary_join_element_wise("1970-01-01", pc.utf8_trim_whitespace(texts), " ")
         texts = pc.if_else(pc.or_kleene(pa.array(clock), pc.is_null(texts)), dated, texts)
     values = parse(texts, Type.TIMESTAMP)
-    bounds = _typed(texts, values)
+    bounds = _typed_bounds(texts, values)
     if pa.types.is_time(kind):
         bounds.failed |= bounds.given & ~clock
     finer = pc.struct_field(pc.extract_regex(texts, FINE_SECONDS), "digits")

@@ -2,8 +2,8 @@
 
 A type of CQL stands for the Arrow type that its columns have. Arrow types beyond those are for
 columns that no script declares: decimals, unsigned integers, times of day, moments in other units.
-Of each there is one form here (``settled``): how texts are laid out, and in how many bits a small
-decimal is stored, makes no difference to a comparison.
+Of each there is one form here (``plain_type``): how texts are laid out, and in how many bits a
+small decimal is stored, makes no difference to a comparison.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SUPPORTED = "a truth value, a number, a decimal, a date, a time, a timestamp or 
 
 def arrow_of(kind: Kind) -> pa.DataType:
     """The Arrow type whose values are compared."""
-    return ARROW[kind] if isinstance(kind, Type) else settled(kind)
+    return ARROW[kind] if isinstance(kind, Type) else plain_type(kind)
 
 
-def settled(found: pa.DataType) -> pa.DataType:
+def plain_type(found: pa.DataType) -> pa.DataType:
     """The one form of types that differ in their layout only."""
     kinds = pa.types
     if kinds.is_dictionary(found):
-        return settled(found.value_type)
+        return plain_type(found.value_type)
     if kinds.is_large_string(found) or kinds.is_string_view(found):
         return pa.string()
     if kinds.is_date64(found):
@@ -58,12 +58,12 @@ def words_of(kind: Kind) -> int:
     return 2 if found.precision <= DIGITS_OF_128_BITS else 4
 
 
-def said(kind: Kind) -> str:
+def kind_text(kind: Kind) -> str:
     """The type as messages call it."""
     return kind.value if isinstance(kind, Type) else str(arrow_of(kind))
 
 
-def checked(name: str, kind: Kind) -> Kind:
+def check_kind(name: str, kind: Kind) -> Kind:
     """The kind, if attributes can be of it."""
     found, kinds = arrow_of(kind), pa.types
     known = (

@@ -22,7 +22,7 @@ Id = int | str
 EXACT_FLOATS = 2.0**53
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """A value as text that says which it is.
 
     A floating point number is the shortest decimal that is read as it, or the whole number that
@@ -52,7 +52,7 @@ class Range:
     def __str__(self) -> str:
         if self.low is None and self.high is None:
             return "*"
-        low, high = shown(self.low), shown(self.high)
+        low, high = value_text(self.low), value_text(self.high)
         if self.high is None:
             return f"{'>' if self.low_open else '>='} {low}"
         if self.low is None:
@@ -75,7 +75,7 @@ class OneOf:
 
     def __str__(self) -> str:
         listed = (
-            "'" + v.replace("'", "''") + "'" if isinstance(v, str) else shown(v)
+            "'" + v.replace("'", "''") + "'" if isinstance(v, str) else value_text(v)
             for v in self.values
         )
         return f"in ({', '.join(listed)})"
@@ -97,7 +97,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Subscription:
-    """An identifier and its entries, one of which has to match."""
+    """An identifier and its entries, one of which has to match.
+
+    >>> Subscription.of(7, {"bytes": Range(low=1000)}).entries[0].conditions[0][0]
+    'bytes'
+    """
 
     id: Id
     entries: tuple[Entry, ...]

@@ -8,7 +8,7 @@ and its last key:
     [a, b]  ->  key(a) .. key(b)            a < x  ->  key(a) + 1 .. FAR
     (a, b)  ->  key(a) + 1 .. key(b) - 1    x = a  ->  key(a) .. key(a)
 
-The keys of decimals with more than 18 digits may be rough (``windrow.subscriptions.wide``), so
+The keys of decimals with more than 18 digits may be rough (``wide_decimals``), so
 their spans have words beside the keys. While spans are put together the ends of such an attribute
 are rows, a key and its words. Texts have no order here: their spans hold values, and the matcher
 numbers them.
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s, order_keys, validity
 from windrow.subscriptions.bounds import FAR, NEAR, Bounds
-from windrow.subscriptions.wide import ROUGH, keys_for, moved
+from windrow.subscriptions.wide_decimals import ROUGH, keys_for, move_by
 
 NOTHING = (1, 0)
 """The ends of a span without keys."""
@@ -107,7 +107,7 @@ def between(
 
 def _word_ends(bounds: Bounds, stepped: Bools, words: int, absent: int, step: int) -> Int64s:
     """Ends in words, each after its key; of decimals that need none the keys alone."""
-    at = moved(bounds.at, np.where(stepped, step, 0))
+    at = move_by(bounds.at, np.where(stepped, step, 0))
     at[~bounds.given] = absent
     keys = np.where(bounds.given, keys_for(at), absent)
     return np.column_stack([keys, at]) if words else keys

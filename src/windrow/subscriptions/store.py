@@ -18,11 +18,11 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER
-from windrow.subscriptions import kernels
-from windrow.subscriptions.attribute import Attribute
+from windrow.subscriptions import match_kernels
+from windrow.subscriptions.attribute_index import AttributeIndex
 from windrow.subscriptions.kinds import Kind
-from windrow.subscriptions.paired import MOST_TEXTS, Paired
 from windrow.subscriptions.spans import Spans
+from windrow.subscriptions.text_range_index import MOST_TEXTS, TextRangeIndex
 
 GONE, NOWHERE = -1, -2
 """In place of an attribute: of an entry that was forgotten, and of one that nothing can meet."""
@@ -41,8 +41,8 @@ class EntryStore:
     """
 
     def __init__(self, attributes: Mapping[str, Kind]) -> None:
-        self.columns = [Attribute(name, kind) for name, kind in attributes.items()]
-        self.pairs: dict[tuple[int, int], Paired] = {}
+        self.columns = [AttributeIndex(name, kind) for name, kind in attributes.items()]
+        self.pairs: dict[tuple[int, int], TextRangeIndex] = {}
         self.owner, self.since, self.until, self._via, self._at, self._link, self._head = (
             Growable(np.int64) for _ in range(7)
         )
@@ -56,17 +56,17 @@ class EntryStore:
         return sum(way.nbytes for way in self.ways) + sum(g.view.nbytes for g in own)
 
     @property
-    def ways(self) -> list[Attribute | Paired]:
+    def ways(self) -> list[AttributeIndex | TextRangeIndex]:
         """The indexes by the numbers that ``via`` has for them."""
         return [*self.columns, *self.pairs.values()]
 
     @property
-    def kept(self) -> Int64s:
+    def live_entries(self) -> Int64s:
         """The entries that are not forgotten."""
         return np.flatnonzero(self._via.view != GONE)
 
     @property
-    def crowded(self) -> bool:
+    def is_crowded(self) -> bool:
         """Whether most entries are dead."""
         return len(self.owner) - self.live > max(self.live, WORTH_REBUILDING.value)
 
@@ -75,7 +75,7 @@ class EntryStore:
     ) -> Int64s:
         """Keep entries and put each into one index; their numbers."""
         count, base = len(owners), self.owner.next
-        spans = [c.coded(s) for c, s in zip(self.columns, asked, strict=True)]
+        spans = [c.encode(s) for c, s in zip(self.columns, asked, strict=True)]
         shares = np.array([c.shares(s) for c, s in zip(self.columns, spans, strict=True)])
         via = self._ways(spans, shares)
         self.several |= bool((np.isfinite(shares).sum(axis=0) > 1).any())
@@ -119,7 +119,7 @@ class EntryStore:
         for number in np.flatnonzero(np.bincount(best)).tolist():
             pair = divmod(number, wide)
             if pair not in self.pairs:
-                self.pairs[pair] = Paired(*(self.columns[place] for place in pair))
+                self.pairs[pair] = TextRangeIndex(*(self.columns[place] for place in pair))
             via[both[best == number]] = wide + list(self.pairs).index(pair)
         return via
 
@@ -127,7 +127,7 @@ class EntryStore:
         """Let entries be found by their owners."""
         owners = self.owner.take(entries)
         self._head.extend(max(int(owners.max(initial=-1)) + 1 - len(self._head), 0), GONE)
-        kernels.chain(owners, entries, self._head.view, self._link.view)
+        match_kernels.chain(owners, entries, self._head.view, self._link.view)
 
     def owning(self, owners: Int64s) -> np.ndarray:
         """Which of the owners have entries."""
@@ -138,7 +138,7 @@ class EntryStore:
     def disown(self, owners: Int64s) -> Int64s:
         """All entries of the owners, who have none afterwards."""
         found = np.empty(len(self.owner), np.int64)
-        count = kernels.unchain(owners, self._head.view, self._link.view, found)
+        count = match_kernels.unchain(owners, self._head.view, self._link.view, found)
         return found[:count]
 
     def end(self, entries: Int64s, at: int) -> None:
@@ -152,7 +152,7 @@ class EntryStore:
             return
         over = (self.until.view <= now + 1) & (self._via.view != GONE)
         self.forget(np.flatnonzero(over))
-        self.earliest = int(self.until.view[self.kept].min(initial=FOREVER))
+        self.earliest = int(self.until.view[self.live_entries].min(initial=FOREVER))
 
     def forget(self, entries: Int64s) -> None:
         """Take entries out of the indexes."""
@@ -166,8 +166,8 @@ class EntryStore:
 
     def move(self, target: EntryStore, owners: Int64s) -> None:
         """Put what is kept, whose owners are called ``owners`` now, into an empty store."""
-        kept, owned = self.kept, np.zeros(len(self.owner), np.bool_)
+        kept, owned = self.live_entries, np.zeros(len(self.owner), np.bool_)
         owned[self.disown(np.arange(len(self._head)))] = True
-        asked = [c.asked(kept) for c in self.columns]
+        asked = [c.conditions_of(kept) for c in self.columns]
         target.insert(owners, self.since.view[kept], self.until.view[kept], asked)
         target.own(np.flatnonzero(owned[kept]))

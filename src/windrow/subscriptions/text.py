@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s
 from windrow.subscriptions.bounds import read_bounds
-from windrow.subscriptions.kinds import Kind, is_text, said, words_of
+from windrow.subscriptions.kinds import Kind, is_text, kind_text, words_of
 from windrow.subscriptions.spans import Spans, between, distinct_texts, in_order
 
 SPAN = r"^\s*(?P<left>[\[(])(?P<low>[^,\[\]()]*),(?P<high>[^,\[\]()]*)(?P<right>[\])])\s*$"
@@ -40,7 +40,7 @@ def spans_of_texts(texts: pa.Array, kind: Kind) -> tuple[Spans, Misfits]:
     misfits: Misfits = {}
     parts: list[tuple[Int64s, Int64s, Int64s]] = []
     rest = np.flatnonzero(constrained)
-    for pattern, read in ((SPAN, _from_to), (COMPARED, _compared), (LISTED, _listed)):
+    for pattern, read in ((SPAN, _from_to), (COMPARED, _comparisons), (LISTED, _lists)):
         matches = pc.extract_regex(texts.take(pa.array(rest)), pattern)
         found = _flags(pc.is_valid(matches))
         if found.any():
@@ -68,7 +68,7 @@ def _from_to(
     return ends(entries, low, high, low_open, high_open, kind, misfits)
 
 
-def _compared(
+def _comparisons(
     entries: Int64s, found: pa.StructArray, kind: Kind, misfits: Misfits
 ) -> tuple[Int64s, Int64s, Int64s]:
     operator, value = found.field("operator"), found.field("value")
@@ -80,7 +80,7 @@ def _compared(
     return ends(entries, low, high, strict & lower, strict & upper, kind, misfits)
 
 
-def _listed(
+def _lists(
     entries: Int64s, found: pa.StructArray, kind: Kind, misfits: Misfits
 ) -> tuple[Int64s, Int64s, Int64s]:
     owners, values = _members(entries, found)
@@ -111,7 +111,7 @@ def ends(
     for texts, bounds in ((low, lows), (high, highs)):
         for at in np.flatnonzero(bounds.failed):
             found = texts[int(at)].as_py()
-            misfits.setdefault(int(entries[at]), f"expected {said(kind)}, found {found!r}")
+            misfits.setdefault(int(entries[at]), f"expected {kind_text(kind)}, found {found!r}")
     return entries, *between(lows, highs, low_open, high_open, words_of(kind))
 
 
@@ -143,14 +143,14 @@ def _of_strings(texts: pa.Array) -> tuple[Spans, Misfits]:
     given = pc.extract_regex(plain, EQUAL_TEXT)
     stripped = pc.utf8_trim_whitespace(pc.struct_field(given, "value"))
     owners.append(rest)
-    values.append(unquoted(pc.coalesce(stripped, plain)))
+    values.append(unquote(pc.coalesce(stripped, plain)))
     entry = np.concatenate(owners)
     order = np.argsort(entry, kind="stable")
     found_texts = pa.concat_arrays(values).take(pa.array(order))
     return distinct_texts(constrained, entry[order], found_texts), misfits
 
 
-def unquoted(texts: pa.Array) -> pa.Array:
+def unquote(texts: pa.Array) -> pa.Array:
     """Texts in single quotes without them; a quote inside is written twice."""
     inner = pc.struct_field(pc.extract_regex(texts, r"(?s)^\s*'(?P<inner>.*)'\s*$"), "inner")
     return pc.coalesce(pc.replace_substring(inner, "''", "'"), texts)
@@ -161,13 +161,13 @@ def _members(entries: Int64s, found: pa.StructArray) -> tuple[Int64s, pa.Array]:
     owners: list[int] = []
     values: list[str] = []
     for entry, inside in zip(entries, found.field("values").to_pylist(), strict=True):
-        members = list(_split(inside))
+        members = list(_split_list(inside))
         owners += [int(entry)] * len(members)
         values += members
     return np.array(owners, np.int64), pa.array(values, pa.string())
 
 
-def _split(inside: str) -> Iterable[str]:
+def _split_list(inside: str) -> Iterable[str]:
     """The values of a list, which may be in single quotes."""
     rows = csv.reader([inside], quotechar="'", skipinitialspace=True)
     return (value.strip() for row in rows for value in row)

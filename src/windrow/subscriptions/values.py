@@ -21,8 +21,8 @@ from windrow.core.schema import Type
 from windrow.streams.fit import fitted
 from windrow.streams.fit import is_text as is_textual
 from windrow.subscriptions.bounds import FAR, NEAR
-from windrow.subscriptions.kinds import Kind, arrow_of, said, settled, words_of
-from windrow.subscriptions.wide import keys_for, words_in
+from windrow.subscriptions.kinds import Kind, arrow_of, kind_text, plain_type, words_of
+from windrow.subscriptions.wide_decimals import keys_for, words_in
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ def exactly(column: pa.Array, kind: Kind, name: str = "") -> pa.Array:
         return column
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), target)
-    source = settled(column.type)
+    source = plain_type(column.type)
     if not _comparable(source, target):
         raise InputError(
             where=f"column {name}",
-            expected=said(kind),
+            expected=kind_text(kind),
             found=str(column.type),
             remedy=f"declare the attribute as {source}, or cast the column",
         )
     try:
-        found = _converted(column, source, target, kind)
+        found = _convert(column, source, target, kind)
     except pa.ArrowInvalid:
         first = _first_misfit(column, source, target, kind)
     else:
@@ -100,7 +100,7 @@ def exactly(column: pa.Array, kind: Kind, name: str = "") -> pa.Array:
         first = int(places[0])
     raise InputError(
         where=f"column {name}, row {first}",
-        expected=f"a value of {said(kind)}",
+        expected=f"a value of {kind_text(kind)}",
         found=str(column[first].as_py()),
         remedy="" if is_textual(source) else f"declare the attribute as {source}",
     )
@@ -112,7 +112,7 @@ def _first_misfit(column: pa.Array, source: pa.DataType, target: pa.DataType, ki
     while broken - sound > 1:
         middle = (sound + broken) // 2
         try:
-            _converted(column[sound:middle], source, target, kind)
+            _convert(column[sound:middle], source, target, kind)
         except pa.ArrowInvalid:
             broken = middle
         else:
@@ -138,11 +138,11 @@ def _comparable(source: pa.DataType, target: pa.DataType) -> bool:
     return bool(kinds.is_time(target) and kinds.is_time(source))
 
 
-def _converted(column: pa.Array, source: pa.DataType, target: pa.DataType, kind: Kind) -> pa.Array:
+def _convert(column: pa.Array, source: pa.DataType, target: pa.DataType, kind: Kind) -> pa.Array:
     """The values of a comparable type, or ArrowInvalid."""
     kinds = pa.types
     if is_textual(source):
-        return _read(column, target, kind)
+        return _read_texts(column, target, kind)
     if kinds.is_floating(target):
         return column.cast(pa.float64())  # the scale of all of them
     if kinds.is_integer(target) and not kinds.is_uint64(target):
@@ -158,7 +158,7 @@ def _converted(column: pa.Array, source: pa.DataType, target: pa.DataType, kind:
     return column.cast(target)
 
 
-def _read(column: pa.Array, target: pa.DataType, kind: Kind) -> pa.Array:
+def _read_texts(column: pa.Array, target: pa.DataType, kind: Kind) -> pa.Array:
     """Texts of any layout as texts, or as the values that they say; NULL for other texts."""
     if isinstance(kind, Type):
         return fitted(column, kind)

@@ -36,8 +36,9 @@ the engine's does not pay for the library.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from windrow.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from windrow.papers.window_indexes.basic_windows import CountBased, TimeBased, WindowError
@@ -76,12 +77,33 @@ if TYPE_CHECKING:
         t_index,
     )
 else:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"windrow.papers.window_indexes.{_MODULES[name]}"), name)
-
+    _MODULES = {
+        "basic_windows": "CountBased TimeBased WindowError",
+        "indexed_window": "IndexedWindow UnanswerableError UnsuitableIndexError",
+        "queries.histogram": "histogram range_histogram",
+        "queries.intersection": "intersection range_intersection",
+        "queries.order_statistics": "distinct_count median quantile",
+        "queries.tuple_queries": "look_up sorted_positions sorted_rows",
+        "ring_window": "RingWindow",
+        "rings.aux_ring": "AuxRing",
+        "rings.backward_ring": "BackwardRing",
+        "rings.dirty_bit_ring": "DirtyBitRing",
+        "rings.plain_ring": "PlainRing",
+        "step_counts": "Steps",
+        "storage.count_storage": "aggr_storage hash_storage",
+        "storage.group_storage": "GroupStorage",
+        "storage.list_storage": "ListStorage",
+        "values.group_index": "BoundsError GroupIndex Groups",
+        "values.value_index": "Purging ValueIndex h_index l_index t_index",
+    }
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            name: f"windrow.papers.window_indexes.{module}"
+            for module, names in _MODULES.items()
+            for name in names.split()
+        },
+    )
 
 __all__ = [
     "AuxRing",
@@ -119,40 +141,3 @@ __all__ = [
     "sorted_rows",
     "t_index",
 ]
-
-_MODULES = {
-    "CountBased": "basic_windows",
-    "TimeBased": "basic_windows",
-    "WindowError": "basic_windows",
-    "IndexedWindow": "indexed_window",
-    "UnanswerableError": "indexed_window",
-    "UnsuitableIndexError": "indexed_window",
-    "histogram": "queries.histogram",
-    "range_histogram": "queries.histogram",
-    "intersection": "queries.intersection",
-    "range_intersection": "queries.intersection",
-    "distinct_count": "queries.order_statistics",
-    "median": "queries.order_statistics",
-    "quantile": "queries.order_statistics",
-    "look_up": "queries.tuple_queries",
-    "sorted_positions": "queries.tuple_queries",
-    "sorted_rows": "queries.tuple_queries",
-    "RingWindow": "ring_window",
-    "AuxRing": "rings.aux_ring",
-    "BackwardRing": "rings.backward_ring",
-    "DirtyBitRing": "rings.dirty_bit_ring",
-    "PlainRing": "rings.plain_ring",
-    "Steps": "step_counts",
-    "aggr_storage": "storage.count_storage",
-    "hash_storage": "storage.count_storage",
-    "GroupStorage": "storage.group_storage",
-    "ListStorage": "storage.list_storage",
-    "BoundsError": "values.group_index",
-    "GroupIndex": "values.group_index",
-    "Groups": "values.group_index",
-    "Purging": "values.value_index",
-    "ValueIndex": "values.value_index",
-    "h_index": "values.value_index",
-    "l_index": "values.value_index",
-    "t_index": "values.value_index",
-}

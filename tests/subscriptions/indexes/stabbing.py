@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from windrow.papers.interval_indexes import LogarithmicConstructs, SimpleConstructs
 from windrow.subscriptions.indexes import (
     ContainmentEncoded,
     GriddedIntervals,
     IntervalIndex,
     IntervalSkipList,
-    LogarithmicConstructs,
-    SimpleConstructs,
     UnitIntervals,
 )
 

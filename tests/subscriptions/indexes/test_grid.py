@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.subscriptions.indexes.stabbing import MAX, MIN, EveryInterval, ints, stabbed
 from windrow.columns.arrays import order_keys
-from windrow.subscriptions.grid import Grid
 from windrow.subscriptions.indexes import GriddedIntervals
+from windrow.subscriptions.key_grid import KeyGrid
 
 keys = st.one_of(
     st.integers(-50, 50),
@@ -25,7 +25,7 @@ keys = st.one_of(
 )
 
 
-def cell_of(grid: Grid, key: int) -> int:
+def cell_of(grid: KeyGrid, key: int) -> int:
     """The slow twin of the map."""
     if key < grid.low:
         return 0
@@ -36,7 +36,7 @@ def cell_of(grid: Grid, key: int) -> int:
 
 
 def test_cells_are_one_for_each_key_where_there_are_few():
-    grid = Grid.over(ints([100, 1_123]), 256)
+    grid = KeyGrid.over(ints([100, 1_123]), 256)
     assert grid.cells == 1_024 + 2
     assert [cell_of(grid, x) for x in (99, 100, 101, 1_123, 1_124)] == [0, 1, 2, 1_024, 1_025]
 
@@ -44,12 +44,12 @@ def test_cells_are_one_for_each_key_where_there_are_few():
 def test_cells_are_where_the_ends_are():
     rng = np.random.default_rng(1)
     ends = np.concatenate([rng.integers(0, 1_000_000, 900), rng.integers(0, 2**60, 100)])
-    grid = Grid.over(ends, 2_048)
+    grid = KeyGrid.over(ends, 2_048)
     assert 2_048 < grid.cells < 2 * 2_048 + 8_192
     # The first of the buckets has nine tenths of the ends, and as large a share of the cells.
     assert grid.base[1] - grid.base[0] == 2_048
     floats = np.sort(order_keys(pa.array(rng.uniform(-1, 1, 10_000))))
-    per_cell = np.bincount([cell_of(Grid.over(floats, 20_000), int(x)) for x in floats])
+    per_cell = np.bincount([cell_of(KeyGrid.over(floats, 20_000), int(x)) for x in floats])
     assert per_cell.max() <= 8
 
 
@@ -61,7 +61,7 @@ def test_cells_are_where_the_ends_are():
     points=st.lists(keys, min_size=1, max_size=20),
 )
 def test_an_interval_takes_whole_cells_and_at_most_two_in_part(ends, wanted, lo, hi, points):
-    grid = Grid.over(ints(ends), wanted)
+    grid = KeyGrid.over(ints(ends), wanted)
     start, stop, left, right = (int(a[0]) for a in grid.places(ints([lo]), ints([hi])))
     for x in (*points, lo, hi, max(lo - 1, MIN), max(hi - 1, MIN)):
         cell = cell_of(grid, x)
@@ -75,7 +75,7 @@ def test_an_interval_takes_whole_cells_and_at_most_two_in_part(ends, wanted, lo,
 
 @given(a=keys, b=keys, ends=st.lists(keys, max_size=30), wanted=st.sampled_from([1, 64, 4_096]))
 def test_the_map_keeps_order(a, b, ends, wanted):
-    grid = Grid.over(ints(ends), wanted)
+    grid = KeyGrid.over(ints(ends), wanted)
     assert (a > b) or cell_of(grid, a) <= cell_of(grid, b)
 
 

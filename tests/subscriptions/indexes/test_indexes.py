@@ -19,19 +19,19 @@ from tests.subscriptions.indexes.stabbing import (
     of_every_kind,
     stabbed,
 )
+from windrow.papers.interval_indexes import SimpleConstructs
 from windrow.subscriptions.indexes import (
     ContainmentEncoded,
     GriddedIntervals,
     IntervalSkipList,
-    SimpleConstructs,
     UnitIntervals,
-    batches,
     cei,
     constructs,
-    gridded,
+    gridded_intervals,
+    point_batches,
 )
-from windrow.subscriptions.indexes.base import IdsError
 from windrow.subscriptions.indexes.idlists import CapacityError
+from windrow.subscriptions.indexes.interval_index import IdsError
 from windrow.subscriptions.indexes.segments import SegmentLists
 from windrow.subscriptions.indexes.skiplist import SkipList
 
@@ -268,7 +268,7 @@ def test_a_buffer_that_is_too_small_grows_and_one_that_is_too_large_is_two(kind,
     points = ints([0, 10, 63, 20, 6, 46, 45])
     whole = stabbed(index, points)
     assert len(whole) == sum(1 for x in points for i in range(count) if i % 7 <= x < i % 7 + 40)
-    monkeypatch.setattr(batches.MOST_PAIRS, "value", 4_000)
+    monkeypatch.setattr(point_batches.MOST_PAIRS, "value", 4_000)
     assert stabbed(index, points) == whole
 
 
@@ -348,4 +348,4 @@ def test_bytes_are_those_of_what_is_held():
     grid = GriddedIntervals()
     grid.insert(np.arange(100_000), lo * 2**30, (lo + 100) * 2**30)
     assert grid.nbytes < 130 * 100_000
-    assert gridded.LEAST.value < grid.grid.cells < 2**20
+    assert gridded_intervals.LEAST.value < grid.grid.cells < 2**20

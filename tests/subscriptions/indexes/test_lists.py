@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.subscriptions.indexes.stabbing import ints
-from windrow.subscriptions.indexes.batches import pairs
 from windrow.subscriptions.indexes.idlists import IdLists
+from windrow.subscriptions.indexes.point_batches import pairs
 from windrow.subscriptions.indexes.segments import SegmentLists
 
 pytestmark = pytest.mark.usefixtures("sizes")

@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 
 from tests.subscriptions.indexes.stabbing import ints, stabbed
-from windrow.subscriptions.indexes import (
-    ContainmentEncoded,
-    LogarithmicConstructs,
-    UnitIntervals,
-    cei,
-)
+from windrow.papers.interval_indexes import LogarithmicConstructs
+from windrow.papers.interval_indexes.logarithmic import LogarithmicLayout
+from windrow.papers.interval_indexes.simple import SimpleLayout
+from windrow.subscriptions.indexes import ContainmentEncoded, UnitIntervals, cei
 from windrow.subscriptions.indexes.constructs import cut
-from windrow.subscriptions.indexes.containment import ContainmentLayout
-from windrow.subscriptions.indexes.logarithmic import LogarithmicLayout
-from windrow.subscriptions.indexes.simple import SimpleLayout
+from windrow.subscriptions.indexes.containment_encoded import ContainmentLayout
 from windrow.subscriptions.indexes.unit import UnitLayout
 
 LENGTHS = [1, 2, 4, 8, 16, 32]

@@ -99,7 +99,7 @@ def prepared(pre: Node, delta: Delta) -> Delta:
             columns = [evaluate(c.expression, below.rows) for c in pre.columns]
             return below.with_rows(batch_of(columns, arrow_schema(pre.schema), len(below)))
         case Subscribe():
-            return matching_for(pre).matched(prepared(pre.input, delta))
+            return matching_for(pre).match(prepared(pre.input, delta))
         case Routed():
             return routing_for(pre).add_members(prepared(pre.input, delta))
         case _:

@@ -22,7 +22,6 @@ from windrow.streams.files import find_files
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.files import read
 from windrow.subscriptions.kinds import Kind, is_text
-from windrow.subscriptions.tables import Entries
 from windrow.subscriptions.values import keys_of
 
 BYTES_PER_CONDITION = 160
@@ -57,7 +56,7 @@ class Cut:
 
 
 def cut_by(
-    entries: Sequence[Entries], attributes: Mapping[str, Kind], name: str | None, count: int
+    entries: Sequence[EntryColumns], attributes: Mapping[str, Kind], name: str | None, count: int
 ) -> Cut:
     """``count`` ranges with about as many ends of conditions in each."""
     names = list(attributes)
@@ -81,7 +80,7 @@ def cut_by(
     return Cut(found, attributes[found], place, starts)
 
 
-def part_of(entries: Entries, cut: Cut, number: int) -> Entries:
+def part_of(entries: EntryColumns, cut: Cut, number: int) -> EntryColumns:
     """The entries that a value of range ``number`` can meet."""
     spans = entries.spans[cut.place]
     first = NEAR if number == 0 else int(cut.starts[number - 1])
@@ -89,7 +88,7 @@ def part_of(entries: Entries, cut: Cut, number: int) -> Entries:
     touched = ~spans.constrained
     touched[spans.entry[(spans.lo <= last) & (spans.hi >= first)]] = True
     kept = np.flatnonzero(touched)
-    return Entries(
+    return EntryColumns(
         entries.ids.take(pa.array(kept)),
         entries.since[kept],
         entries.until[kept],

@@ -26,22 +26,25 @@ from windrow.plan.nodes.subscribe import Ranges
 from windrow.plan.physical.stages import RangeKey
 from windrow.spark.stage.range_partition import Cut, part_of
 from windrow.streams.files import find_files
-from windrow.subscriptions.files import load, read
-from windrow.subscriptions.matcher import Subscriptions
-from windrow.subscriptions.matching import Matching
+from windrow.subscriptions.match_operator import MatchSubscriptions
+from windrow.subscriptions.subscription_files import load, read
+from windrow.subscriptions.subscriptions import Subscriptions
 
-LOADED: dict[Subscribe, tuple[object, Matching]] = {}
-PARTS: OrderedDict[tuple[Subscribe, int], tuple[object, Matching]] = OrderedDict()
+LOADED: dict[Subscribe, tuple[object, MatchSubscriptions]] = {}
+PARTS: OrderedDict[tuple[Subscribe, int], tuple[object, MatchSubscriptions]] = OrderedDict()
 """The parts of this worker; beyond its memory the longest unused is forgotten."""
 
 
-def matching_for(node: Subscribe) -> Matching:
+def matching_for(node: Subscribe) -> MatchSubscriptions:
     """The node's operator, read once per worker and version of its files."""
     token = _version(node)
     known = LOADED.get(node)
     if known is None or known[0] != token:
         wanted = load(node.source, node.attributes, node.clock)
-        known = LOADED[node] = (token, Matching(wanted, node.columns, arrow_schema(node.schema)))
+        known = LOADED[node] = (
+            token,
+            MatchSubscriptions(wanted, node.columns, arrow_schema(node.schema)),
+        )
     return known[1]
 
 
@@ -53,7 +56,7 @@ def matched_in_parts(node: Subscribe, delta: Delta) -> Delta:
         return Delta.empty(schema)
     chosen = _cut_of(node).ranges_of(delta.rows.column(node.columns[node.cut.place]))
     found = [
-        _part(node, int(number)).matched(delta.filter(chosen == number))
+        _part(node, int(number)).match(delta.filter(chosen == number))
         for number in np.unique(chosen)
     ]
     return concat(found, schema).sorted()
@@ -66,7 +69,7 @@ def range_of(key: RangeKey, rows: pa.RecordBatch) -> Int64s:
     return cut.ranges_of(rows.column(key.column.index))
 
 
-def _part(node: Subscribe, number: int) -> Matching:
+def _part(node: Subscribe, number: int) -> MatchSubscriptions:
     """One part of the node's index, read once per worker and version of its files."""
     assert node.cut is not None
     token, key = _version(node), (node, number)
@@ -76,7 +79,7 @@ def _part(node: Subscribe, number: int) -> Matching:
         for path in find_files(node.source):
             entries = read(path, node.source.format, node.attributes, node.clock)
             wanted.add(part_of(entries, _cut_of(node), number))
-        known = (token, Matching(wanted, node.columns, arrow_schema(node.schema)))
+        known = (token, MatchSubscriptions(wanted, node.columns, arrow_schema(node.schema)))
     PARTS[key] = known
     while len(PARTS) > 1 and _held() > node.cut.memory:
         PARTS.popitem(last=False)

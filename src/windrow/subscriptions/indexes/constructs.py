@@ -26,9 +26,9 @@ import numpy as np
 
 from windrow.columns.arrays import Bools, Int64s
 from windrow.core.thresholds import Threshold
-from windrow.subscriptions.indexes.base import MAX, MIN, Bounds, contiguous
-from windrow.subscriptions.indexes.batches import Collect, pairs
 from windrow.subscriptions.indexes.idlists import CapacityError, Int32s, checked_entries
+from windrow.subscriptions.indexes.interval_index import MAX, MIN, IntervalEnds, contiguous
+from windrow.subscriptions.indexes.point_batches import Collect, pairs
 from windrow.subscriptions.indexes.skiplist import SkipList
 
 MOST_CELLS = 2**26
@@ -56,7 +56,7 @@ class Lists(Protocol):
     def drop(self, lists: Int32s, live: Bools) -> None: ...
 
 
-class Layout(Protocol):
+class ConstructLayout(Protocol):
     """Which virtual constructs there are."""
 
     @property
@@ -80,7 +80,7 @@ class Layout(Protocol):
         """How points are looked up; ``low`` is the point of cell 0."""
 
 
-def cut(layout: Layout, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int32s]:
+def cut(layout: ConstructLayout, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int32s]:
     """The constructs of intervals of cells: offsets, and numbers from each offset on."""
     offsets = np.zeros(len(lo) + 1, np.int64)
     np.cumsum(layout.sizes(lo, hi), out=offsets[1:])
@@ -88,7 +88,9 @@ def cut(layout: Layout, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int32s]:
     return offsets, layout.pieces(lo, hi, offsets)
 
 
-def best_length(layout: Callable[[int, int], Layout], cells: int, lo: Int64s, hi: Int64s) -> int:
+def best_length(
+    layout: Callable[[int, int], ConstructLayout], cells: int, lo: Int64s, hi: Int64s
+) -> int:
     """The least maximal length that takes at most a tenth more bytes than the best one.
 
     The bytes are those of the lists and 4 n mu (section 4), with mu found in a sample. Intervals
@@ -124,7 +126,7 @@ class ConstructIndex(ABC):
                 remedy="use GriddedIntervals, which needs no range",
             )
         self._given = length
-        self._bounds = Bounds()
+        self._bounds = IntervalEnds()
         self._outside = SkipList(self._bounds)
         self._changes = self._chosen_for = 0
         self._collect: Collect | None = None
@@ -132,7 +134,7 @@ class ConstructIndex(ABC):
         self._lists: Lists = self.layout.storage()
 
     @abstractmethod
-    def _layout(self, cells: int, length: int) -> Layout:
+    def _layout(self, cells: int, length: int) -> ConstructLayout:
         """The constructs over so many cells."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -215,9 +217,9 @@ class ConstructIndex(ABC):
 
     def _pieces(self, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int32s]:
         """Offsets, and the constructs of what lies inside of each interval."""
-        return cut(self.layout, *self._clipped(lo, hi))
+        return cut(self.layout, *self._clip(lo, hi))
 
-    def _clipped(self, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int64s]:
+    def _clip(self, lo: Int64s, hi: Int64s) -> tuple[Int64s, Int64s]:
         """Intervals as cells; empty ones, and those outside, from a cell to itself."""
         first = np.clip(lo, self._low, self._high) - self._low
         last = np.clip(hi, self._low, self._high) - self._low
@@ -228,7 +230,7 @@ class ConstructIndex(ABC):
         lo, hi = self._bounds.lo[ids], self._bounds.hi[ids]
         self._grow(lo, hi)
         cells = self._high - self._low
-        length = self._given or best_length(self._layout, cells, *self._clipped(lo, hi))
+        length = self._given or best_length(self._layout, cells, *self._clip(lo, hi))
         self.layout = self._layout(cells, length)
         offsets, lists = self._pieces(lo, hi)
         self._lists = self.layout.storage()

@@ -8,7 +8,9 @@ import numpy as np
 from numba import types
 
 from windrow.columns.kernels import inlined, int64, ints, ints_out, kernel, void
-from windrow.subscriptions.indexes.batches import (
+from windrow.subscriptions.indexes.constructs import LONG
+from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
+from windrow.subscriptions.indexes.point_batches import (
     ONE,
     SLACK,
     WIDE,
@@ -17,8 +19,6 @@ from windrow.subscriptions.indexes.batches import (
     append_rest,
     copy_eight,
 )
-from windrow.subscriptions.indexes.constructs import LONG
-from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
 from windrow.subscriptions.indexes.segments import for_both
 
 MOST_PIECES = LONG + 4 * 64
@@ -42,7 +42,7 @@ def _climb(left: int, right: int, base: int, found: Any, count: int) -> Any:
 
 
 @kernel(int64, int64, int64, int64, int64, int64, ints_out)
-def _cut(a: int, b: int, k: int, tall: int, upper: int, found: Any) -> Any:
+def _cut_cells(a: int, b: int, k: int, tall: int, upper: int, found: Any) -> Any:
     """The pieces of ``[a, b)`` into ``found``; how many they are."""
     count = 0
     if a >= b:
@@ -76,14 +76,14 @@ def _cut(a: int, b: int, k: int, tall: int, upper: int, found: Any) -> Any:
 def sizes(lo: Any, hi: Any, k: int, tall: int, counts: Any) -> None:
     found = np.empty(MOST_PIECES, np.int64)
     for i in range(len(lo)):
-        counts[i] = _cut(lo[i], hi[i], k, tall, 0, found)
+        counts[i] = _cut_cells(lo[i], hi[i], k, tall, 0, found)
 
 
 @kernel(void, ints, ints, int64, int64, int64, ints, ints32_out)
 def pieces(lo: Any, hi: Any, k: int, tall: int, upper: int, offsets: Any, lists: Any) -> None:
     found = np.empty(MOST_PIECES, np.int64)
     for i in range(len(lo)):
-        count = _cut(lo[i], hi[i], k, tall, upper, found)
+        count = _cut_cells(lo[i], hi[i], k, tall, upper, found)
         for j in range(count):
             lists[offsets[i] + j] = found[j]
 

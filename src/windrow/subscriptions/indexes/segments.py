@@ -48,16 +48,16 @@ def for_both(signature: Any, *, changed: bool) -> Callable[[Compiled], Compiled]
     """Compile a kernel whose first argument is the ends, for narrow and for wide ones."""
     result, *arguments = signature
 
-    def compiled(function: Compiled) -> Compiled:
+    def compile_both(function: Compiled) -> Compiled:
         kinds = (ends_narrow_out, ends_wide_out) if changed else (ends_narrow, ends_wide)
         narrow, wide = (kernel(result, kind, *arguments)(function) for kind in kinds)
 
-        def chosen(ends: npt.NDArray[Any], *rest: Any) -> Any:
+        def choose(ends: npt.NDArray[Any], *rest: Any) -> Any:
             return (narrow if ends.dtype == np.uint16 else wide)(ends, *rest)
 
-        return chosen
+        return choose
 
-    return compiled
+    return compile_both
 
 
 class SegmentLists:

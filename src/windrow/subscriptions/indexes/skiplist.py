@@ -23,9 +23,9 @@ import numpy as np
 from windrow.columns.arrays import Bools, Int64s
 from windrow.core.thresholds import Threshold
 from windrow.subscriptions.indexes import skiplist_walks as walks
-from windrow.subscriptions.indexes.base import MIN, Bounds, contiguous
-from windrow.subscriptions.indexes.batches import pairs
 from windrow.subscriptions.indexes.idlists import IdLists, Int32s, checked_entries
+from windrow.subscriptions.indexes.interval_index import MIN, IntervalEnds, contiguous
+from windrow.subscriptions.indexes.point_batches import pairs
 
 TALLEST = 24
 TALLER = 0.25
@@ -44,7 +44,7 @@ class SkipList:
     node itself or NIL.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: IntervalEnds) -> None:
         self._bounds = bounds
         self._members: Bools = np.zeros(0, np.bool_)
         self._count = 0
@@ -198,7 +198,7 @@ class IntervalSkipList:
     """IS-lists as an index of their own; there is no expected range."""
 
     def __init__(self) -> None:
-        self._bounds = Bounds()
+        self._bounds = IntervalEnds()
         self._list = SkipList(self._bounds)
 
     def __len__(self) -> int:

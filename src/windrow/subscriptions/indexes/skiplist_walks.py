@@ -9,7 +9,8 @@ from numba import types
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import grid, grid_out, inlined, int64, ints, ints_out, kernel, void
-from windrow.subscriptions.indexes.batches import (
+from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
+from windrow.subscriptions.indexes.point_batches import (
     SLACK,
     WIDE,
     ZERO,
@@ -17,7 +18,6 @@ from windrow.subscriptions.indexes.batches import (
     append_rest,
     copy_eight,
 )
-from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
 
 heights_in = types.Array(types.int8, 1, "C", readonly=True)
 heights_out = types.Array(types.int8, 1, "C")

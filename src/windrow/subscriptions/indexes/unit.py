@@ -15,7 +15,6 @@ from numba import types
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints, kernel
-from windrow.subscriptions.indexes.batches import SLACK, WIDE, Collect, U, append_rest, copy_eight
 from windrow.subscriptions.indexes.constructs import ConstructIndex
 from windrow.subscriptions.indexes.idlists import (
     IdLists,
@@ -23,6 +22,14 @@ from windrow.subscriptions.indexes.idlists import (
     headers_in,
     ints32,
     ints32_out,
+)
+from windrow.subscriptions.indexes.point_batches import (
+    SLACK,
+    WIDE,
+    Collect,
+    U,
+    append_rest,
+    copy_eight,
 )
 
 

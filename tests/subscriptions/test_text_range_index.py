@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.subscriptions.brute import BruteForce
 from windrow.core.schema import Type
 from windrow.subscriptions import store
-from windrow.subscriptions.attribute import Attribute
-from windrow.subscriptions.matcher import Subscriptions
-from windrow.subscriptions.paired import MOST_TEXTS, Paired
+from windrow.subscriptions.attribute_index import AttributeIndex
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
+from windrow.subscriptions.subscriptions import Subscriptions
+from windrow.subscriptions.text_range_index import MOST_TEXTS, TextRangeIndex
 
 KINDS = {"symbol": Type.STRING, "venue": Type.STRING, "price": Type.DOUBLE, "size": Type.BIGINT}
 SYMBOLS = [f"S{i}" for i in range(30)]
@@ -140,7 +140,7 @@ def test_crowded_pairs_are_built_anew_without_the_dropped(monkeypatch):
 
 @pytest.mark.usefixtures("sizes")
 def test_an_empty_pair_finds_nothing():
-    text, ranged = Attribute("s", Type.STRING), Attribute("x", Type.BIGINT)
-    pair = Paired(text, ranged)
+    text, ranged = AttributeIndex("s", Type.STRING), AttributeIndex("x", Type.BIGINT)
+    pair = TextRangeIndex(text, ranged)
     found = pair.search(text.keys(pa.array(["a"])), ranged.keys(pa.array([1])))
     assert [len(side) for side in found] == [0, 0]

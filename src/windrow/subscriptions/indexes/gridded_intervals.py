@@ -1,6 +1,6 @@
 """Containment-encoded intervals over all of int64: the index of an attribute of any ordered type.
 
-No range has to be known. Keys are mapped to cells by a ``Grid`` that is made from the intervals
+No range has to be known. Keys are mapped to cells by a ``KeyGrid`` that is made from the intervals
 and made anew when they have changed by half. The cells that an interval takes whole are cut as
 CEI cuts them. The one or two that it takes in part hold its id in a second set of lists, the
 *edges*; only ids from there are compared with the point (Wu, Chen, Yu 2004, 2.1, footnote 1, has
@@ -21,11 +21,8 @@ from numba import types
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints
 from windrow.core.thresholds import Threshold
-from windrow.subscriptions.grid import Grid, cell_of
-from windrow.subscriptions.indexes.base import MAX, MIN, Bounds, contiguous
-from windrow.subscriptions.indexes.batches import SLACK, Collect, U, pairs
 from windrow.subscriptions.indexes.constructs import best_length, cut
-from windrow.subscriptions.indexes.containment import ContainmentLayout
+from windrow.subscriptions.indexes.containment_encoded import ContainmentLayout
 from windrow.subscriptions.indexes.containment_tree import walk
 from windrow.subscriptions.indexes.idlists import (
     IdLists,
@@ -34,7 +31,10 @@ from windrow.subscriptions.indexes.idlists import (
     ints32,
     ints32_out,
 )
+from windrow.subscriptions.indexes.interval_index import MAX, MIN, IntervalEnds, contiguous
+from windrow.subscriptions.indexes.point_batches import SLACK, Collect, U, pairs
 from windrow.subscriptions.indexes.segments import for_both
+from windrow.subscriptions.key_grid import KeyGrid, cell_of
 
 LEAST, MOST = Threshold(2**10, least=1), Threshold(2**22, least=4)
 """Cells."""
@@ -43,10 +43,19 @@ FEW = Threshold(16)
 
 
 class GriddedIntervals:
-    """See the module; an ``IntervalIndex``."""
+    """Half-open intervals of 64-bit integers under dense ids; an ``IntervalIndex``.
+
+    >>> import numpy as np
+    >>> from windrow.subscriptions import GriddedIntervals
+    >>> index = GriddedIntervals()
+    >>> index.insert(np.array([0, 1]), np.array([10, 15]), np.array([20, 30]))
+    >>> rows, ids = index.search(np.array([17, 25, 5]))
+    >>> list(zip(rows.tolist(), ids.tolist(), strict=True))
+    [(0, 0), (0, 1), (1, 1)]
+    """
 
     def __init__(self) -> None:
-        self._bounds = Bounds()
+        self._bounds = IntervalEnds()
         self._changes = 0
         self._collect: Collect | None = None
         self._start(np.zeros(0, np.int64))
@@ -56,7 +65,7 @@ class GriddedIntervals:
         lo, hi = self._bounds.lo[ids], self._bounds.hi[ids]
         ends = np.concatenate([lo[(lo != MIN) & (lo < hi)], hi[(hi != MAX) & (lo < hi)]])
         wanted = min(max(1 << len(ids).bit_length(), LEAST.value), MOST.value)
-        self.grid = Grid.over(ends, wanted)
+        self.grid = KeyGrid.over(ends, wanted)
         start, stop, left, right = self.grid.places(lo, hi)
         cells = self.grid.cells
         length = best_length(ContainmentLayout.over, cells, start, stop)
@@ -105,7 +114,7 @@ class GriddedIntervals:
         if self._collect is None:
             grid, lists, edges = self.grid, self._lists, self._edges
             self._collect = partial(
-                _collect, *self.layout.walked(lists),
+                _collect, *self.layout.walk_arguments(lists),
                 grid.low, grid.bits, grid.base, grid.shift,
                 edges.headers, edges.pool, self._bounds.lo, self._bounds.hi,
             )  # fmt: skip

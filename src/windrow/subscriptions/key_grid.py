@@ -28,7 +28,7 @@ U = np.uint64
 
 
 @dataclass(frozen=True)
-class Grid:
+class KeyGrid:
     """Buckets of ``2**bits`` keys from ``low`` on.
 
     Bucket b is the cells from ``base[b]`` up to ``base[b + 1]``, each of ``2**shift[b]`` keys.
@@ -44,7 +44,7 @@ class Grid:
         return int(self.base[-1]) + 1
 
     @classmethod
-    def over(cls, ends: Int64s, wanted: int) -> Grid:
+    def over(cls, ends: Int64s, wanted: int) -> KeyGrid:
         """For intervals with these ends: about ``wanted`` cells, at most twice that and 8,192.
 
         One for each key if there are no more than eight times as many keys.

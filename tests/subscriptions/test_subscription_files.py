@@ -13,8 +13,8 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.plan.nodes import FileSource
-from windrow.subscriptions.files import attributes_in, load
-from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.subscription_files import attributes_in, load
+from windrow.subscriptions.subscriptions import Subscriptions
 
 ATTRIBUTES = {"bytes": Type.BIGINT, "src": Type.STRING}
 ROWS = pa.record_batch({"bytes": [50, 150, 200, 5000, None], "src": ["a", "a", "b", "c", "a"]})

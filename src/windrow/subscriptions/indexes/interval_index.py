@@ -50,7 +50,7 @@ def contiguous(values: Int64s) -> Int64s:
     return np.ascontiguousarray(values, np.int64)
 
 
-class Bounds:
+class IntervalEnds:
     """The intervals themselves, by id."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Bounds:
                 remedy="number the intervals from 0 and use the numbers of removed ones again",
             )
         self._reserve(int(ids.max()) + 1)
-        if self.live[ids].any() or self._repeated(ids):
+        if self.live[ids].any() or self._has_repeats(ids):
             raise IdsError(
                 where="insert",
                 expected="new ids",
@@ -100,7 +100,7 @@ class Bounds:
         """Forget intervals; the ends that they had."""
         known = bool(((ids >= 0) & (ids < len(self.live))).all()) and bool(self.live[ids].all())
         lo, hi = (self.lo[ids], self.hi[ids]) if known else (ids, ids)
-        if not known or self._repeated(ids, lo):
+        if not known or self._has_repeats(ids, lo):
             raise IdsError(
                 where="remove",
                 expected="ids of intervals in the index, each once",
@@ -111,7 +111,7 @@ class Bounds:
         self.count -= len(ids)
         return lo, hi
 
-    def _repeated(self, ids: Int64s, put_back: Int64s | int = 0) -> bool:
+    def _has_repeats(self, ids: Int64s, put_back: Int64s | int = 0) -> bool:
         """Whether an id is given twice: then only one of its places can be written at it."""
         if len(ids) < 2:
             return False

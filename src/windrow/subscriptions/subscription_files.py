@@ -1,8 +1,8 @@
 """Files of subscriptions: CSV with a header, JSON lines, or Parquet.
 
-The columns are those of ``windrow.subscriptions.tables``. A row that cannot be read is an error
-that names the file and the line, and nothing is taken: a subscription that is silently missing is
-worse than a run that does not start.
+The columns are those of ``entry_columns``. A row that cannot be read is an error that names the
+file and the line, and nothing is taken: a subscription that is silently missing is worse than a run
+that does not start.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from windrow.core.errors import InputError
 from windrow.core.time import Clock
 from windrow.plan.nodes import FileSource
 from windrow.streams.files import find_files
+from windrow.subscriptions.entry_columns import EntryColumns, entries_of
 from windrow.subscriptions.kinds import Kind
-from windrow.subscriptions.matcher import Subscriptions
-from windrow.subscriptions.tables import Entries, entries_of
+from windrow.subscriptions.subscriptions import Subscriptions
 
 SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 
@@ -37,7 +37,7 @@ def format_of(path: Path) -> str:
 
 def attributes_in(path: Path, format_: str) -> list[str]:
     """The attributes that the columns of a file of subscriptions speak of."""
-    table, _ = _opened(path, format_)
+    table, _ = _open_table(path, format_)
     names = table if isinstance(table, dict) else table.schema.names
     found = dict.fromkeys(_attribute(name.strip()) for name in names)
     if "id" not in map(str.lower, found):
@@ -67,9 +67,9 @@ def load(
 
 def read(
     path: Path, format_: str, attributes: Mapping[str, Kind], clock: Clock = Clock.INTEGER
-) -> Entries:
+) -> EntryColumns:
     """The entries in one file."""
-    table, lines = _opened(path, format_)
+    table, lines = _open_table(path, format_)
 
     def place(row: int) -> str:
         word = "row" if format_ == "parquet" else "line"
@@ -78,7 +78,7 @@ def read(
     return entries_of(table, attributes, ids=pa.string(), clock=clock, where=str(path), place=place)
 
 
-def _opened(path: Path, format_: str) -> tuple[Any, list[int] | range | None]:
+def _open_table(path: Path, format_: str) -> tuple[Any, list[int] | range | None]:
     try:
         return _table(path, format_)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:

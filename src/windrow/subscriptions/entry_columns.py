@@ -23,9 +23,9 @@ from windrow.columns.parse import parse
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.subscriptions.bound_columns import as_text, spans_of_bounds
 from windrow.subscriptions.kinds import Kind, is_text, words_of
-from windrow.subscriptions.minima import as_text, bounded
-from windrow.subscriptions.predicates import OneOf, Subscription, shown
+from windrow.subscriptions.predicates import OneOf, Subscription, value_text
 from windrow.subscriptions.spans import Spans, no_spans
 from windrow.subscriptions.text import Misfits, spans_of_texts
 
@@ -35,7 +35,7 @@ Places = Callable[[int], str]
 
 
 @dataclass(frozen=True)
-class Entries:
+class EntryColumns:
     """Entries in columns, ``spans`` by attribute. One counts for ``since <= ts < until``."""
 
     ids: pa.Array
@@ -55,7 +55,7 @@ def entries_of(
     clock: Clock = Clock.INTEGER,
     where: str = "subscriptions",
     place: Places | None = None,
-) -> Entries:
+) -> EntryColumns:
     """The entries in ``data``; an InputError that names the first row that cannot be read."""
     columns = _columns(data, attributes, where)
     count = len(next(iter(columns.values()))) if columns else 0
@@ -78,7 +78,7 @@ def entries_of(
             expected=misfits[first].removeprefix("expected "),
             remedy=f"correct the row: no subscription is taken while one cannot be read{others}",
         )
-    return Entries(named, since, until, tuple(spans))
+    return EntryColumns(named, since, until, tuple(spans))
 
 
 def _columns(data: Any, attributes: Mapping[str, Kind], where: str) -> dict[str, pa.Array]:
@@ -154,7 +154,7 @@ def _texts(values: Any) -> pa.Array:
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return str(OneOf(tuple(value)))
-    return shown(value)
+    return value_text(value)
 
 
 def _identifiers(
@@ -213,7 +213,7 @@ def _attribute(
             remedy="texts have no ranges here",
         )
     else:
-        spans = bounded(columns, lower, kind, found)
+        spans = spans_of_bounds(columns, lower, kind, found)
     for at, reason in found.items():
         misfits.setdefault(at, f"{reason} in {name}")
     return spans

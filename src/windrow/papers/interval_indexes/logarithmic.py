@@ -16,7 +16,9 @@ from numba import types
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints, ints_out, kernel, void
-from windrow.subscriptions.indexes.batches import (
+from windrow.subscriptions.indexes.constructs import ConstructIndex
+from windrow.subscriptions.indexes.idlists import IdLists, Int32s, headers_in, ints32, ints32_out
+from windrow.subscriptions.indexes.point_batches import (
     ONE,
     SLACK,
     WIDE,
@@ -26,8 +28,6 @@ from windrow.subscriptions.indexes.batches import (
     append_rest,
     copy_eight,
 )
-from windrow.subscriptions.indexes.constructs import ConstructIndex
-from windrow.subscriptions.indexes.idlists import IdLists, Int32s, headers_in, ints32, ints32_out
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
 from windrow.operators.stateless import Stateless
-from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.subscriptions import Subscriptions
 
 
-class Matching(Stateless):
+class MatchSubscriptions(Stateless):
     """Each insertion once per subscription that it satisfies, under the subscription's id.
 
     The subscriptions are no state of the stream: they are read where they are declared, and what
@@ -25,11 +25,11 @@ class Matching(Stateless):
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        found = self.matched(delta)
+        found = self.match(delta)
         self.subscriptions.settle(now)
         return found
 
-    def matched(self, delta: Delta) -> Delta:
+    def match(self, delta: Delta) -> Delta:
         """The matches of some tuples, whatever instants are closed."""
         if not len(delta):
             return Delta.empty(self.schema)

@@ -21,7 +21,7 @@ import numpy as np
 from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.core.thresholds import Threshold
-from windrow.subscriptions.attribute import Attribute, runs
+from windrow.subscriptions.attribute_index import AttributeIndex, runs
 from windrow.subscriptions.indexes import GriddedIntervals
 from windrow.subscriptions.values import Keys
 
@@ -34,10 +34,10 @@ MOST_TEXTS = Threshold(16, least=1)
 """An entry with more texts is reached through the range alone: each text takes an interval."""
 
 
-class Paired:
+class TextRangeIndex:
     """See the module. An id in the index is one text of an entry; ``reached`` is whose it is."""
 
-    def __init__(self, text: Attribute, ranged: Attribute) -> None:
+    def __init__(self, text: AttributeIndex, ranged: AttributeIndex) -> None:
         self.text, self.ranged = text, ranged
         self.reached, self._codes = Growable(np.int64), Growable(np.int64)
         self._built = 0

@@ -15,21 +15,23 @@ import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools
 from windrow.subscriptions.kinds import Kind, arrow_of
-from windrow.subscriptions.predicates import EXACT_FLOATS, shown
+from windrow.subscriptions.predicates import EXACT_FLOATS, value_text
 from windrow.subscriptions.spans import Spans, in_order, ranges
 from windrow.subscriptions.text import Misfits, ends
 
 BOUNDS = ("[]", "[)", "(]", "()")
 
 
-def bounded(columns: Mapping[str, pa.Array], name: str, kind: Kind, misfits: Misfits) -> Spans:
+def spans_of_bounds(
+    columns: Mapping[str, pa.Array], name: str, kind: Kind, misfits: Misfits
+) -> Spans:
     """Conditions from ``x_min``, ``x_max`` and ``x_bounds``."""
     target = _plain_bounds(kind)
     low, high = columns.get(f"{name}_min"), columns.get(f"{name}_max")
     length = len(columns["id"])
     absent = pa.nulls(length, target)
     low, high = (absent if side is None else side for side in (low, high))
-    low_open, high_open = _opened(columns.get(f"{name}_bounds"), length, misfits)
+    low_open, high_open = _open_ends(columns.get(f"{name}_bounds"), length, misfits)
     entries = np.arange(length, dtype=np.int64)
     if low.type == high.type == target != pa.string():
         lo, hi = ranges(low, high, low_open, high_open)
@@ -51,7 +53,7 @@ def _plain_bounds(kind: Kind) -> pa.DataType:
     return pa.float64() if kinds.is_floating(found) else pa.string()
 
 
-def _opened(given: pa.Array | None, length: int, misfits: Misfits) -> tuple[Bools, Bools]:
+def _open_ends(given: pa.Array | None, length: int, misfits: Misfits) -> tuple[Bools, Bools]:
     if given is None:
         return np.zeros(length, np.bool_), np.zeros(length, np.bool_)
     said = pc.fill_null(pc.utf8_trim_whitespace(as_text(given)), "[]")
@@ -79,5 +81,7 @@ def as_text(column: pa.Array) -> pa.Array:
     if not pc.any(large).as_py():
         return texts
     return pc.replace_with_mask(
-        texts, large, pa.array([shown(v) for v in values.filter(large).to_pylist()], pa.string())
+        texts,
+        large,
+        pa.array([value_text(v) for v in values.filter(large).to_pylist()], pa.string()),
     )

@@ -17,8 +17,8 @@ from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.subscriptions import store
-from windrow.subscriptions.matcher import Subscriptions
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
+from windrow.subscriptions.subscriptions import Subscriptions
 
 pytestmark = pytest.mark.usefixtures("sizes")
 

@@ -54,7 +54,7 @@ def pairs(points: Int64s, collect: Collect) -> tuple[Int64s, Int64s]:
     while done < count:
         size = int(len(buffer) * max(2.0, 1.1 * count / (done + 1)))
         if size > MOST_PAIRS.value and count > 1:
-            return _halved(points, collect)
+            return _collect_halves(points, collect)
         grown = empty(size, np.int32)
         grown[:end] = buffer[:end]
         buffer = grown
@@ -65,7 +65,7 @@ def pairs(points: Int64s, collect: Collect) -> tuple[Int64s, Int64s]:
     return of[:end], ids
 
 
-def _halved(points: Int64s, collect: Collect) -> tuple[Int64s, Int64s]:
+def _collect_halves(points: Int64s, collect: Collect) -> tuple[Int64s, Int64s]:
     middle = len(points) // 2
     (of, ids), (of2, ids2) = (pairs(half, collect) for half in (points[:middle], points[middle:]))
     return np.concatenate([of, of2 + middle]), np.concatenate([ids, ids2])

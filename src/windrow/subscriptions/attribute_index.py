@@ -13,10 +13,10 @@ from windrow.columns.arrays import Bools, Int64s, string_parts, validity
 from windrow.columns.growable import Growable
 from windrow.columns.interner import StringTable
 from windrow.core.thresholds import Threshold
-from windrow.subscriptions import kernels
+from windrow.subscriptions import match_kernels
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.indexes import GriddedIntervals, IntervalIndex, UnitIntervals
-from windrow.subscriptions.kinds import Kind, checked, is_text, words_of
+from windrow.subscriptions.kinds import Kind, check_kind, is_text, words_of
 from windrow.subscriptions.spans import Spans
 from windrow.subscriptions.values import Keys, exactly, keys_of
 
@@ -26,7 +26,7 @@ FIRST_CODES = Threshold(1024, least=1)
 """Numbers of texts that an index is made for at first; it grows."""
 
 
-class Attribute:
+class AttributeIndex:
     """See the module. ``first`` and ``count`` say, per entry, which spans are its own.
 
     A ``count`` of -1 is no condition. ``reached`` is the entry of each id in the index. ``rough``
@@ -34,7 +34,7 @@ class Attribute:
     """
 
     def __init__(self, name: str, kind: Kind) -> None:
-        self.name, self.kind = name, checked(name, kind)
+        self.name, self.kind = name, check_kind(name, kind)
         self.texts = StringTable() if is_text(kind) else None
         self.index: IntervalIndex = (
             GriddedIntervals() if self.texts is None else UnitIntervals(0, FIRST_CODES.value)
@@ -52,7 +52,7 @@ class Attribute:
         parts = (self.first, self.count, self.lo, self.hi, self.reached, *self._words)
         return self.index.nbytes + sum(p.view.nbytes for p in parts)
 
-    def coded(self, spans: Spans) -> Spans:
+    def encode(self, spans: Spans) -> Spans:
         """The spans over keys: texts get their numbers, known ones or new."""
         if self.texts is None or spans.texts is None:
             return spans
@@ -100,7 +100,7 @@ class Attribute:
             kept.append(words)
         self.rough |= spans.rough
 
-    def asked(self, entries: Int64s) -> Spans:
+    def conditions_of(self, entries: Int64s) -> Spans:
         """What these entries ask, as it was given."""
         first, count = self.first.take(entries), self.count.take(entries)
         constrained = count >= 0
@@ -148,11 +148,11 @@ class Attribute:
         spans = self.first.view, self.count.view, self.lo.view, self.hi.view
         if self.rough:
             words = (w.view for w in self._words)
-            kernels.within_words(
+            match_kernels.within_words(
                 rows, entries, asked.keys, asked.words, known, *spans, *words, kept
             )
         else:
-            kernels.within(rows, entries, asked.keys, known, *spans, kept)
+            match_kernels.within(rows, entries, asked.keys, known, *spans, kept)
 
     def search(self, asked: Keys) -> tuple[Int64s, Int64s]:
         """Pairs of a row and an entry that is reached here, in order of rows."""

@@ -27,11 +27,11 @@ from windrow.columns.interner import Interner
 from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Clock
-from windrow.subscriptions import kernels
+from windrow.subscriptions import match_kernels
+from windrow.subscriptions.entry_columns import EntryColumns, entries_of
 from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.predicates import Id
 from windrow.subscriptions.store import EntryStore
-from windrow.subscriptions.tables import Entries, entries_of
 from windrow.subscriptions.values import Keys
 
 CANDIDATE_ROWS = Threshold(1 << 14, least=1)
@@ -39,13 +39,14 @@ CANDIDATE_ROWS = Threshold(1 << 14, least=1)
 
 
 class Subscriptions:
-    """See the module. ``ids`` is the type of identifiers: texts, or 64-bit integers.
+    """Subscriptions, and which of them rows satisfy.
+
+    ``ids`` is the type of identifiers: texts, or 64-bit integers.
 
     Attributes are of the types that ``windrow.subscriptions.kinds`` names, and every value is
     compared exactly.
 
-    >>> from windrow.core.schema import Type
-    >>> alerts = Subscriptions({"bytes": Type.BIGINT})
+    >>> alerts = Subscriptions({"bytes": pa.int64()})
     >>> alerts.add([{"id": "big", "bytes": "> 1000"}, {"id": "small", "bytes": "[1, 10)"}])
     2
     >>> rows = pa.record_batch({"bytes": [5, 2000, 100, None]})
@@ -78,12 +79,12 @@ class Subscriptions:
     def add(self, subscriptions: Any, at: int | None = None) -> int:
         """Add entries, from the instant ``at`` on if one is given; returns how many.
 
-        Takes what ``windrow.subscriptions.tables`` describes. An identifier that is there already
-        gets further entries.
+        Takes what ``entry_columns`` describes. An identifier that is there already gets
+        further entries.
         """
         found = (
             subscriptions
-            if isinstance(subscriptions, Entries)
+            if isinstance(subscriptions, EntryColumns)
             else entries_of(subscriptions, self.attributes, ids=self.ids, clock=self.clock)
         )
         if not len(found):
@@ -127,24 +128,24 @@ class Subscriptions:
 
     def _rebuild_if_crowded(self) -> None:
         """Start afresh with the entries that are not forgotten, and with their names."""
-        if not self._store.crowded:
+        if not self._store.is_crowded:
             return
-        owners = self._store.owner.view[self._store.kept]
+        owners = self._store.owner.view[self._store.live_entries]
         distinct = np.unique(owners)
         renamed = self._names.compact(distinct)[owners]
         self._repeated &= len(distinct) < len(owners)
         before, self._store = self._store, EntryStore(self.attributes)
         before.move(self._store, renamed)
 
-    def entries(self) -> Entries:
+    def entries(self) -> EntryColumns:
         """All entries that are not forgotten, to be added elsewhere."""
         store = self._store
-        kept = store.kept
-        return Entries(
+        kept = store.live_entries
+        return EntryColumns(
             self.names(store.owner.view[kept]),
             store.since.view[kept],
             store.until.view[kept],
-            tuple(c.asked(kept) for c in store.columns),
+            tuple(c.conditions_of(kept) for c in store.columns),
         )
 
     def match(self, rows: pa.RecordBatch | pa.Table, ts: Int64s | None = None) -> pa.RecordBatch:
@@ -185,13 +186,13 @@ class Subscriptions:
         parts = [self._candidates(asked, at, at + step) for at in range(0, length, step)]
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        rows, entries = (_joined(side) for side in zip(*parts, strict=True))
+        rows, entries = (_concatenate(side) for side in zip(*parts, strict=True))
         rows, entries = self._counting(rows, entries, ts)
         owners = self._store.owner.take(entries)
         if self._repeated or self._store.rough:
             seen = np.full(len(self._names), -1, np.int64)
             told = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-            count = kernels.once(rows, owners, seen, *told)
+            count = match_kernels.once(rows, owners, seen, *told)
             rows, owners = told[0][:count], told[1][:count]
         return rows, owners
 
@@ -199,20 +200,20 @@ class Subscriptions:
         """Pairs of a row from ``start`` to ``stop`` and an entry whose conditions hold."""
         part = [keys.part(start, stop) for keys in asked]
         found = [
-            self._confirmed(number, *column.search(part[number]), part)
+            self._confirm(number, *column.search(part[number]), part)
             for number, column in enumerate(self._store.columns)
         ]
         found += [
-            self._confirmed(text, *pair.search(part[text], part[ranged]), part)
+            self._confirm(text, *pair.search(part[text], part[ranged]), part)
             for (text, ranged), pair in self._store.pairs.items()
         ]
-        rows, entries = (_joined(side) for side in zip(*found, strict=True))
+        rows, entries = (_concatenate(side) for side in zip(*found, strict=True))
         if sum(len(pair[0]) > 0 for pair in found) > 1:
             order = np.argsort(rows, kind="stable")  # merges what is in order already
             rows, entries = rows[order], entries[order]
         return rows + start if start else rows, entries
 
-    def _confirmed(
+    def _confirm(
         self, via: int, rows: Int64s, entries: Int64s, asked: Sequence[Keys]
     ) -> tuple[Int64s, Int64s]:
         """Of pairs whose condition on the attribute ``via`` holds those whose others do too."""
@@ -238,9 +239,9 @@ class Subscriptions:
         if ts.min() >= self._store.latest and ts.max() < self._store.earliest:
             return rows, entries
         kept = np.ones(len(rows), np.bool_)
-        kernels.alive(rows, entries, ts, self._store.since.view, self._store.until.view, kept)
+        match_kernels.alive(rows, entries, ts, self._store.since.view, self._store.until.view, kept)
         return rows[kept], entries[kept]
 
 
-def _joined(parts: Sequence[Int64s]) -> Int64s:
+def _concatenate(parts: Sequence[Int64s]) -> Int64s:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

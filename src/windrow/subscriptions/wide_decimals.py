@@ -36,7 +36,7 @@ def words_in(column: pa.Array) -> Int64s:
     if raw is None or not len(column):
         return np.zeros((len(column), count), np.int64)
     little = np.frombuffer(raw, np.int64, count=count * (column.offset + len(column)))
-    return _ordered(little.reshape(-1, count)[column.offset :])
+    return _in_word_order(little.reshape(-1, count)[column.offset :])
 
 
 def words_for(values: Sequence[int], count: int) -> Int64s:
@@ -45,10 +45,10 @@ def words_for(values: Sequence[int], count: int) -> Int64s:
     raw = b"".join(
         max(min(v, utmost), -utmost - 1).to_bytes(8 * count, "little", signed=True) for v in values
     )
-    return _ordered(np.frombuffer(raw, np.int64).reshape(-1, count))
+    return _in_word_order(np.frombuffer(raw, np.int64).reshape(-1, count))
 
 
-def _ordered(little: Int64s) -> Int64s:
+def _in_word_order(little: Int64s) -> Int64s:
     words = np.ascontiguousarray(little[:, ::-1])
     words[:, 1:] ^= SIGN
     return words
@@ -61,7 +61,7 @@ def keys_for(words: Int64s) -> Int64s:
     return keys
 
 
-def moved(words: Int64s, steps: Int64s) -> Int64s:
+def move_by(words: Int64s, steps: Int64s) -> Int64s:
     """The words of each integer and a step of -1, 0 or 1; the utmost stay where they are."""
     found = words.copy()
     _move(found, steps)

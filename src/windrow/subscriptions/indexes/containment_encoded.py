@@ -26,9 +26,9 @@ import numpy as np
 
 from windrow.columns.arrays import Int64s
 from windrow.subscriptions.indexes import containment_tree
-from windrow.subscriptions.indexes.batches import Collect
 from windrow.subscriptions.indexes.constructs import ConstructIndex
 from windrow.subscriptions.indexes.idlists import Int32s
+from windrow.subscriptions.indexes.point_batches import Collect
 from windrow.subscriptions.indexes.segments import SegmentLists
 
 
@@ -75,7 +75,7 @@ class ContainmentLayout:
     def storage(self) -> SegmentLists:
         return SegmentLists(self.k, self.segments, 1 << self.tall)
 
-    def walked(self, lists: SegmentLists) -> tuple[Any, ...]:
+    def walk_arguments(self, lists: SegmentLists) -> tuple[Any, ...]:
         """What a walk over the lists of a cell is given first."""
         tops = lists.upper
         shifts = self._used_levels(tops.headers[:, 1])
@@ -83,7 +83,7 @@ class ContainmentLayout:
         return (*arrays, self.k, self.tall, shifts)
 
     def collector(self, lists: SegmentLists, low: int) -> Collect:
-        return partial(containment_tree.collect, *self.walked(lists), low)
+        return partial(containment_tree.collect, *self.walk_arguments(lists), low)
 
     def _used_levels(self, lengths: Int32s) -> Int64s:
         """How far to shift the leaf of a segment for each level of the upper tree with any id."""
