@@ -19,8 +19,8 @@ import pyarrow as pa
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
 from windrow.operators.multi_join import MultiwayJoin
-from windrow.operators.side import Side
-from windrow.operators.state.index import END, EXP, LINK, TS
+from windrow.operators.side import JoinSide
+from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.expressions import Column
 
 Int64s = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ def _combine(at, me, codes, order, heads, lives, bases, buckets, since, out, lif
     return count
 
 
-class _BucketedSide(Side):
+class _BucketedSide(JoinSide):
     def __init__(self, buckets: int) -> None:
         super().__init__(INPUT, UpdatePattern.WEAKEST, [KEY])
         self.buckets = buckets

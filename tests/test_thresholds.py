@@ -17,9 +17,9 @@ from windrow.core.thresholds import Threshold
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.lasting_join import LastingPairs
 from windrow.operators.negation import Unmatched
-from windrow.operators.side import Side
+from windrow.operators.side import JoinSide
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.calendar import Calendar
+from windrow.operators.state.calendar_queue import CalendarQueue
 from windrow.operators.state.move import Move
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.strategy import Strategy
@@ -28,9 +28,9 @@ from windrow.windows.row_index import RowIndex
 
 RARE = (
     (StateBuffer, "_move"), (StateBuffer, "_index_anew"), (Move, "follow"), (Move, "carry"),
-    (Interner, "compact"), (RowIndex, "renew"), (Side, "restart"), (Unmatched, "_recount"),
-    (Forest, "_purge"), (Forest, "renumber"), (Calendar, "_file"), (Calendar, "_file_anew"),
-    (UpsertLog, "_start_anew"),
+    (Interner, "compact"), (RowIndex, "renew"), (JoinSide, "restart"), (Unmatched, "_recount"),
+    (Forest, "_purge"), (Forest, "renumber"), (CalendarQueue, "_file"),
+    (CalendarQueue, "_file_anew"), (UpsertLog, "_start_anew"),
 )  # fmt: skip
 """What happens when a threshold is crossed."""
 SAMPLES = (

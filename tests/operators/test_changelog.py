@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
-from windrow.operators.cancelling import CROWD, Cancelling, mixed_instants
+from windrow.operators.cancellation import CROWD, Cancellation, mixed_instants
 from windrow.operators.changelog import Changelog
 
 pytestmark = pytest.mark.usefixtures("sizes")
@@ -74,7 +74,7 @@ def test_of_equal_tuples_the_first_that_come_and_go_cancel(
     times = np.array([t for t, _, _, _ in events], np.int64)
     sign = np.array([s for _, _, _, s in events], np.int8)
     kept = np.ones(len(events), np.bool_)
-    few = Cancelling(np.arange(len(events)), times, sign)
+    few = Cancellation(np.arange(len(events)), times, sign)
     for index, kind in ((1, pa.int64()), (2, pa.string())):
         few.refine(pa.array([events[i][index] for i in few.events], kind))
     few.cancel(kept)

@@ -8,7 +8,7 @@ import pytest
 
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
-from windrow.operators.aggregates.distinct import OfDistinct, _first_and_last
+from windrow.operators.aggregates.distinct_values import OfDistinct, _first_and_last
 from windrow.operators.group_by import GroupedAggregation
 from windrow.plan.program import compile_script
 

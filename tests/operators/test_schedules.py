@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.core.time import FOREVER
-from windrow.operators.state import calendar as module
-from windrow.operators.state.calendar import CHUNK, DAYS, Calendar
+from windrow.operators.state import calendar_queue as module
+from windrow.operators.state.calendar_queue import CHUNK, DAYS, CalendarQueue
 from windrow.operators.state.schedules import Fifo, Scan, Schedule, in_order
 
 
@@ -39,7 +39,7 @@ def drive(
 
 
 @pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("make", [Scan, Calendar])
+@pytest.mark.parametrize("make", [Scan, CalendarQueue])
 @given(
     seed=st.integers(0, 2**32),
     reach=st.sampled_from([1, 3, 50, 2_000, 10**6, 10**12]),
@@ -75,9 +75,9 @@ def test_days_get_the_length_that_the_lives_ask_for() -> None:
     random = np.random.default_rng(5)
     reaches = [100] * 8 + [10**6] * 60 + [100] * 60
     batches = [random.integers(1, reach, 3_000) for reach in reaches]
-    drive(Calendar(), [batch[:300] for batch in batches], [500] * len(batches))
+    drive(CalendarQueue(), [batch[:300] for batch in batches], [500] * len(batches))
     now, read = 0, []
-    calendar = Calendar()
+    calendar = CalendarQueue()
     for batch in batches:
         now += 500
         calendar.insert(np.arange(len(batch)), now + batch)
@@ -90,7 +90,7 @@ def test_days_get_the_length_that_the_lives_ask_for() -> None:
 
 
 def test_a_calendar_gives_back_what_a_burst_needed() -> None:
-    calendar, burst = Calendar(), 200_000
+    calendar, burst = CalendarQueue(), 200_000
     calendar.insert(np.arange(burst), 1 + np.arange(burst) % 1000)
     few = np.arange(5_000)
     for now in range(500, 20_000, 500):

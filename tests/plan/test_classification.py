@@ -6,10 +6,10 @@ import pytest
 
 from tests.plan.scripts import bound
 from windrow.engine.build import operator_for
-from windrow.operators.aggregates.distinct import OfDistinct
+from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.quantiles import Quantile
 from windrow.operators.base import Operator
-from windrow.operators.side import Side
+from windrow.operators.side import JoinSide
 from windrow.plan.nodes import (
     DuplicateElimination,
     GroupBy,
@@ -110,7 +110,7 @@ QUERIES = [
 
 def rings(operator: Operator) -> bool:
     """Whether an operator finds its tuples by rings under a key."""
-    sides = [part for part in vars(operator).values() if isinstance(part, Side)]
+    sides = [part for part in vars(operator).values() if isinstance(part, JoinSide)]
     keyed = hasattr(operator, "values") or any(side.keys for side in sides)
     return bool(sides) and keyed
 

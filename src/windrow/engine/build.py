@@ -14,17 +14,17 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
 from windrow.engine.routing import Routing
 from windrow.operators.aggregates.count import Count
-from windrow.operators.aggregates.distinct import OfDistinct
+from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.aggregates.quantiles import Quantile
-from windrow.operators.aggregates.sums import Sum
+from windrow.operators.aggregates.sum_avg import Sum
 from windrow.operators.aggregates.variance import Variance
 from windrow.operators.base import Operator
-from windrow.operators.canonical import InOrder
+from windrow.operators.canonical_order import InOrder
 from windrow.operators.changelog import Changelog
 from windrow.operators.difference import BagDifference
-from windrow.operators.distinct import DistinctAuxiliary
+from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
@@ -33,14 +33,14 @@ from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
 from windrow.operators.negative_tuples import AnnounceExpiry
 from windrow.operators.nrr_join import NonRetroactiveJoin
-from windrow.operators.output_window import OutputWindow as OutputRows
+from windrow.operators.output_window import OutputRows
 from windrow.operators.partition_window import PartitionWindow
 from windrow.operators.restore import RestoredInsertions, RestoredRelation
-from windrow.operators.rows_window import RowsWindow as LastRows
+from windrow.operators.rows_window import LastRows
 from windrow.operators.rstream import RelationStream
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
-from windrow.operators.stateless import Append, Merge, Project, Select, TimeWindow
+from windrow.operators.stateless import Append, Merge, Project, SelectRows, TimeWindow
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
 from windrow.plan.expressions import Call, Column, Expression, Literal
@@ -245,7 +245,7 @@ def _to_stream(node: ToStream, schema: pa.Schema, scan: bool) -> Operator:
 Build = Callable[[Any, pa.Schema, bool], Operator]
 
 BUILDERS: dict[type[Node], Build] = {
-    Selection: lambda node, _, __: Select(node.predicate),
+    Selection: lambda node, _, __: SelectRows(node.predicate),
     Projection: lambda node, schema, _: Project([c.expression for c in node.columns], schema),
     Union: lambda _, schema, __: Merge(schema),
     Window: lambda node, schema, _: _window(node.spec, node.input, schema),

@@ -19,8 +19,8 @@ from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.cancelling import Cancelling, mixed_instants
-from windrow.operators.parting import parted
+from windrow.operators.cancellation import Cancellation, mixed_instants
+from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 
 
@@ -48,7 +48,7 @@ class Changelog:
         (delta,) = inputs
         if self.pattern is UpdatePattern.MONOTONIC:
             return delta if 1 in self.signs else Delta.empty(self.schema)
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         first = self.buffer.insert(positive)
         withdrawn = self.buffer.withdraw(negative)
         expired, expiry = self.buffer.expire(now)
@@ -77,7 +77,7 @@ class Changelog:
         kinds = mixed_instants(times, sign)
         if not kinds.any():
             return kept
-        few = Cancelling(np.flatnonzero(kinds == 1), times, sign)
+        few = Cancellation(np.flatnonzero(kinds == 1), times, sign)
         others = np.flatnonzero(kinds == 2)
         if self._compare(few, positions):
             few.cancel(kept)
@@ -90,7 +90,7 @@ class Changelog:
             kept[others] = surplus(codes, sign[others])
         return kept
 
-    def _compare(self, few: Cancelling, positions: Any) -> bool:
+    def _compare(self, few: Cancellation, positions: Any) -> bool:
         """Put events into classes by all columns; False if NULLs left it undecided."""
         decided = True
         for index in self._cheapest_first:

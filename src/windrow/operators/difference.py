@@ -21,7 +21,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
-from windrow.operators.parting import parted
+from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.windows.row_index import RowIndex
 
@@ -30,7 +30,7 @@ NAMES = ("left", "right")
 
 
 class BagDifference:
-    """See the module. State: both inputs' live rows, and two counts per distinct row."""
+    """EXCEPT of bags. State: both inputs' live rows, and two counts per distinct row."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class BagDifference:
         """Codes, times and signs of everything that came to or left one side."""
         buffer, codes = self.buffers[side], self.codes[side]
         delta = delta.with_rows(batch_of(delta.rows.columns, self.schema, len(delta)))
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         first = buffer.insert(positive)
         codes.append(self.rows.locate(positive.rows.columns, len(positive)))
         gone = buffer.withdraw(negative)

@@ -1,7 +1,7 @@
 """Duplicate elimination that keeps its whole input: the direct approach (Golab 2006, 2.2.2).
 
 When the tuple that stands for a value expires, the input is asked for another live one with that
-value, the longest lived. It is the rival of ``windrow.operators.distinct``, which keeps two
+value, the longest lived. It is the rival of ``distinct_auxiliary``, which keeps two
 integers per value instead of the input; both put out the same tuples.
 """
 
@@ -22,9 +22,9 @@ from windrow.columns.kernels import grid, int64, ints, ints_out, kernel, likely_
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.side import Side
+from windrow.operators.side import JoinSide
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import EXP, LINK, TS
+from windrow.operators.state.tuple_index import EXP, LINK, TS
 from windrow.windows.chains import older
 
 Int64s = npt.NDArray[np.int64]
@@ -68,12 +68,12 @@ def _distinct(  # type: ignore[no-untyped-def]
 
 
 class DistinctDirect:
-    """See the module. State: the input, and the tuple that stands for each value."""
+    """State: the input, and the tuple that stands for each value."""
 
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
         self.schema = schema
         self.values = Interner(schema.types)
-        self.side = Side(schema, pattern, ())
+        self.side = JoinSide(schema, pattern, ())
         self.standing = fresh(BEGINNING)
         self.crowding = Crowding()
         self.output = StateBuffer(pa.schema([("value", pa.int64())]), UpdatePattern.WEAK, scan=True)

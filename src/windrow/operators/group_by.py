@@ -32,10 +32,10 @@ from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.count import Count
-from windrow.operators.aggregates.events import Accumulator, Events, Values
+from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.base import Saved, below
-from windrow.operators.parting import parted
+from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.expressions import Expression
@@ -44,7 +44,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 class GroupedAggregation:
-    """See the module.
+    """One row per group, replaced when its aggregates change.
 
     ``arguments`` are the expressions that aggregates need, ``aggregates`` pairs of accumulator
     and the number of the argument that it takes, or None for COUNT(*).
@@ -94,7 +94,7 @@ class GroupedAggregation:
 
     def _events(self, delta: Delta, now: int) -> Events | None:
         """Store what came, and list it with what went."""
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         first = self.buffer.insert(positive)
         keys = positive.rows.columns[: self.width]
         self.codes.append(self.groups.codes(keys, len(positive)))
@@ -116,8 +116,8 @@ class GroupedAggregation:
     ) -> tuple[pa.Array, pa.Array]:
         return accumulator.update(events, self._values(argument))
 
-    def _values(self, argument: int) -> Values:
-        return Values(self.buffer.rows.columns[self.width + argument])
+    def _values(self, argument: int) -> ArgumentValues:
+        return ArgumentValues(self.buffer.rows.columns[self.width + argument])
 
     def _emit(
         self,
@@ -178,7 +178,7 @@ class GroupedAggregation:
 
     def _keep_what_matters(self, events: Events, now: int) -> None:
         """Over MONOTONIC input a tuple stays only while an accumulator points at it."""
-        replaced = [a.replaced() for a, _ in self.aggregates]
+        replaced = [a.obsolete() for a, _ in self.aggregates]
         positions = np.unique(np.concatenate([events.position, *replaced]))
         kept = np.zeros(len(positions), np.bool_)
         for accumulator, argument in self.aggregates:
@@ -190,7 +190,7 @@ class GroupedAggregation:
         useless: Int64s | None = None
         extremes = [(a, i) for a, i in self.aggregates if isinstance(a, Extreme)]
         for extreme, argument in extremes:
-            found = extreme.dominated(events.groups, self._values(argument))
+            found = extreme.find_dominated(events.groups, self._values(argument))
             useless = found if useless is None else np.intersect1d(useless, found)
         if useless is None or not len(useless):
             return

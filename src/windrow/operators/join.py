@@ -26,13 +26,13 @@ from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.pairing import Pairing, Pairs
-from windrow.operators.side import Side
+from windrow.operators.join_pairs import JoinPairs, Pairs
+from windrow.operators.side import JoinSide
 from windrow.plan.expressions import Expression
 
 
 class WindowJoin:
-    """See the module."""
+    """Each pair once: it comes with the later tuple and ends with the first that does."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class WindowJoin:
         schema: pa.Schema,
         scan: bool = False,
     ) -> None:
-        self.left = Side(schemas[0], patterns[0], keys[0], scan)
-        self.right = Side(schemas[1], patterns[1], keys[1], scan)
-        self.pairing = Pairing(self.left, self.right, kinds, residual, schema)
+        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan)
+        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan)
+        self.pairing = JoinPairs(self.left, self.right, kinds, residual, schema)
         self.now = BEGINNING
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -71,7 +71,7 @@ class WindowJoin:
         return answer
 
     def _emit(self, fresh: list[Pairs], cut: list[Pairs]) -> Delta:
-        pairs = Pairs.joined(fresh + cut)
+        pairs = Pairs.concatenate(fresh + cut)
         coming = sum(len(p) for p in fresh)
         short = np.flatnonzero(pairs.end < pairs.exp)
         at = np.concatenate([np.arange(coming), short])

@@ -26,9 +26,9 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.pairing import Pairing, Pairs, purged
-from windrow.operators.side import Side
-from windrow.operators.state.index import END, EXP, TS
+from windrow.operators.join_pairs import JoinPairs, Pairs, renew_coding
+from windrow.operators.side import JoinSide
+from windrow.operators.state.tuple_index import END, EXP, TS
 from windrow.plan.expressions import Expression
 
 Int64s = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ CROWDED = Threshold(4096)
 
 
 class LastingPairs:
-    """See the module."""
+    """A pair lasts as long as its left tuple, whatever becomes of the right one."""
 
     def __init__(
         self,
@@ -50,11 +50,11 @@ class LastingPairs:
         scan: bool = False,
     ) -> None:
         self.schema = schema
-        self.left = Side(schemas[0], patterns[0], keys[0], scan)
-        self.right = Side(schemas[1], patterns[1], keys[1], scan)
-        self.past = Side(schemas[1], UpdatePattern.WEAK, keys[1], scan)
-        self.pairing = Pairing(self.left, self.right, kinds, residual, schema)
-        self.earlier = Pairing(self.left, self.past, kinds, residual, schema)
+        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan)
+        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan)
+        self.past = JoinSide(schemas[1], UpdatePattern.WEAK, keys[1], scan)
+        self.pairing = JoinPairs(self.left, self.right, kinds, residual, schema)
+        self.earlier = JoinPairs(self.left, self.past, kinds, residual, schema)
         self.withdraws = patterns[0] is UpdatePattern.STRICT
         self.crowded = CROWDED.value
         self._share(self.pairing.interner)
@@ -79,14 +79,14 @@ class LastingPairs:
         fresh.append(pairing.probe(new_right, right, BEGINNING))
         pairing.link(right, new_right)
 
-        answer = self._emit(Pairs.joined(fresh), cut)
+        answer = self._emit(Pairs.concatenate(fresh), cut)
         if self.withdraws:
             ended = np.concatenate([gone_right, expired, self._came_and_went(new_right)])
             self._remember(ended, now)
         self._forget(now)
         return answer
 
-    def _emit(self, fresh: Pairs, cut: list[tuple[Pairing, Pairs]]) -> Delta:
+    def _emit(self, fresh: Pairs, cut: list[tuple[JoinPairs, Pairs]]) -> Delta:
         """Pairs that came, and of these and older ones those whose left tuple was withdrawn."""
         life = self.left.buffer.life.take(fresh.left)
         came = Delta(
@@ -98,7 +98,7 @@ class LastingPairs:
         parts += [self._withdrawn(pairing, pairs) for pairing, pairs in cut]
         return concat([*(p for p in parts if len(p)), came.sorted()], self.schema)
 
-    def _withdrawn(self, pairing: Pairing, pairs: Pairs) -> Delta:
+    def _withdrawn(self, pairing: JoinPairs, pairs: Pairs) -> Delta:
         life = self.left.buffer.life.take(pairs.left)
         sign = np.full(len(pairs), -1, np.int8)
         rows = pairing.rows(pairs.left, pairs.right)
@@ -132,7 +132,7 @@ class LastingPairs:
         life = self.left.buffer.life
         first = int(life.view[0, TS]) if len(life) else now
         self.past.forget(min(first, now))
-        self._share(purged(self.pairing.interner, (self.left, self.right, self.past)))
+        self._share(renew_coding(self.pairing.interner, (self.left, self.right, self.past)))
 
     def _go_through_past(self) -> None:
         if len(self.past.buffer) < self.crowded:
@@ -154,7 +154,7 @@ class LastingPairs:
             saved.add(name, side.buffer.save())
         return saved
 
-    def _sides(self) -> list[tuple[str, Side]]:
+    def _sides(self) -> list[tuple[str, JoinSide]]:
         return [("left", self.left), ("right", self.right), ("past", self.past)]
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:

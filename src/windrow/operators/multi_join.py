@@ -37,9 +37,9 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.pairing import purged
-from windrow.operators.side import Side
-from windrow.operators.state.index import END, EXP, LINK, TS
+from windrow.operators.join_pairs import renew_coding
+from windrow.operators.side import JoinSide
+from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.costs.join_order import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
 from windrow.windows.chains import older
@@ -109,7 +109,7 @@ def _combine(  # type: ignore[no-untyped-def]
 
 
 class MultiwayJoin:
-    """See the module."""
+    """New tuples of each input probe the others in the global order; nothing is kept of pairs."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class MultiwayJoin:
         self.schema, self.residual, self.kinds = schema, residual, tuple(kinds)
         self.order = tuple(order)
         self.interner = Interner(self.kinds)
-        self.sides = [Side(*parts, scan) for parts in zip(schemas, patterns, keys, strict=True)]
+        self.sides = [JoinSide(*parts, scan) for parts in zip(schemas, patterns, keys, strict=True)]
         self.now = BEGINNING
         self._since, self._came = BEGINNING, np.zeros(len(self.sides), np.int64)
 
@@ -219,7 +219,7 @@ class MultiwayJoin:
         self.now = now
         for side in self.sides:
             side.forget(now)
-        self.interner = purged(self.interner, self.sides)
+        self.interner = renew_coding(self.interner, self.sides)
 
     def size(self) -> int:
         return sum(len(side.buffer) for side in self.sides)

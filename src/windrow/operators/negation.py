@@ -4,7 +4,7 @@ For each value there is a count of the live right tuples that have it; a value i
 the count is zero. A left tuple is in the answer where its own life and the open periods of its
 value meet. So a right tuple that comes may withdraw left tuples before their time, by negative
 tuples, and one that expires may bring left tuples back; what merely expires by itself is not
-announced (see ``windrow.operators.openings``).
+announced (see ``windrow.operators.open_periods``).
 
 NOT IN follows SQL's NULLs: while the right side holds a NULL nothing is in the answer, and a
 left NULL is only while the right side is empty. For NOT EXISTS a NULL simply equals nothing.
@@ -29,12 +29,12 @@ from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.openings import Flips, changes_of, counted
-from windrow.operators.pairing import WORTH_RECODING
-from windrow.operators.parting import parted
-from windrow.operators.side import Side
+from windrow.operators.join_pairs import WORTH_RECODING
+from windrow.operators.open_periods import Flips, changes_of, count_and_flip
+from windrow.operators.side import JoinSide
+from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import EXP, LINK
+from windrow.operators.state.tuple_index import EXP, LINK
 from windrow.plan.expressions import Expression
 
 Int64s = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Unmatched:
-    """See the module. ``null_aware`` makes it NOT IN."""
+    """NOT EXISTS on equal keys. ``null_aware`` makes it NOT IN."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Unmatched:
         scan: bool = False,
     ) -> None:
         self.schema, self.kinds, self.null_aware = schema, tuple(kinds), null_aware
-        self.left = Side(schema, patterns[0], keys[0], scan)
+        self.left = JoinSide(schema, patterns[0], keys[0], scan)
         self.right_keys = tuple(keys[1])
         names = [str(i) for i in range(len(self.kinds))]
         self.right_schema = pa.schema(list(zip(names, self.kinds, strict=True)))
@@ -73,12 +73,12 @@ class Unmatched:
         code, time, sign, null = self._add_right(inputs[1], now)
         size = len(self.values)
         self.per_value = grown(self.per_value, size, 0)
-        flips = counted(self.per_value[:size], code[~null], time[~null], sign[~null])
+        flips = count_and_flip(self.per_value[:size], code[~null], time[~null], sign[~null])
         zeros = np.zeros(len(code), np.int64)
-        nulls = counted(self.nulls, zeros[null], time[null], sign[null])
-        total = counted(self.total, zeros, time, sign)
+        nulls = count_and_flip(self.nulls, zeros[null], time[null], sign[null])
+        total = count_and_flip(self.total, zeros, time, sign)
         self.left.rings.reserve(size)
-        affected = self._affected(flips, nulls, total, new, gone)
+        affected = self._affected_rows(flips, nulls, total, new, gone)
         answer = self._emit(affected, flips, nulls, total, now)
         self.left.link(new, size)
         self._forget(now)
@@ -86,7 +86,7 @@ class Unmatched:
 
     def _add_left(self, delta: Delta) -> tuple[Int64s, Int64s]:
         buffer = self.left.buffer
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         first = buffer.insert(positive)
         keys = [evaluate(k, positive.rows) for k in self.left.keys]
         self.left.codes.append(self.values.codes(keys, len(positive)))
@@ -99,7 +99,7 @@ class Unmatched:
         """Codes, times and signs of what came to and left the right side, and which are NULL."""
         arrays = [evaluate(k, delta.rows) for k in self.right_keys]
         delta = delta.with_rows(batch_of(arrays, self.right_schema, len(delta)))
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         first = self.right.insert(positive)
         self.right_codes.append(self._right_codes(positive.rows))
         gone = self.right.withdraw(negative)
@@ -118,7 +118,7 @@ class Unmatched:
                 codes[column.is_null().to_numpy(zero_copy_only=False)] = -1
         return codes
 
-    def _affected(
+    def _affected_rows(
         self, flips: Flips, nulls: Flips, total: Flips, new: Int64s, gone: Int64s
     ) -> Int64s:
         if self.null_aware and (len(nulls.at) or len(total.at)):

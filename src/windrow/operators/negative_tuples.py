@@ -18,7 +18,7 @@ from windrow.operators.state.buffer import StateBuffer
 
 
 class AnnounceExpiry:
-    """See the module. A tuple that lives for one interval only is announced twice in it."""
+    """NegativeTuples. A tuple that lives for one interval only is announced twice in it."""
 
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
         self.schema = schema

@@ -21,9 +21,9 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, int64, ints, ints_out, kernel, likely_room
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
-from windrow.operators.pairing import purged
-from windrow.operators.side import Side
-from windrow.operators.state.index import END, LINK, TS
+from windrow.operators.join_pairs import renew_coding
+from windrow.operators.side import JoinSide
+from windrow.operators.state.tuple_index import END, LINK, TS
 from windrow.plan.expressions import Expression
 from windrow.windows.chains import older
 
@@ -49,7 +49,7 @@ def _meet(codes, ts, heads, life, base, mine, theirs):  # type: ignore[no-untype
 
 
 class NonRetroactiveJoin:
-    """See the module. ``relation`` is the number (0 or 1) of the input that is the NRR."""
+    """``relation`` is the number (0 or 1) of the input that is the NRR."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class NonRetroactiveJoin:
         self.relation, self.schema, self.residual = relation, schema, residual
         self.kinds = tuple(kinds)
         self.interner = Interner(self.kinds)
-        self.side = Side(relation_schema, UpdatePattern.STRICT, keys[relation])
+        self.side = JoinSide(relation_schema, UpdatePattern.STRICT, keys[relation])
         self.keys = tuple(keys[1 - relation])
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
@@ -72,7 +72,7 @@ class NonRetroactiveJoin:
         self.side.link(new, len(self.interner))
         answer = self._meet(tuples)
         self.side.forget(now)
-        self.interner = purged(self.interner, (self.side,))
+        self.interner = renew_coding(self.interner, (self.side,))
         return answer
 
     def _meet(self, tuples: Delta) -> Delta:

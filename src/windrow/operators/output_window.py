@@ -16,7 +16,7 @@ from windrow.operators.base import Operator, Saved
 from windrow.operators.stateless import Append
 
 
-class OutputWindow:
+class OutputRows:
     """Insertions of the input, through ``window``."""
 
     def __init__(self, window: Operator) -> None:

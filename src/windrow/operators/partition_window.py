@@ -16,7 +16,7 @@ from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, voi
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import LINK, TS
+from windrow.operators.state.tuple_index import LINK, TS
 from windrow.windows.queues import Queues, put_behind, take_oldest
 
 Int64s = npt.NDArray[np.int64]

@@ -22,7 +22,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.changelog import Changelog
 from windrow.operators.rstream import RelationStream
 from windrow.operators.snap import Snap, round_up
-from windrow.operators.state.waiting import Waiting
+from windrow.operators.state.pending_changes import PendingChanges
 
 Int64s = npt.NDArray[np.int64]
 
@@ -61,7 +61,7 @@ class RestoredRelation:
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern, period: int) -> None:
         self.schema, self.period = schema, period
         self.changes = Changelog(schema, pattern, (1, -1))
-        self.waiting = Waiting(schema)
+        self.waiting = PendingChanges(schema)
         stays = pattern is UpdatePattern.MONOTONIC
         self.relation = RelationStream(schema, pattern if stays else UpdatePattern.STRICT, period)
 

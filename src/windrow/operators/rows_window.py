@@ -12,10 +12,10 @@ from windrow.columns.delta import Delta, concat
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import TS
+from windrow.operators.state.tuple_index import TS
 
 
-class RowsWindow:
+class LastRows:
     """Expiry depends on what comes, so it is told by negative tuples (Golab 2006, 2.3.2).
 
     Of a tuple that is pushed out at the instant at which it came, nothing is said.

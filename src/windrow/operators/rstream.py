@@ -12,9 +12,9 @@ from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.parting import parted
+from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import END, TS
+from windrow.operators.state.tuple_index import END, TS
 
 
 class RelationStream:
@@ -32,7 +32,7 @@ class RelationStream:
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         self.buffer.insert(positive)
         self.buffer.withdraw(negative)
         life = self.buffer.life.view

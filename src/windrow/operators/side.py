@@ -18,17 +18,17 @@ from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
-from windrow.operators.parting import parted
+from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import LINK
 from windrow.operators.state.move import Move
+from windrow.operators.state.tuple_index import LINK
 from windrow.plan.expressions import Expression
 from windrow.windows.chains import Chains
 
 Int64s = npt.NDArray[np.int64]
 
 
-class Side:
+class JoinSide:
     """One input's live tuples, their key codes and the rings over them."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Side:
         if nulls.any():  # NULL equals nothing
             delta = delta.filter(~nulls)
             keys = [evaluate(k, delta.rows) for k in self.keys]
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         if len(negative):
             keys = [evaluate(k, positive.rows) for k in self.keys]
         self.codes.append(interner.codes(keys, len(positive)))

@@ -20,7 +20,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.netting import surplus
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
-from windrow.operators.state.waiting import Waiting
+from windrow.operators.state.pending_changes import PendingChanges
 
 Int64s = npt.NDArray[np.int64]
 
@@ -36,11 +36,11 @@ def round_up(times: Int64s, period: int) -> Int64s:
 
 
 class Snap:
-    """See the module. ``length`` is that of the window, or None to keep the tuples' own lives."""
+    """SLIDE and EVERY. ``length`` is that of the window, or None to keep the tuples' own lives."""
 
     def __init__(self, schema: pa.Schema, period: int, length: int | None = None) -> None:
         self.schema, self.period, self.length = schema, period, length
-        self.waiting = Waiting(schema)
+        self.waiting = PendingChanges(schema)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

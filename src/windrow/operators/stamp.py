@@ -22,7 +22,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.changelog import Changelog
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import TS
+from windrow.operators.state.tuple_index import TS
 from windrow.operators.stateless import Stateless
 
 
@@ -34,7 +34,7 @@ class Stamp(Stateless):
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        return stamped(delta, delta.ts, self.schema)
+        return add_stamp(delta, delta.ts, self.schema)
 
 
 class StampRows:
@@ -55,7 +55,7 @@ class StampRows:
         came[~plus] = self.buffer.life.take(self.buffer.withdraw(net.filter(~plus)))[:, TS]
         self.buffer.lapse(now)
         self.buffer.reclaim()
-        return stamped(net, came, self.schema)
+        return add_stamp(net, came, self.schema)
 
     def size(self) -> int:
         return self.changes.size() + len(self.buffer)
@@ -71,6 +71,6 @@ class StampRows:
         self.buffer.load(below("rows", segments), meta["rows"])
 
 
-def stamped(delta: Delta, came: npt.NDArray[np.int64], schema: pa.Schema) -> Delta:
+def add_stamp(delta: Delta, came: npt.NDArray[np.int64], schema: pa.Schema) -> Delta:
     """The Delta with one more column."""
     return delta.with_rows(batch_of([*delta.rows.columns, pa.array(came)], schema, len(delta)))

@@ -32,7 +32,7 @@ class Stateless:
         pass
 
 
-class Select(Stateless):
+class SelectRows(Stateless):
     """Tuples, positive and negative alike, for which the predicate is true."""
 
     def __init__(self, predicate: Expression) -> None:

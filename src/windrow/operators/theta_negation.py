@@ -25,18 +25,18 @@ from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.openings import changes_of, counted
-from windrow.operators.pairing import Pairing, Pairs
-from windrow.operators.parting import parted
-from windrow.operators.side import Side
-from windrow.operators.state.index import END, EXP
+from windrow.operators.join_pairs import JoinPairs, Pairs
+from windrow.operators.open_periods import changes_of, count_and_flip
+from windrow.operators.side import JoinSide
+from windrow.operators.signs import split_by_sign
+from windrow.operators.state.tuple_index import END, EXP
 from windrow.plan.expressions import Expression
 
 Int64s = npt.NDArray[np.int64]
 
 
 class UnmatchedTheta:
-    """See the module. ``residual`` is over a left and a right tuple side by side."""
+    """``residual`` is over a left and a right tuple side by side."""
 
     def __init__(
         self,
@@ -47,10 +47,10 @@ class UnmatchedTheta:
         residual: Expression,
         scan: bool = False,
     ) -> None:
-        self.left = Side(schemas[0], patterns[0], keys[0], scan)
-        self.right = Side(schemas[1], patterns[1], keys[1], scan)
+        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan)
+        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan)
         both = pa.schema([*schemas[0], *schemas[1]])
-        self.pairing = Pairing(self.left, self.right, kinds, residual, both)
+        self.pairing = JoinPairs(self.left, self.right, kinds, residual, both)
         self.matches = Growable(np.int64)  # of the left tuple at each position
         self.now = BEGINNING
 
@@ -67,14 +67,14 @@ class UnmatchedTheta:
         pairing.link(left, new_left)
         fresh.append(pairing.probe(new_right, right, self.now))
         pairing.link(right, new_right)
-        answer = self._emit(Pairs.joined(fresh), ended, np.concatenate([new_left, gone]), now)
+        answer = self._emit(Pairs.concatenate(fresh), ended, np.concatenate([new_left, gone]), now)
         self._forget(now)
         return answer
 
     def _add_left(self, delta: Delta) -> tuple[Int64s, Int64s]:
         """As ``Side.add``, but a tuple with a NULL key stays: nothing goes with it."""
         buffer = self.left.buffer
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         first = buffer.insert(positive)
         keys = [evaluate(k, positive.rows) for k in self.left.keys]
         self.left.codes.append(self.pairing.interner.codes(keys, len(positive)))
@@ -93,7 +93,7 @@ class UnmatchedTheta:
         affected = np.unique(np.concatenate([position, touched]))
         places = np.arange(len(affected), dtype=np.int64)
         counts = self.matches.take(affected)
-        flips = counted(counts, np.searchsorted(affected, position), time, sign)
+        flips = count_and_flip(counts, np.searchsorted(affected, position), time, sign)
         self.matches.view[affected - self.matches.base] = counts
         life = self.left.buffer.life
         at, when, change = changes_of(affected, places, life, (self.now, now), flips)

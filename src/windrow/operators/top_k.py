@@ -30,9 +30,9 @@ from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.first_ranks import changes_of_first, counting_tree
-from windrow.operators.parting import parted
+from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.index import END
+from windrow.operators.state.tuple_index import END
 from windrow.plan.nodes import OrderKey
 
 Int64s = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ SPARE = Threshold(256)
 
 
 class FirstK:
-    """See the module. Announced rows live for ever until they are withdrawn."""
+    """The first k rows of a relation. Announced rows live for ever until they are withdrawn."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class FirstK:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         buffer, earlier = self.buffer, self.buffer.now
-        positive, negative = parted(delta)
+        positive, negative = split_by_sign(delta)
         first = buffer.insert(positive)
         gone = buffer.withdraw(negative)
         expired, expiry = buffer.expire(now)

@@ -27,7 +27,7 @@ FIRST_CODES = Threshold(1024, least=1)
 
 
 class AttributeIndex:
-    """See the module. ``first`` and ``count`` say, per entry, which spans are its own.
+    """``first`` and ``count`` say, per entry, which spans are its own.
 
     A ``count`` of -1 is no condition. ``reached`` is the entry of each id in the index. ``rough``
     says whether some span is told by its words only.

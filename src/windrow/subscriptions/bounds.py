@@ -36,7 +36,7 @@ TIME_OF_DAY = r"^\s*\d\d:\d\d(:\d\d(\.\d+)?)?\s*$"
 
 @dataclass
 class Bounds:
-    """See the module. ``at`` are keys, or the words of decimals, a row for each.
+    """One end of many ranges. ``at`` are keys, or the words of decimals, a row for each.
 
     ``given`` is where there is a bound at all, ``below`` where it is below every value, ``never``
     where nothing compares with it (NaN), and ``failed`` where the text could not be read.

@@ -31,7 +31,7 @@ WORTH_REBUILDING = Threshold(4096)
 
 
 class EntryStore:
-    """See the module. ``via`` is the attribute through which an entry is reached, or after those
+    """``via`` is the attribute through which an entry is reached, or after those
     the pair.
 
     ``several`` says whether any entry has more than one condition, ``inexact`` whether an index

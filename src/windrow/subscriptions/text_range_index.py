@@ -35,7 +35,7 @@ MOST_TEXTS = Threshold(16, least=1)
 
 
 class TextRangeIndex:
-    """See the module. An id in the index is one text of an entry; ``reached`` is whose it is."""
+    """An id in the index is one text of an entry; ``reached`` is whose it is."""
 
     def __init__(self, text: AttributeIndex, ranged: AttributeIndex) -> None:
         self.text, self.ranged = text, ranged

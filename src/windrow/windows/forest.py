@@ -51,7 +51,7 @@ def _name_roots(roots, links):  # type: ignore[no-untyped-def]
 
 
 class Forest:
-    """See the module. Kernels take ``arrays()`` and use ``change`` and ``nth`` on them."""
+    """A T-INDEX per group. Kernels take ``arrays()`` and use ``change`` and ``nth`` on them."""
 
     def __init__(self) -> None:
         self._nodes = Nodes(WIDTH, 1)

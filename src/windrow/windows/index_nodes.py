@@ -83,7 +83,7 @@ def _expire(nodes, how_many, window, counts, emptied):  # type: ignore[no-untype
 
 
 class Nodes:
-    """See the module. ``width`` is the number of columns of ``links``."""
+    """Rows for values, in arrays. ``width`` is the number of columns of ``links``."""
 
     def __init__(self, width: int, windows: int) -> None:
         self.links = fresh(0, width=width)

@@ -24,7 +24,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 class RowIndex:
-    """See the module. ``counts[w]`` is an array by number: how often window w holds the row."""
+    """``counts[w]`` is an array by number: how often window w holds the row."""
 
     def __init__(self, kinds: Sequence[pa.DataType], windows: int = 1) -> None:
         self.kinds, self.windows = tuple(kinds), windows

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import validity
 from windrow.columns.growable import fresh, grown
-from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
@@ -35,14 +35,16 @@ class Count:
         self.counts[events.code[events.last]] = after
         return before, after
 
-    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         before, after = self.advance(events, values(events.position))
         return pa.array(before), pa.array(after)
 
-    def replaced(self) -> Int64s:
+    def obsolete(self) -> Int64s:
         return np.empty(0, np.int64)
 
-    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
         return np.zeros(len(positions), np.bool_)
 
     def follow(self, move: Move) -> None:
@@ -52,7 +54,7 @@ class Count:
         pass
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
-        self.counts = regrouped(self.counts, codes, remap)
+        self.counts = renumber_groups(self.counts, codes, remap)
 
     def dump(self, codes: Int64s) -> list[pa.Array]:
         return [pa.array(self.counts[codes])]

@@ -58,17 +58,17 @@ class Events:
         return at_end - offset[self.group_of] + before[self.group_of]
 
 
-class Column(Protocol):
+class ValueColumn(Protocol):
     """Values by position."""
 
     def take(self, positions: Int64s) -> pa.Array: ...
 
 
 @dataclass(frozen=True)
-class Values:
+class ArgumentValues:
     """An aggregate's argument, as a column of the group-by's buffer."""
 
-    store: Column
+    store: ValueColumn
 
     def __call__(self, positions: Int64s) -> pa.Array:
         """The argument at these positions."""
@@ -82,15 +82,17 @@ class Accumulator(Protocol):
         """Make room for codes below ``size``."""
         ...
 
-    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         """Take in an interval; values before it (per group touched) and after each segment."""
         ...
 
-    def replaced(self) -> Int64s:
+    def obsolete(self) -> Int64s:
         """Positions that were kept until the last update and may no longer be needed."""
         ...
 
-    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
         """Which tuples must be kept although nothing will ever expire (MONOTONIC input)."""
         ...
 
@@ -115,7 +117,7 @@ class Accumulator(Protocol):
         ...
 
 
-def regrouped(values: npt.NDArray[Any], codes: Int64s, remap: Int64s) -> npt.NDArray[Any]:
+def renumber_groups(values: npt.NDArray[Any], codes: Int64s, remap: Int64s) -> npt.NDArray[Any]:
     """Per-group values under the new codes."""
     out = np.zeros_like(values)
     out[remap[codes]] = values[codes]

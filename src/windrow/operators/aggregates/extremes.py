@@ -34,7 +34,7 @@ from windrow.columns.kernels import (
     void,
 )
 from windrow.columns.rowstore import StringColumn
-from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
@@ -124,7 +124,7 @@ def _extremes(  # type: ignore[no-untyped-def]
 @kernel(
     int64, ints, int64, boolean, boolean, strings_type, ints, grid, ints_out,
 )  # fmt: skip
-def _dominated(groups, base, textual, largest, strings, heads, nodes, out):  # type: ignore[no-untyped-def]
+def _find_dominated(groups, base, textual, largest, strings, heads, nodes, out):  # type: ignore[no-untyped-def]
     """Positions of tuples that a younger and no worse one of their group makes useless."""
     count = 0
     for g in range(len(groups)):
@@ -168,7 +168,7 @@ class Extreme:
     def grow(self, size: int) -> None:
         self.heads, self.best = grown(self.heads, size, -1), grown(self.best, size, -1)
 
-    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)
         sign = events.sign
         valid = validity(argument)
@@ -192,13 +192,13 @@ class Extreme:
         )  # fmt: skip
         return before, self._fetch(after, values)
 
-    def dominated(self, groups: Int64s, values: Values) -> Int64s:
+    def find_dominated(self, groups: Int64s, values: ArgumentValues) -> Int64s:
         """Tuples of these groups that cannot matter any more, if tuples leave in order of age."""
         nodes, room = self.nodes, likely_room(1024)
         strings = _strings(values)
         while True:
             out = np.empty(room, np.int64)
-            count = _dominated(
+            count = _find_dominated(
                 groups, nodes.base, strings is not NO_STRINGS, self.largest, strings,
                 self.heads, nodes.view, out,
             )  # fmt: skip
@@ -210,7 +210,7 @@ class Extreme:
         """Forget tuples that are dominated; none of them is an extreme."""
         _unlink(positions, codes, self.nodes.base, self.heads, self.nodes.view)
 
-    def _fetch(self, positions: Int64s, values: Values) -> pa.Array:
+    def _fetch(self, positions: Int64s, values: ArgumentValues) -> pa.Array:
         none = positions < 0
         if none.all():
             return pa.nulls(len(positions), self.kind)
@@ -224,10 +224,12 @@ class Extreme:
         if missing > 0:
             self.nodes.extend(missing, -1)
 
-    def replaced(self) -> Int64s:
+    def obsolete(self) -> Int64s:
         return self._was[self._was >= 0]
 
-    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
         kept: npt.NDArray[np.bool_] = self.best[codes] == positions
         return kept
 
@@ -241,8 +243,8 @@ class Extreme:
         self.nodes.drop_before(position)
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
-        self.heads = regrouped(self.heads + 1, codes, remap) - 1
-        self.best = regrouped(self.best + 1, codes, remap) - 1
+        self.heads = renumber_groups(self.heads + 1, codes, remap) - 1
+        self.best = renumber_groups(self.best + 1, codes, remap) - 1
 
     def dump(self, codes: Int64s) -> list[pa.Array]:
         return []
@@ -251,7 +253,7 @@ class Extreme:
         pass
 
 
-def _strings(values: Values) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8], int, int]:
+def _strings(values: ArgumentValues) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8], int, int]:
     """Where a string argument's bytes are; NO_STRINGS for numbers."""
     store = values.store
     if not isinstance(store, StringColumn):

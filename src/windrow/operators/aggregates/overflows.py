@@ -1,15 +1,15 @@
 """Sums of integers that do not fit into BIGINT: how many answers were NULL for it.
 
-Such a sum is NULL for as long as it does not fit (``windrow.operators.aggregates.sums``); whoever
-runs the operators asks here whether that happened, and tells.
+Such a sum is NULL for as long as it does not fit (``aggregates.sum_avg``); whoever runs the
+operators asks here whether that happened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from windrow.operators.aggregates.distinct import OfDistinct
-from windrow.operators.aggregates.sums import Sum
+from windrow.operators.aggregates.distinct_values import OfDistinct
+from windrow.operators.aggregates.sum_avg import Sum
 from windrow.operators.base import Operator
 from windrow.operators.group_by import GroupedAggregation
 

@@ -25,7 +25,7 @@ from windrow.columns.kernels import (
     signs,
     void,
 )
-from windrow.operators.aggregates.events import Events, Values
+from windrow.operators.aggregates.events import ArgumentValues, Events
 from windrow.operators.state.move import Move
 from windrow.windows.avl import WEIGHT, nth
 from windrow.windows.forest import Forest, change
@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @inlined
-def _read(j, root, fraction, links, counts, low, high, share):  # type: ignore[no-untyped-def]
+def _read_quantile(j, root, fraction, links, counts, low, high, share):  # type: ignore[no-untyped-def]
     """The keys next to the quantile in a tree, and where it lies between them (-1: no values)."""
     low[j], high[j], share[j] = 0, 0, -1.0
     if root >= 0 and links[root, WEIGHT] > 0:
@@ -62,18 +62,18 @@ def _quantiles(  # type: ignore[no-untyped-def]
     """
     before = len(groups)
     for g in range(before):
-        _read(g, roots[groups[g]], fraction, links, counts, low, high, share)
+        _read_quantile(g, roots[groups[g]], fraction, links, counts, low, high, share)
     i = 0
     for j in range(len(last)):
         while i <= last[j]:
             if sign[i] != 0:
                 change(key[i], code[i], sign[i], links, counts, state, roots, occupied)
             i += 1
-        _read(before + j, roots[code[last[j]]], fraction, links, counts, low, high, share)
+        _read_quantile(before + j, roots[code[last[j]]], fraction, links, counts, low, high, share)
 
 
 class Quantile:
-    """See the module; the median is the quantile of one half. Always DOUBLE."""
+    """QUANTILE(x, p); the median is the quantile of one half. Always DOUBLE."""
 
     def __init__(self, fraction: float) -> None:
         self.fraction = fraction
@@ -82,7 +82,7 @@ class Quantile:
     def grow(self, size: int) -> None:
         self.trees.reserve(size, 0)
 
-    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument, sign = values(events.position), events.sign
         valid = validity(argument)
         if valid is not None:
@@ -99,10 +99,12 @@ class Quantile:
         answer = _between(low, high, share, argument.type)
         return answer.slice(0, groups), answer.slice(groups)
 
-    def replaced(self) -> Int64s:
+    def obsolete(self) -> Int64s:
         return np.empty(0, np.int64)
 
-    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
         return np.ones(len(positions), np.bool_)
 
     def follow(self, move: Move) -> None:

@@ -51,7 +51,7 @@ from windrow.columns.limbs import (
     top_of,
 )
 from windrow.operators.aggregates.count import Count
-from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
@@ -85,7 +85,7 @@ def _add(value, integral, sign, sums, squares):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _spread(sums, squares, count, total, work):  # type: ignore[no-untyped-def]
+def _spread_of(sums, squares, count, total, work):  # type: ignore[no-untyped-def]
     """``count`` * squares - sums ** 2 into ``work``; ``total`` gets the size of the sum."""
     width, wide = len(sums) - SPECIALS, len(squares) - SPECIALS
     carry_out(sums, width)
@@ -134,7 +134,7 @@ def _variances(  # type: ignore[no-untyped-def]
         elif n < 2:
             answer[j] = 0.0
         else:
-            _spread(sums[row], squares[row], n, total, work)
+            _spread_of(sums[row], squares[row], n, total, work)
             left = divide(work, size, n)
             left = divide(work, size, n - 1) or left
             if root:
@@ -162,7 +162,7 @@ class Variance:
                 larger[: len(old)] = old
                 setattr(self, name, larger)
 
-    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)
         counts = np.concatenate(self.present.advance(events, argument))
         value = numbers(argument).astype(np.int64 if self.integral else np.float64).view(np.int64)
@@ -179,10 +179,12 @@ class Variance:
         groups = len(events.groups)
         return answer.slice(0, groups), answer.slice(groups)
 
-    def replaced(self) -> Int64s:
+    def obsolete(self) -> Int64s:
         return np.empty(0, np.int64)
 
-    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
         return np.zeros(len(positions), np.bool_)
 
     def follow(self, move: Move) -> None:
@@ -193,8 +195,8 @@ class Variance:
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
         self.present.regroup(codes, remap)
-        self.sums = regrouped(self.sums, codes, remap)
-        self.squares = regrouped(self.squares, codes, remap)
+        self.sums = renumber_groups(self.sums, codes, remap)
+        self.squares = renumber_groups(self.squares, codes, remap)
 
     def dump(self, codes: Int64s) -> list[pa.Array]:
         both = np.ascontiguousarray(np.concatenate([self.sums[codes], self.squares[codes]], axis=1))

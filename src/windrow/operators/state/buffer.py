@@ -30,9 +30,9 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
-from windrow.operators.state.index import END, EXP, LINK, TS, TupleIndex
 from windrow.operators.state.move import Move
 from windrow.operators.state.schedules import in_order, schedule_for
+from windrow.operators.state.tuple_index import END, EXP, LINK, TS, TupleIndex
 
 Int64s = npt.NDArray[np.int64]
 WORTH_MOVING = Threshold(4096)
@@ -42,7 +42,7 @@ AT_A_LOOK = Threshold(1024, least=1)
 
 
 class StateBuffer:
-    """See the module."""
+    """The live tuples of one input; its kind says how they expire and whether by value."""
 
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern, scan: bool = False) -> None:
         self.schema, self.pattern, self.scan = schema, pattern, scan
@@ -190,11 +190,11 @@ class StateBuffer:
         if len(fresh):
             life = self.life.take(fresh)
             columns = [pa.array(fresh), pa.array(life[:, TS].copy()), pa.array(life[:, EXP].copy())]
-            self._put(saved, "r", batch(columns, self.rows.take(fresh)), int(fresh[-1]))
+            self._put_segment(saved, "r", batch(columns, self.rows.take(fresh)), int(fresh[-1]))
         gone = [p for p in self._gone if len(p) and int(p.max()) >= self.base]
         if gone:
             positions = np.concatenate(gone)
-            self._put(saved, "d", batch([pa.array(positions)], None), int(positions.max()))
+            self._put_segment(saved, "d", batch([pa.array(positions)], None), int(positions.max()))
         self._saved, self._gone = self.next, []
         for name, last in list(self._segments.items()):
             if last < self.base:
@@ -203,7 +203,7 @@ class StateBuffer:
         saved.meta = {"now": self.now, "base": self.base, "next": self.next, "count": self._counter}
         return saved
 
-    def _put(self, saved: Saved, kind: str, content: pa.RecordBatch, last: int) -> None:
+    def _put_segment(self, saved: Saved, kind: str, content: pa.RecordBatch, last: int) -> None:
         name = f"{kind}{self._counter:08d}"
         self._counter += 1
         saved.put[name] = content

@@ -1,7 +1,7 @@
 """When stored tuples expire, by update pattern (Golab 2006, 3.5.2).
 
 MONOTONIC tuples never do. WEAKEST ones expire in the order in which they came, so a pointer is
-enough. WEAK and STRICT ones are kept in a *calendar queue* (``windrow.operators.state.calendar``).
+enough. WEAK and STRICT ones are kept in a *calendar queue* (``calendar_queue``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
-from windrow.operators.state.calendar import Calendar
+from windrow.operators.state.calendar_queue import CalendarQueue
 
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
@@ -67,7 +67,7 @@ class Fifo:
                 self._parts[0] = (positions[cut:], exp[cut:])
                 break
             self._parts.pop(0)
-        return _joined(taken)
+        return _concatenate(taken)
 
 
 class Scan:
@@ -119,7 +119,7 @@ def in_order(positions: Int64s, exp: Int64s) -> tuple[Int64s, Int64s]:
     return positions[order], exp[order]
 
 
-def _joined(parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
+def _concatenate(parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
     if not parts:
         return NONE, NONE
     if len(parts) == 1:
@@ -137,4 +137,4 @@ def schedule_for(pattern: UpdatePattern, scan: bool = False) -> Schedule:
         case UpdatePattern.WEAKEST:
             return Fifo()
         case _:
-            return Calendar()
+            return CalendarQueue()

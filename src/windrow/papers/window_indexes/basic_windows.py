@@ -113,7 +113,7 @@ class Circle(Generic[Full]):
 
 
 class SlidingWindow(ABC, Generic[Full]):
-    """See the module. ``Full`` is what a subclass keeps of a basic window that is full."""
+    """``Full`` is what a subclass keeps of a basic window that is full."""
 
     def __init__(self, spec: CountBased | TimeBased) -> None:
         self.spec = spec

@@ -20,17 +20,17 @@ from windrow.plan.nodes import Join, LastingJoin, Node
 
 
 @dataclass(frozen=True)
-class Side:
+class SidesUsed:
     """Which sides of a join an expression over the joined row has columns of."""
 
     left: bool
     right: bool
 
 
-def side_of(expression: Expression, width: int) -> Side:
+def side_of(expression: Expression, width: int) -> SidesUsed:
     """``width`` is the number of columns on the left."""
     indexes = [c.index for c in columns_of(expression)]
-    return Side(any(i < width for i in indexes), any(i >= width for i in indexes))
+    return SidesUsed(any(i < width for i in indexes), any(i >= width for i in indexes))
 
 
 def as_key(condition: Expression, width: int) -> tuple[Expression, Expression] | None:
@@ -41,9 +41,11 @@ def as_key(condition: Expression, width: int) -> tuple[Expression, Expression] |
     if not isinstance(condition, Call) or condition.function != "eq":
         return None
     one, other = condition.args
-    if side_of(one, width) == Side(False, True):
+    if side_of(one, width) == SidesUsed(False, True):
         one, other = other, one
-    if side_of(one, width) != Side(True, False) or side_of(other, width) != Side(False, True):
+    if side_of(one, width) != SidesUsed(True, False) or side_of(other, width) != SidesUsed(
+        False, True
+    ):
         return None
     kind = common((one.type, other.type))
     if kind is None:

@@ -114,7 +114,7 @@ def best_length(
 
 
 class ConstructIndex(ABC):
-    """See the module. ``length`` is the maximal length L of a construct, chosen if not given."""
+    """``length`` is the maximal length L of a construct, chosen if not given."""
 
     def __init__(self, low: int, high: int, length: int | None = None) -> None:
         self._low, self._high = low, max(high, low + 1)

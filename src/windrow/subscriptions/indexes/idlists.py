@@ -54,7 +54,7 @@ def checked_entries(count: int) -> None:
 
 
 class IdLists:
-    """See the module. ``count`` lists, all empty at first."""
+    """Short lists of ids in one pool. ``count`` lists, all empty at first."""
 
     def __init__(self, count: int) -> None:
         checked_entries(count)

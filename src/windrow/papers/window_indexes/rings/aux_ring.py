@@ -37,11 +37,11 @@ def _link(codes, nodes, first, base, links, starts, newest):  # type: ignore[no-
 
 
 class AuxRing:
-    """
+    """A tuple is put behind the newest of its value, which an index of the filling window knows.
 
     >>> from windrow.windows import AuxRing, l_index
     >>> AuxRing(l_index()).name
-    XX
+    'AUX'
     """
 
     name = "AUX"

@@ -118,11 +118,11 @@ class BackwardLinks:
 
 
 class BackwardRing:
-    """
+    """Linked from new to old; what expires is cut off once per value and basic window.
 
     >>> from windrow.windows import BackwardRing, l_index
     >>> BackwardRing(l_index()).name
-    XX
+    'BW'
     """
 
     name = "BW"

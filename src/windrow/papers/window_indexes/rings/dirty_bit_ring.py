@@ -36,11 +36,11 @@ def _tails(nodes, ends, base, links, tails):  # type: ignore[no-untyped-def]
 
 
 class DirtyBitRing:
-    """
+    """Expiry touches no ring: a walk stops at the first tuple that is out of the window.
 
     >>> from windrow.windows import DirtyBitRing, h_index
     >>> DirtyBitRing(h_index()).name
-    XX
+    'DB'
     """
 
     name = "DB"

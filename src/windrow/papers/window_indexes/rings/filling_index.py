@@ -36,7 +36,7 @@ def _tally(nodes, counts, fresh, places):  # type: ignore[no-untyped-def]
 
 
 class FillingIndex:
-    """See the module. Arrays are by auxiliary node; ``newest`` is for the ring to fill."""
+    """Arrays are by auxiliary node; ``newest`` is for the ring to fill."""
 
     def __init__(self, main: ValueIndex | GroupIndex) -> None:
         self.main = main

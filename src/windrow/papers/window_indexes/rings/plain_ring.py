@@ -55,11 +55,11 @@ def _find_ends(used, base, links, starts, ends):  # type: ignore[no-untyped-def]
 
 
 class PlainRing:
-    """
+    """Follows its ring to put a tuple in and to take one out.
 
     >>> from windrow.windows import PlainRing, l_index
     >>> PlainRing(l_index()).name
-    XX
+    'ring'
     """
 
     name = "ring"

@@ -21,7 +21,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 class CountStorage:
-    """See the module; made by ``aggr_storage`` and ``hash_storage``."""
+    """A count per value; made by ``aggr_storage`` and ``hash_storage``."""
 
     indexed_by = frozenset({"L-INDEX", "T-INDEX", "H-INDEX"})
 

@@ -89,7 +89,7 @@ class _RankedNodes(Nodes):
 
 
 class BalancedTree:
-    """See the module. Only an index for one window can be ``ranked``."""
+    """Values to nodes in order. Only an index for one window can be ``ranked``."""
 
     def __init__(self, windows: int = 1, ranked: bool = False) -> None:
         if ranked and windows > 1:

@@ -33,7 +33,7 @@ class BoundsError(WindrowError):
     ...     Groups(np.array([5, 5]))
     ... except BoundsError as error:
     ...     print(error.expected)
-    XX
+    bounds that increase
     """
 
 
@@ -87,7 +87,7 @@ class Groups:
 
 
 class GroupIndex:
-    """
+    """A count per group of values, for each window that shares it.
 
     >>> import numpy as np
     >>> from windrow.windows import GroupIndex, Groups

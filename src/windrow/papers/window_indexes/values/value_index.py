@@ -43,7 +43,7 @@ class Purging(Enum):
 
 
 class ValueIndex:
-    """See the module; made by ``l_index``, ``t_index`` and ``h_index``.
+    """A node per value; made by ``l_index``, ``t_index`` and ``h_index``.
 
     >>> import numpy as np
     >>> from windrow.windows import h_index

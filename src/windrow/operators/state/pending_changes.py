@@ -11,7 +11,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.operators.base import Saved
 
 
-class Waiting:
+class PendingChanges:
     """Rows of a Delta, kept until time passes them; saved as one segment, anew each time."""
 
     def __init__(self, schema: pa.Schema) -> None:

@@ -25,7 +25,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.state.calendar import Calendar
+from windrow.operators.state.calendar_queue import CalendarQueue
 from windrow.operators.state.upserts import UpsertLog
 
 Int64s = npt.NDArray[np.int64]
@@ -54,13 +54,13 @@ def _distinct(codes, ts, exp, now, standing, spare, out_code, out_time, out_exp)
 
 
 class DistinctAuxiliary:
-    """See the module."""
+    """Keeps two expiries per value: of the tuple that stands for it, and of the next one."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.values = Interner(schema.types)
         self.standing, self.spare = fresh(BEGINNING), fresh(BEGINNING)
-        self.calendar = Calendar()
+        self.calendar = CalendarQueue()
         self.log, self.dirty = UpsertLog(), fresh(False, np.bool_)
         self.crowding = Crowding()
         self.now = BEGINNING
@@ -106,7 +106,7 @@ class DistinctAuxiliary:
             values = np.full(len(getattr(self, name)), BEGINNING, np.int64)
             values[codes] = kept
             setattr(self, name, values)
-        self.calendar = Calendar()
+        self.calendar = CalendarQueue()
         self.calendar.insert(codes, standing)
         self.log.start_over()
         self.dirty[:] = False

@@ -78,7 +78,7 @@ def _by_text(times, classes, offsets, data):  # type: ignore[no-untyped-def]
 
 
 @kernel(ints_out, ints, signs, ints)
-def _opposed(times, sign, classes):  # type: ignore[no-untyped-def]
+def _with_opposite(times, sign, classes):  # type: ignore[no-untyped-def]
     """Indexes of events that have one of the opposite sign in their class."""
     found = np.empty(len(times), np.int64)
     count, start = 0, 0
@@ -114,7 +114,7 @@ def _cancel(times, sign, classes, places, kept):  # type: ignore[no-untyped-def]
         start = stop
 
 
-class Cancelling:
+class Cancellation:
     """Puts events of instants that are no crowds into classes, a column after the other."""
 
     def __init__(self, events: Int64s, times: Int64s, sign: npt.NDArray[np.int8]) -> None:
@@ -127,7 +127,7 @@ class Cancelling:
             classes = _by_text(self._times, self._classes, *string_parts(column))
         else:
             classes = _by_number(self._times, self._classes, identity_keys(column))
-        left = _opposed(self._times, self._sign, classes)
+        left = _with_opposite(self._times, self._sign, classes)
         self.events, self._times = self.events[left], self._times[left]
         self._sign, self._classes = self._sign[left], classes[left]
 

@@ -21,7 +21,7 @@ from windrow.columns.kernels import (
 )
 from windrow.columns.limbs import as_double, divide, magnitude_of
 from windrow.operators.aggregates.count import Count
-from windrow.operators.aggregates.events import Events, Values, regrouped
+from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ class Sum:
             larger[: len(self.sums)] = self.sums
             self.sums = larger
 
-    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)
         counts = self.present.advance(events, argument)
         by = tuple(np.maximum(n, 1) if self.mean else np.ones_like(n) for n in counts)
@@ -128,10 +128,12 @@ class Sum:
         )
         return (before, np.True_), (after, np.True_)
 
-    def replaced(self) -> Int64s:
+    def obsolete(self) -> Int64s:
         return np.empty(0, np.int64)
 
-    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
         return np.zeros(len(positions), np.bool_)
 
     def follow(self, move: Move) -> None:
@@ -142,7 +144,7 @@ class Sum:
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
         self.present.regroup(codes, remap)
-        self.sums = regrouped(self.sums, codes, remap)
+        self.sums = renumber_groups(self.sums, codes, remap)
 
     def dump(self, codes: Int64s) -> list[pa.Array]:
         sums = np.ascontiguousarray(self.sums[codes])

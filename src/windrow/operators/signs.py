@@ -7,7 +7,7 @@ import numpy as np
 from windrow.columns.delta import Delta
 
 
-def parted(delta: Delta) -> tuple[Delta, Delta]:
+def split_by_sign(delta: Delta) -> tuple[Delta, Delta]:
     """Insertions, and negative tuples; where there are none of these, nothing is copied."""
     plus = delta.sign > 0
     if plus.all():

@@ -21,7 +21,7 @@ from windrow.columns.arrays import validity
 from windrow.columns.crowding import Crowding
 from windrow.columns.growable import fresh, grown
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
-from windrow.operators.aggregates.events import Accumulator, Events, Values
+from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.state.move import Move
 from windrow.windows.row_index import RowIndex
 
@@ -67,7 +67,7 @@ class OfDistinct:
     def grow(self, size: int) -> None:
         self.plain.grow(size)
 
-    def update(self, events: Events, values: Values) -> tuple[pa.Array, pa.Array]:
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument, sign = values(events.position), events.sign
         valid = validity(argument)
         if valid is not None:
@@ -76,7 +76,7 @@ class OfDistinct:
         change = np.empty(len(pair), np.int64)
         _first_and_last(pair, events.position, sign, *self.pairs.counts, self.keeper, change)
         of_values = replace(events, position=pair, sign=change.astype(np.int8))
-        answer = self.plain.update(of_values, Values(_PairValues(self.pairs)))
+        answer = self.plain.update(of_values, ArgumentValues(_PairValues(self.pairs)))
         self._purge()
         return answer
 
@@ -101,10 +101,12 @@ class OfDistinct:
         self.keeper[: len(live)] = keeper
         self.plain.follow(Move(live, 0))
 
-    def replaced(self) -> Int64s:
+    def obsolete(self) -> Int64s:
         return np.empty(0, np.int64)
 
-    def keeps(self, positions: Int64s, codes: Int64s, values: Values) -> npt.NDArray[np.bool_]:
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
         argument = values(positions)
         pair = self._pairs(codes, argument)
         kept: npt.NDArray[np.bool_] = self.keeper[pair] == positions

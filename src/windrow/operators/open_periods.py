@@ -16,7 +16,7 @@ import numpy.typing as npt
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import boolean, flags, grid, int64, ints, ints_out, kernel, likely_room
 from windrow.operators.aggregates.events import Events
-from windrow.operators.state.index import END, EXP, TS
+from windrow.operators.state.tuple_index import END, EXP, TS
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -100,7 +100,7 @@ class Flips:
         return Flips(np.ones(len(none), np.bool_), none, none, NONE, self.values)
 
 
-def counted(counts: Int64s, code: Int64s, time: Int64s, sign: npt.NDArray[np.int8]) -> Flips:
+def count_and_flip(counts: Int64s, code: Int64s, time: Int64s, sign: npt.NDArray[np.int8]) -> Flips:
     """Take changes into ``counts``, which is one per value; when the values opened or closed."""
     size = len(counts)
     was_open = counts == 0

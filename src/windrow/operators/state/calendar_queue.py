@@ -135,8 +135,8 @@ def _read(now, first, last, days, entries, following, slab):  # type: ignore[no-
     return found[:count], expiries[:count]
 
 
-class Calendar:
-    """See the module."""
+class CalendarQueue:
+    """Positions by the day of their expiry, the loose ones apart."""
 
     def __init__(self) -> None:
         self._positions, self._exp = fresh(0), fresh(0)

@@ -22,9 +22,9 @@ from windrow.columns.evaluate import selected
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel, likely_room
 from windrow.core.thresholds import Threshold
-from windrow.operators.side import Side
-from windrow.operators.state.index import END, EXP, LINK, TS
+from windrow.operators.side import JoinSide
 from windrow.operators.state.move import Move
+from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.expressions import Expression
 from windrow.windows.chains import older
 
@@ -87,7 +87,7 @@ class Pairs:
         return self.left, self.right, self.start, self.end, self.exp
 
     @classmethod
-    def joined(cls, parts: Sequence[Pairs]) -> Pairs:
+    def concatenate(cls, parts: Sequence[Pairs]) -> Pairs:
         return cls(*(np.concatenate(a) for a in zip(*(p.arrays() for p in parts), strict=True)))
 
     @classmethod
@@ -95,13 +95,13 @@ class Pairs:
         return cls(*(np.empty(0, np.int64) for _ in range(5)))
 
 
-class Pairing:
+class JoinPairs:
     """Two sides under one coding of their keys, and the predicate over a row of both."""
 
     def __init__(
         self,
-        left: Side,
-        right: Side,
+        left: JoinSide,
+        right: JoinSide,
         kinds: Sequence[pa.DataType],
         residual: Expression | None,
         schema: pa.Schema,
@@ -115,10 +115,10 @@ class Pairing:
         for side in (self.left, self.right):
             side.rings.reserve(len(self.interner))
 
-    def link(self, side: Side, positions: Int64s) -> None:
+    def link(self, side: JoinSide, positions: Int64s) -> None:
         side.link(positions, len(self.interner))
 
-    def probe(self, at: Int64s, side: Side, since: int, whole: bool = False) -> Pairs:
+    def probe(self, at: Int64s, side: JoinSide, since: int, whole: bool = False) -> Pairs:
         """Pairs of the tuples ``at`` of one side with what is linked on the other.
 
         Only pairs that end after ``since`` count; ``whole`` leaves out partners that were
@@ -134,9 +134,9 @@ class Pairing:
             self._probe(at[i : i + step], side, other, since, whole)
             for i in range(0, len(at), step)
         ]
-        return parts[0] if len(parts) == 1 else Pairs.joined(parts)
+        return parts[0] if len(parts) == 1 else Pairs.concatenate(parts)
 
-    def _probe(self, at: Int64s, side: Side, other: Side, since: int, whole: bool) -> Pairs:
+    def _probe(self, at: Int64s, side: JoinSide, other: JoinSide, since: int, whole: bool) -> Pairs:
         life, theirs = side.buffer.life, other.buffer.life
         room = likely_room(2 * len(at) + 64)
         while True:
@@ -165,7 +165,7 @@ class Pairing:
     def forget(self, now: int) -> Move | None:
         """Free what is dead; where the living of the left side went, if they moved."""
         move, _ = self.left.forget(now), self.right.forget(now)
-        self.interner = purged(self.interner, (self.left, self.right))
+        self.interner = renew_coding(self.interner, (self.left, self.right))
         return move
 
     def restart(self) -> None:
@@ -174,7 +174,7 @@ class Pairing:
             side.restart(self.interner)
 
 
-def purged(interner: Interner, sides: Sequence[Side]) -> Interner:
+def renew_coding(interner: Interner, sides: Sequence[JoinSide]) -> Interner:
     """The coding of the sides' keys; a new one, if most of it is dead."""
     held = sum(len(side.codes) for side in sides)
     if len(interner) <= 4 * held + WORTH_RECODING.value:
