@@ -18,11 +18,12 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/java.sh
 	@scripts/java.sh $(BIN)/python
 	@touch $@
 
-check: $(READY) ## formatting, lint, types, and which room imports which
+check: $(READY) ## formatting, lint, types, which room imports which, and names
 	$(BIN)/python -m ruff format --check --quiet .
 	$(BIN)/python -m ruff check --quiet .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/python scripts/check_names.py
 
 format: $(READY) ## format the code and mend what ruff can mend
 	$(BIN)/python -m ruff format .

@@ -16,7 +16,8 @@ from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.calls import castable, null_as, typed_call, wrong_number
 from windrow.plan.binder.connectives import operands_of
 from windrow.plan.binder.literals import coerce, interval, number, too_large
-from windrow.plan.binder.predicates import (
+from windrow.plan.binder.scope import Scope, did_you_mean
+from windrow.plan.binder.special_forms import (
     bind_between,
     bind_case,
     bind_distinct_from,
@@ -24,7 +25,6 @@ from windrow.plan.binder.predicates import (
     bind_in,
     bind_is,
 )
-from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import Call, Expression, Literal, connect
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS
 
