@@ -218,7 +218,7 @@ def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Oper
     if index_for(node, strategy=strategy) is Index.RINGS:
         return DistinctDirect(schema, pattern)
     if pattern is not UpdatePattern.STRICT:
-        return DistinctAuxiliary(schema)
+        return DistinctAuxiliary(schema, pattern)
     keys = [Column(i, f.name, f.type) for i, f in enumerate(node.schema)]
     return GroupedAggregation(keys, [], [], pattern, _stored_input(list(keys)), schema, scan)
 

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
+from windrow.plan.physical.state_kinds import Kept
 
 
 @dataclass
@@ -46,6 +47,11 @@ def below(prefix: str, segments: Mapping[str, pa.RecordBatch]) -> dict[str, pa.R
 
 class Operator(Protocol):
     """A mutable operator; see the module for the contract."""
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        """What it keeps of each input, in the words of EXPLAIN; empty if it keeps nothing."""
+        ...
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         """The changes of the interval that ends at ``now`` (inclusive), in time order."""

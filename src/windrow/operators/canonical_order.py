@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta
 from windrow.operators.base import Operator, Saved
+from windrow.plan.physical.state_kinds import Kept
 
 
 class InOrder:
@@ -23,6 +24,10 @@ class InOrder:
 
     def __init__(self, window: Operator) -> None:
         self.window = window
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return self.window.state
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

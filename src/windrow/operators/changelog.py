@@ -22,6 +22,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.cancellation import Cancellation, mixed_instants
 from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
+from windrow.plan.physical.state_kinds import Kept
 
 
 class Changelog:
@@ -43,6 +44,11 @@ class Changelog:
         self.buffer = StateBuffer(schema, pattern, scan)
         texts = [pa.types.is_string(kind) for kind in schema.types]
         self._cheapest_first = sorted(range(len(texts)), key=texts.__getitem__)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        stays = self.pattern is UpdatePattern.MONOTONIC
+        return ((),) if stays else ((self.buffer.kind,),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

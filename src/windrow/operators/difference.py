@@ -23,6 +23,7 @@ from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
 from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
+from windrow.plan.physical.state_kinds import Kept
 from windrow.windows.row_index import RowIndex
 
 Int64s = npt.NDArray[np.int64]
@@ -45,6 +46,10 @@ class BagDifference:
     def _restart(self) -> None:
         self.rows = RowIndex(self.schema.types, windows=2)
         self.codes = (Growable(np.int64), Growable(np.int64))
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return tuple((buffer.kind,) for buffer in self.buffers)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         parts = [self._changes(side, inputs[side], now) for side in (0, 1)]

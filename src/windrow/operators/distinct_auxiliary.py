@@ -23,10 +23,12 @@ from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import fresh, grown
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
+from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.state.calendar_queue import CalendarQueue
+from windrow.operators.state.schedules import SCHEDULES
 from windrow.operators.state.upserts import UpsertLog
+from windrow.plan.physical.state_kinds import Expiry, Kept, Structure
 
 Int64s = npt.NDArray[np.int64]
 
@@ -56,14 +58,23 @@ def _distinct(codes, ts, exp, now, standing, spare, out_code, out_time, out_exp)
 class DistinctAuxiliary:
     """Keeps two expiries per value: of the tuple that stands for it, and of the next one."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
         self.schema = schema
+        self.expiry = Expiry.NEVER if pattern is UpdatePattern.MONOTONIC else Expiry.CALENDAR
         self.values = Interner(schema.types)
         self.standing, self.spare = fresh(BEGINNING), fresh(BEGINNING)
-        self.calendar = CalendarQueue()
+        self.calendar = SCHEDULES[self.expiry]()
         self.log, self.dirty = UpsertLog(), fresh(False, np.bool_)
         self.crowding = Crowding()
         self.now = BEGINNING
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return (
+            ((Structure.OUTPUT,),)
+            if self.expiry is Expiry.NEVER
+            else ((Structure.AUXILIARY, self.expiry),)
+        )
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -106,7 +117,7 @@ class DistinctAuxiliary:
             values = np.full(len(getattr(self, name)), BEGINNING, np.int64)
             values[codes] = kept
             setattr(self, name, values)
-        self.calendar = CalendarQueue()
+        self.calendar = SCHEDULES[self.expiry]()
         self.calendar.insert(codes, standing)
         self.log.start_over()
         self.dirty[:] = False

@@ -25,6 +25,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.side import JoinSide
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import EXP, LINK, TS
+from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.chains import older
 
 Int64s = npt.NDArray[np.int64]
@@ -77,6 +78,10 @@ class DistinctDirect:
         self.standing = fresh(BEGINNING)
         self.crowding = Crowding()
         self.output = StateBuffer(pa.schema([("value", pa.int64())]), UpdatePattern.WEAK, scan=True)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((self.side.buffer.kind, Structure.OUTPUT, self.output.kind),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

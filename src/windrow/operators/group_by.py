@@ -17,6 +17,7 @@ if it is WEAKEST and only MIN and MAX are asked for, the tuples that can still b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.expressions import Expression
+from windrow.plan.physical.state_kinds import Kept, Structure
 
 Int64s = npt.NDArray[np.int64]
 
@@ -76,6 +78,13 @@ class GroupedAggregation:
         self.log = UpsertLog()
         self.dirty = fresh(False, np.bool_)
         self.crowding = Crowding()
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        few = replace(self.buffer.kind, of="what aggregates need")
+        needed = any(accumulator.keeps_tuples for accumulator, _ in self.aggregates)
+        buffers = (few,) if needed else ()
+        return ((*(buffers if self.monotonic else (self.buffer.kind,)), Structure.GROUPS),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

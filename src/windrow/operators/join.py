@@ -29,6 +29,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.join_pairs import JoinPairs, Pairs
 from windrow.operators.side import JoinSide
 from windrow.plan.expressions import Expression
+from windrow.plan.physical.state_kinds import Kept
 
 
 class WindowJoin:
@@ -48,6 +49,10 @@ class WindowJoin:
         self.right = JoinSide(schemas[1], patterns[1], keys[1], scan)
         self.pairing = JoinPairs(self.left, self.right, kinds, residual, schema)
         self.now = BEGINNING
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((self.left.buffer.kind,), (self.right.buffer.kind,))
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         left, right, pairing = self.left, self.right, self.pairing

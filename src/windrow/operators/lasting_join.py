@@ -30,6 +30,7 @@ from windrow.operators.join_pairs import JoinPairs, Pairs, renew_coding
 from windrow.operators.side import JoinSide
 from windrow.operators.state.tuple_index import END, EXP, TS
 from windrow.plan.expressions import Expression
+from windrow.plan.physical.state_kinds import Kept, Structure
 
 Int64s = npt.NDArray[np.int64]
 CROWDED = Threshold(4096)
@@ -58,6 +59,11 @@ class LastingPairs:
         self.withdraws = patterns[0] is UpdatePattern.STRICT
         self.crowded = CROWDED.value
         self._share(self.pairing.interner)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        past: Kept = (Structure.PAST, self.past.buffer.kind) if self.withdraws else ()
+        return ((self.left.buffer.kind,), (self.right.buffer.kind, *past))
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         left, right, pairing = self.left, self.right, self.pairing

@@ -42,6 +42,7 @@ from windrow.operators.side import JoinSide
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.costs.join_order import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
+from windrow.plan.physical.state_kinds import Kept
 from windrow.windows.chains import older
 
 Int64s = npt.NDArray[np.int64]
@@ -128,6 +129,10 @@ class MultiwayJoin:
         self.sides = [JoinSide(*parts, scan) for parts in zip(schemas, patterns, keys, strict=True)]
         self.now = BEGINNING
         self._since, self._came = BEGINNING, np.zeros(len(self.sides), np.int64)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return tuple((side.buffer.kind,) for side in self.sides)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         added = [s.add(d, self.interner) for s, d in zip(self.sides, inputs, strict=True)]

@@ -16,6 +16,7 @@ tuples. State: the left input, and the keys of the right one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import EXP, LINK
 from windrow.plan.expressions import Expression
+from windrow.plan.physical.state_kinds import Kept, Structure
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -67,6 +69,11 @@ class Unmatched:
         self.right_codes = Growable(np.int64)
         self.per_value = fresh(0)
         self.nulls, self.total = np.zeros(1, np.int64), np.zeros(1, np.int64)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        keys = replace(self.right.kind, of="keys")
+        return ((self.left.buffer.kind,), (keys, Structure.KEY_COUNTS))
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         new, gone = self._add_left(inputs[0])

@@ -15,6 +15,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
+from windrow.plan.physical.state_kinds import Kept
 
 
 class AnnounceExpiry:
@@ -23,6 +24,10 @@ class AnnounceExpiry:
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
         self.schema = schema
         self.buffer = StateBuffer(schema, pattern)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((self.buffer.kind,),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

@@ -25,6 +25,7 @@ from windrow.operators.join_pairs import renew_coding
 from windrow.operators.side import JoinSide
 from windrow.operators.state.tuple_index import END, LINK, TS
 from windrow.plan.expressions import Expression
+from windrow.plan.physical.state_kinds import Kept
 from windrow.windows.chains import older
 
 Int64s = npt.NDArray[np.int64]
@@ -65,6 +66,11 @@ class NonRetroactiveJoin:
         self.interner = Interner(self.kinds)
         self.side = JoinSide(relation_schema, UpdatePattern.STRICT, keys[relation])
         self.keys = tuple(keys[1 - relation])
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        kept: Kept = (self.side.buffer.kind,)
+        return ((), kept) if self.relation else (kept, ())
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         tuples, updates = inputs[1 - self.relation], inputs[self.relation]

@@ -14,6 +14,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.operators.base import Operator, Saved
 from windrow.operators.stateless import Append
+from windrow.plan.physical.state_kinds import Kept
 
 
 class OutputRows:
@@ -21,6 +22,10 @@ class OutputRows:
 
     def __init__(self, window: Operator) -> None:
         self.stream, self.window = Append(), window
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return self.window.state
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         return self.window.process([self.stream.process(inputs, now)], now)

@@ -17,6 +17,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import LINK, TS
+from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.queues import Queues, put_behind, take_oldest
 
 Int64s = npt.NDArray[np.int64]
@@ -46,6 +47,10 @@ class PartitionWindow:
     def _start_over(self) -> None:
         self.interner = Interner([self.schema.types[k] for k in self.keys])
         self.queues, self.held = Queues(), fresh(0)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((Structure.LAST_ROWS_BY_KEY,),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

@@ -23,6 +23,7 @@ from windrow.operators.changelog import Changelog
 from windrow.operators.rstream import RelationStream
 from windrow.operators.snap import Snap, round_up
 from windrow.operators.state.pending_changes import PendingChanges
+from windrow.plan.physical.state_kinds import Kept, Structure
 
 Int64s = npt.NDArray[np.int64]
 
@@ -33,6 +34,10 @@ class RestoredInsertions:
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern, period: int) -> None:
         self.changes = Changelog(schema, pattern, (1,))
         self.delay = Snap(schema, period)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((*self.changes.state[0], *self.delay.state[0]),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         return self.delay.process([self.changes.process(inputs, now)], now)
@@ -65,13 +70,17 @@ class RestoredRelation:
         stays = pattern is UpdatePattern.MONOTONIC
         self.relation = RelationStream(schema, pattern if stays else UpdatePattern.STRICT, period)
 
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((*self.changes.state[0], Structure.PENDING, *self.relation.state[0]),)
+
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         net = self.changes.process(inputs, now)
-        ts = np.where(net.sign > 0, net.ts, self._lengthened(net.ts))
+        ts = np.where(net.sign > 0, net.ts, self._lengthen(net.ts))
         longer = Delta(ts, net.exp, net.sign, net.rows).sorted()
         return self.relation.process([self.waiting.pass_on(longer, now)], now)
 
-    def _lengthened(self, end: Int64s) -> Int64s:
+    def _lengthen(self, end: Int64s) -> Int64s:
         """The instant after the first multiple that is not before the last instant of a life."""
         return round_up(end - 1, self.period) + 1
 

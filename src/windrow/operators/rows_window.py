@@ -13,6 +13,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import TS
+from windrow.plan.physical.state_kinds import Kept, Structure
 
 
 class LastRows:
@@ -24,6 +25,10 @@ class LastRows:
     def __init__(self, schema: pa.Schema, count: int) -> None:
         self.schema, self.count = schema, count
         self.buffer = StateBuffer(schema, UpdatePattern.MONOTONIC)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((Structure.LAST_ROWS,),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

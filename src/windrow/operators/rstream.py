@@ -15,6 +15,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import END, TS
+from windrow.plan.physical.state_kinds import Kept
 
 
 class RelationStream:
@@ -29,6 +30,10 @@ class RelationStream:
         self.schema, self.every = schema, every
         self.buffer = StateBuffer(schema, pattern, scan)
         self.now = BEGINNING
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((self.buffer.kind,),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

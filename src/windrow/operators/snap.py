@@ -21,6 +21,7 @@ from windrow.columns.netting import surplus
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
 from windrow.operators.state.pending_changes import PendingChanges
+from windrow.plan.physical.state_kinds import Kept, Structure
 
 Int64s = npt.NDArray[np.int64]
 
@@ -41,6 +42,10 @@ class Snap:
     def __init__(self, schema: pa.Schema, period: int, length: int | None = None) -> None:
         self.schema, self.period, self.length = schema, period, length
         self.waiting = PendingChanges(schema)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((Structure.PENDING,),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

@@ -24,6 +24,7 @@ from windrow.operators.changelog import Changelog
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import TS
 from windrow.operators.stateless import Stateless
+from windrow.plan.physical.state_kinds import Kept
 
 
 class Stamp(Stateless):
@@ -46,6 +47,10 @@ class StampRows:
         self.schema = schema
         self.changes = Changelog(rows, pattern, (1, -1), scan)
         self.buffer = StateBuffer(rows, UpdatePattern.STRICT, scan)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((*self.changes.state[0], self.buffer.kind),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         net = self.changes.process(inputs, now)

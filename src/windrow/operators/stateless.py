@@ -17,10 +17,15 @@ from windrow.columns.evaluate import evaluate, selected
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
 from windrow.plan.expressions import Expression
+from windrow.plan.physical.state_kinds import Kept
 
 
 class Stateless:
     """The half of the contract that an operator without state need not spell out."""
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ()
 
     def size(self) -> int:
         return 0

@@ -31,6 +31,7 @@ from windrow.operators.side import JoinSide
 from windrow.operators.signs import split_by_sign
 from windrow.operators.state.tuple_index import END, EXP
 from windrow.plan.expressions import Expression
+from windrow.plan.physical.state_kinds import Kept, Structure
 
 Int64s = npt.NDArray[np.int64]
 
@@ -53,6 +54,11 @@ class UnmatchedTheta:
         self.pairing = JoinPairs(self.left, self.right, kinds, residual, both)
         self.matches = Growable(np.int64)  # of the left tuple at each position
         self.now = BEGINNING
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        left: Kept = (self.left.buffer.kind, Structure.MATCHES)
+        return (left, (self.right.buffer.kind,))
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         left, right, pairing = self.left, self.right, self.pairing

@@ -34,6 +34,7 @@ from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import END
 from windrow.plan.nodes import OrderKey
+from windrow.plan.physical.state_kinds import Kept
 
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
@@ -62,6 +63,10 @@ class FirstK:
         """Begin with everything in the front."""
         self.front = living
         self.bound: pa.RecordBatch | None = None  # its last row; None if no row is outside
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((self.buffer.kind,),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -16,6 +18,8 @@ Int64s = npt.NDArray[np.int64]
 
 class Count:
     """How many tuples, or how many of them are not NULL in the argument."""
+
+    keeps_tuples: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.counts = fresh(0)

@@ -12,6 +12,7 @@ a count per different value, and the plain aggregate over them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +59,8 @@ class _PairValues:
 
 class OfDistinct:
     """``plain`` over the different values of each group; see the module. NULLs do not count."""
+
+    keeps_tuples: ClassVar[bool] = True
 
     def __init__(self, kind: pa.DataType, plain: Accumulator) -> None:
         self.kind, self.plain = kind, plain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,9 @@ class ArgumentValues:
 
 class Accumulator(Protocol):
     """The state of one aggregate over all groups, as arrays indexed by group code."""
+
+    keeps_tuples: ClassVar[bool]
+    """Whether it goes back to tuples also where none ever leaves."""
 
     def grow(self, size: int) -> None:
         """Make room for codes below ``size``."""

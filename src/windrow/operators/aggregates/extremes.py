@@ -11,6 +11,8 @@ input a tuple is useless as soon as a younger one is no worse, since that one ou
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -158,6 +160,8 @@ def _unlink(position, code, base, heads, nodes):  # type: ignore[no-untyped-def]
 
 class Extreme:
     """MIN, or MAX with ``largest``; ``departs`` is False for MONOTONIC input."""
+
+    keeps_tuples: ClassVar[bool] = True
 
     def __init__(self, kind: pa.DataType, largest: bool, departs: bool) -> None:
         self.kind, self.largest, self.departs = kind, largest, departs

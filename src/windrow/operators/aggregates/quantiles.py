@@ -8,6 +8,8 @@ rounded once.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -74,6 +76,8 @@ def _quantiles(  # type: ignore[no-untyped-def]
 
 class Quantile:
     """QUANTILE(x, p); the median is the quantile of one half. Always DOUBLE."""
+
+    keeps_tuples: ClassVar[bool] = True
 
     def __init__(self, fraction: float) -> None:
         self.fraction = fraction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,8 @@ class Sum:
     A sum of integers beyond BIGINT is NULL for as long as it is: its group alone is without a sum,
     and has it again when it fits. ``overflows`` counts such answers, for somebody to be told.
     """
+
+    keeps_tuples: ClassVar[bool] = False
 
     def __init__(self, kind: pa.DataType, mean: bool) -> None:
         self.floating, self.mean = pa.types.is_floating(kind), mean

@@ -12,6 +12,7 @@ Cost: about 210 integers per group of doubles and 17 of integers; an event touch
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -145,6 +146,8 @@ def _variances(  # type: ignore[no-untyped-def]
 
 class Variance:
     """VAR, or STDDEV with ``root``, of integers or doubles; NULL for fewer than two values."""
+
+    keeps_tuples: ClassVar[bool] = False
 
     def __init__(self, kind: pa.DataType, root: bool) -> None:
         self.root, self.integral = root, not pa.types.is_floating(kind)

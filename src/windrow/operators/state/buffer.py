@@ -31,8 +31,9 @@ from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
 from windrow.operators.state.move import Move
-from windrow.operators.state.schedules import in_order, schedule_for
+from windrow.operators.state.schedules import SCHEDULES, in_order
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS, TupleIndex
+from windrow.plan.physical.state_kinds import Expiry, buffer_kind
 
 Int64s = npt.NDArray[np.int64]
 WORTH_MOVING = Threshold(4096)
@@ -45,12 +46,13 @@ class StateBuffer:
     """The live tuples of one input; its kind says how they expire and whether by value."""
 
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern, scan: bool = False) -> None:
-        self.schema, self.pattern, self.scan = schema, pattern, scan
+        self.schema, self.pattern = schema, pattern
+        self.kind = buffer_kind(pattern, scan)
         self.rows = RowStore(schema)
         self.life = Growable(np.int64, width=4)
         self.now = BEGINNING
         self._live = 0
-        self._in_order = pattern in (UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST)
+        self._in_order = self.kind.expiry in (Expiry.NEVER, Expiry.IN_ORDER)
         self._early = False  # whether any tuple ever ended before its expiry
         self._segments: dict[str, int] = {}  # name -> the last position that it speaks of
         self._saved = 0
@@ -59,8 +61,8 @@ class StateBuffer:
         self._start_over()
 
     def _start_over(self) -> None:
-        self.schedule = schedule_for(self.pattern, self.scan)
-        self.index = TupleIndex(self.schema) if self.pattern is UpdatePattern.STRICT else None
+        self.schedule = SCHEDULES[self.kind.expiry]()
+        self.index = TupleIndex(self.schema) if self.kind.by_tuple else None
 
     def __len__(self) -> int:
         """How many tuples live."""

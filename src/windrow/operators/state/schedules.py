@@ -6,16 +6,17 @@ enough. WEAK and STRICT ones are kept in a *calendar queue* (``calendar_queue``)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from windrow.columns.growable import Growable
-from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.operators.state.calendar_queue import CalendarQueue
+from windrow.plan.physical.state_kinds import Expiry
 
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
@@ -127,14 +128,10 @@ def _concatenate(parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
     return np.concatenate([p for p, _ in parts]), np.concatenate([e for _, e in parts])
 
 
-def schedule_for(pattern: UpdatePattern, scan: bool = False) -> Schedule:
-    """The schedule that tuples with this update pattern need; ``scan`` does without a calendar."""
-    if scan and pattern not in (UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST):
-        return Scan()
-    match pattern:
-        case UpdatePattern.MONOTONIC:
-            return Never()
-        case UpdatePattern.WEAKEST:
-            return Fifo()
-        case _:
-            return CalendarQueue()
+SCHEDULES: dict[Expiry, Callable[[], Schedule]] = {
+    Expiry.NEVER: Never,
+    Expiry.IN_ORDER: Fifo,
+    Expiry.CALENDAR: CalendarQueue,
+    Expiry.SCAN: Scan,
+}
+"""What finds the tuples that have expired, by what EXPLAIN calls it."""

@@ -1,9 +1,13 @@
-"""What this version can run, and which buffer each piece of state is kept in."""
+"""What each operator keeps of its inputs, by node, update pattern and strategy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes import (
+    AppendOnly,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -15,93 +19,173 @@ from windrow.plan.nodes import (
     NegativeTuples,
     Node,
     OutputWindow,
+    Projection,
+    RelationScan,
+    Routed,
+    Selection,
+    StageInput,
     Stamped,
     StreamKind,
+    StreamScan,
+    Subscribe,
     TopK,
     ToStream,
+    Union,
     Window,
     is_nrr,
 )
-from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
+from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, WindowSpec
+from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structure, buffer_kind
 from windrow.plan.strategy import Strategy
 
-BUFFERS = {
-    UpdatePattern.MONOTONIC: "list",
-    UpdatePattern.WEAKEST: "FIFO of basic windows",
-    UpdatePattern.WEAK: "calendar queue by expiry",
-    UpdatePattern.STRICT: "hash on the tuple",
-}
-"""The state buffer of an input by its update pattern (Golab 2006, 3.5.2)."""
-GROUPS = "array by group"
-MATCHES = "count of matches by tuple"
-PAST = "what left it and is in a result"
-LAST_ROWS = "ring of the last rows"
-SCANNED = "list, scanned for what expired"
-LENGTHENED = "and again with lives up to the next report"
-WAITING = "what came since the last report"
+NOTHING: Kept = ()
+NEEDING_TUPLES = frozenset({"MIN", "MAX", "MEDIAN", "QUANTILE"})
+"""Aggregates that go back to tuples also where none ever leaves."""
+
+
+def kept_of(consumer: Node, position: int, strategy: Strategy = Strategy.UPA) -> Kept:
+    """What ``consumer`` keeps of its input number ``position``."""
+    return KEPT[consumer](consumer, position, strategy is Strategy.DIRECT)
 
 
 def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA) -> str | None:
-    """How ``consumer`` keeps its input number ``position``; None if it keeps nothing of it."""
-    source = consumer.inputs[position]
-    by_pattern = _by_pattern(source.pattern, strategy)
-    monotonic = source.pattern is UpdatePattern.MONOTONIC
-    match consumer:
-        case Join():
-            # An NRR's tuples meet the other side as it passes by, so that side is not kept.
-            return None if is_nrr(consumer.inputs[1 - position]) else by_pattern
-        case LastingJoin():
-            strict = consumer.left.pattern is UpdatePattern.STRICT
-            return f"{by_pattern}, {PAST}" if position and strict else by_pattern
-        case Negation() if consumer.residual is not None:
-            return by_pattern if position else f"{by_pattern}, {MATCHES}"
-        case Negation():
-            keys_only = position == 1 and consumer.form is not NegationForm.EXCEPT
-            return f"{by_pattern} of keys, counts by key" if keys_only else by_pattern
-        case DuplicateElimination():
-            return _distinct(source.pattern, strategy)
-        case GroupBy():
-            return GROUPS if monotonic else f"{by_pattern}, {GROUPS}"
-        case Window(spec=RowsWindow()) | OutputWindow(spec=RowsWindow()):
-            return LAST_ROWS
-        case Window(spec=RangeWindow(slide=slide)) | OutputWindow(spec=RangeWindow(slide=slide)):
-            return WAITING if slide is not None else None
-        case Every():
-            return WAITING
-        case ToStream(kind=StreamKind.RSTREAM_RESTORE) if not monotonic:
-            return f"{by_pattern}, {LENGTHENED}"
-        case ToStream(kind=StreamKind.ISTREAM_RESTORE):
-            return WAITING if monotonic else f"{by_pattern}, {WAITING}"
-        case Stamped() | ToStream(kind=StreamKind.ISTREAM | StreamKind.DSTREAM):
-            return None if monotonic else by_pattern
-        case MultiJoin() | TopK() | ToStream() | NegativeTuples():
-            return None if monotonic and isinstance(consumer, NegativeTuples) else by_pattern
-    return None
+    """What ``consumer`` keeps of its input number ``position``, in words; None if nothing."""
+    return _text(kept_of(consumer, position, strategy))
 
 
 def changes_buffer(plan: Node, strategy: Strategy = Strategy.UPA) -> str | None:
     """How a query's live result is kept, so that what expires can be shown as a change."""
-    if plan.pattern is UpdatePattern.MONOTONIC:
-        return None
-    return _by_pattern(plan.pattern, strategy)
+    return _text(_changes(plan.pattern, strategy is Strategy.DIRECT))
 
 
-def _by_pattern(pattern: UpdatePattern, strategy: Strategy) -> str:
-    """DIRECT scans what does not expire in the order in which it came; a FIFO it has as well."""
-    if strategy is not Strategy.DIRECT or pattern <= UpdatePattern.WEAKEST:
-        return BUFFERS[pattern]
-    strict = pattern is UpdatePattern.STRICT
-    return f"{SCANNED}, {BUFFERS[pattern]}" if strict else SCANNED
+def _text(kept: Kept) -> str | None:
+    return ", ".join(map(str, kept)) or None
 
 
-def _distinct(pattern: UpdatePattern, strategy: Strategy) -> str:
+def _changes(pattern: UpdatePattern, scan: bool) -> Kept:
+    return NOTHING if pattern is UpdatePattern.MONOTONIC else (buffer_kind(pattern, scan),)
+
+
+def _live(consumer: Node, position: int, scan: bool) -> Kept:
+    return (buffer_kind(consumer.inputs[position].pattern, scan),)
+
+
+def _nothing(_consumer: Node, _position: int, _scan: bool) -> Kept:
+    return NOTHING
+
+
+def _pending(_consumer: Node, _position: int, _scan: bool) -> Kept:
+    return (Structure.PENDING,)
+
+
+def _join(node: Join, position: int, scan: bool) -> Kept:
+    """An NRR's tuples meet the other side as it passes by, so that side is not kept."""
+    if is_nrr(node.inputs[1 - position]):
+        return NOTHING
+    if is_nrr(node.inputs[position]):
+        return (buffer_kind(UpdatePattern.STRICT),)
+    return _live(node, position, scan)
+
+
+def _lasting_join(node: LastingJoin, position: int, scan: bool) -> Kept:
+    live = _live(node, position, scan)
+    if position and node.left.pattern is UpdatePattern.STRICT:
+        return (*live, Structure.PAST, buffer_kind(UpdatePattern.WEAK, scan))
+    return live
+
+
+def _negation(node: Negation, position: int, scan: bool) -> Kept:
+    (live,) = buffers = _live(node, position, scan)
+    if node.form is NegationForm.EXCEPT:
+        return buffers
+    if node.residual is not None:
+        return buffers if position else (live, Structure.MATCHES)
+    if position == 0:
+        return buffers
+    assert isinstance(live, BufferKind)
+    return (BufferKind(live.expiry, live.by_tuple, of="keys"), Structure.KEY_COUNTS)
+
+
+def _groups(node: GroupBy, _position: int, scan: bool) -> Kept:
+    pattern = node.input.pattern
+    if pattern is not UpdatePattern.MONOTONIC:
+        return (buffer_kind(pattern, scan), Structure.GROUPS)
+    needed = any(a.distinct or a.function in NEEDING_TUPLES for a in node.aggregates)
+    few = (BufferKind(Expiry.NEVER, of="what aggregates need"),)
+    return (*few, Structure.GROUPS) if needed else (Structure.GROUPS,)
+
+
+def _distinct(node: DuplicateElimination, _position: int, scan: bool) -> Kept:
     """The two implementations of 3.5.2, by whether tuples may expire before their time."""
-    match pattern:
-        case UpdatePattern.WEAKEST | UpdatePattern.WEAK if strategy is Strategy.DIRECT:
-            return f"{BUFFERS[pattern]}, output by value, {SCANNED}"
+    match node.input.pattern:
         case UpdatePattern.MONOTONIC:
-            return "output by value"
-        case UpdatePattern.STRICT:
-            return f"counts by value, {BUFFERS[pattern]}"
+            return (Structure.OUTPUT,)
+        case UpdatePattern.STRICT as pattern:
+            return (buffer_kind(pattern, scan), Structure.GROUPS)
+        case pattern if scan:
+            return (buffer_kind(pattern), Structure.OUTPUT, buffer_kind(UpdatePattern.WEAK, scan))
         case _:
-            return f"output and auxiliary output by value, {BUFFERS[UpdatePattern.WEAK]}"
+            return (Structure.AUXILIARY, Expiry.CALENDAR)
+
+
+def _window(node: Window | OutputWindow, _position: int, _scan: bool) -> Kept:
+    spec: WindowSpec = node.spec
+    match spec:
+        case RowsWindow(partition_by=keys):
+            return (Structure.LAST_ROWS_BY_KEY if keys else Structure.LAST_ROWS,)
+        case RangeWindow(slide=slide) if slide is not None:
+            return (Structure.PENDING,)
+        case _:
+            return NOTHING
+
+
+def _to_stream(node: ToStream, _position: int, scan: bool) -> Kept:
+    pattern = node.input.pattern
+    match node.kind:
+        case StreamKind.ISTREAM | StreamKind.DSTREAM:
+            return _changes(pattern, scan)
+        case StreamKind.RSTREAM:
+            return (buffer_kind(pattern, scan),)
+        case StreamKind.ISTREAM_RESTORE:
+            return (*_changes(pattern, scan=False), Structure.PENDING)
+        case StreamKind.RSTREAM_RESTORE:
+            stays = pattern is UpdatePattern.MONOTONIC
+            again = buffer_kind(pattern if stays else UpdatePattern.STRICT)
+            return (*_changes(pattern, scan=False), Structure.PENDING, again)
+
+
+def _stamped(node: Stamped, _position: int, scan: bool) -> Kept:
+    changes = _changes(node.input.pattern, scan)
+    return (*changes, buffer_kind(UpdatePattern.STRICT, scan)) if changes else NOTHING
+
+
+def _negative_tuples(node: NegativeTuples, _position: int, _scan: bool) -> Kept:
+    return _changes(node.input.pattern, scan=False)
+
+
+KEPT: PerNode[Callable[[Any, int, bool], Kept]] = PerNode(
+    "what an operator keeps of its input",
+    {
+        Selection: _nothing,
+        Projection: _nothing,
+        Union: _nothing,
+        AppendOnly: _nothing,
+        Routed: _nothing,
+        Subscribe: _nothing,
+        Window: _window,
+        OutputWindow: _window,
+        Every: _pending,
+        Join: _join,
+        LastingJoin: _lasting_join,
+        MultiJoin: _live,
+        Negation: _negation,
+        GroupBy: _groups,
+        DuplicateElimination: _distinct,
+        TopK: _live,
+        Stamped: _stamped,
+        NegativeTuples: _negative_tuples,
+        ToStream: _to_stream,
+    },
+    absent=dict.fromkeys((StreamScan, RelationScan, StageInput), "it has no input"),
+)

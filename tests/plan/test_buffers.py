@@ -47,6 +47,7 @@ def test_a_view_of_an_earlier_script_is_not_blamed_on_a_place_in_this_one() -> N
         compile_script("CREATE VIEW v AS SELECT k FROM s", earlier.catalog)
 
 
+STRICT = "hash on the tuple, calendar queue by expiry"
 AUXILIARY = "output and auxiliary output by value, calendar queue by expiry"
 
 
@@ -60,31 +61,33 @@ def buffers(query: str) -> list[str | None]:
     [
         ("SELECT s.*, t.* FROM s, t WHERE s.k = t.k", ["list", "list"]),
         ("SELECT s.*, t.* FROM s [RANGE 5], t [ROWS 5] WHERE s.k = t.k",
-         ["FIFO of basic windows", "hash on the tuple", None, "ring of the last rows"]),
+         ["FIFO", STRICT, None, "list of the last rows"]),
         ("SELECT DISTINCT * FROM s", ["output by value"]),
         ("SELECT DISTINCT * FROM s [RANGE 5]", [AUXILIARY, None]),
         ("SELECT DISTINCT * FROM s [ROWS 5]",
-         ["counts by value, hash on the tuple", "ring of the last rows"]),
+         [f"{STRICT}, array by group", "list of the last rows"]),
         ("SELECT DISTINCT * FROM (SELECT x.k FROM s [NOW] x, t [NOW] y)",
-         [AUXILIARY, None, "FIFO of basic windows", "FIFO of basic windows",
+         [AUXILIARY, None, "FIFO", "FIFO",
           None, None]),
         ("SELECT k, COUNT(*) FROM s GROUP BY k", ["array by group"]),
+        ("SELECT k, MAX(a) FROM s GROUP BY k", ["list of what aggregates need, array by group"]),
+        ("SELECT * FROM s [PARTITION BY k ROWS 5]", ["list of the last rows, queues by key"]),
         ("SELECT k, COUNT(*) FROM s [RANGE 5] GROUP BY k",
-         ["FIFO of basic windows, array by group", None]),
-        ("Dstream(SELECT * FROM s [RANGE 5])", ["FIFO of basic windows", None]),
-        ("Istream(SELECT * FROM s [RANGE 5])", ["FIFO of basic windows", None]),
+         ["FIFO, array by group", None]),
+        ("Dstream(SELECT * FROM s [RANGE 5])", ["FIFO", None]),
+        ("Istream(SELECT * FROM s [RANGE 5])", ["FIFO", None]),
         ("Istream(SELECT * FROM s)", [None]),
         ("Rstream(SELECT * FROM s)", ["list"]),
         ("SELECT * FROM s [RANGE 5 SLIDE 2] EVERY 4",
          ["what came since the last report", "what came since the last report"]),
         ("SELECT * FROM s [RANGE 5] WHERE k NOT IN (SELECT k FROM t [NOW])",
-         ["FIFO of basic windows", "FIFO of basic windows of keys, counts by key",
+         ["FIFO", "FIFO of keys, counts by key",
           None, None, None]),
         ("SELECT * FROM s [RANGE 5] EXCEPT SELECT * FROM s [NOW]",
-         ["FIFO of basic windows", "FIFO of basic windows", None, None]),
-        ("SELECT * FROM s [RANGE 5] ORDER BY k LIMIT 3", ["FIFO of basic windows", None]),
-        ("SELECT WSTREAM(*)[ROWS 3] FROM s", ["ring of the last rows"]),
-        ("SELECT s.*, n.* FROM s [RANGE 5], n WHERE s.k = n.k", [None, "hash on the tuple", None]),
+         ["FIFO", "FIFO", None, None]),
+        ("SELECT * FROM s [RANGE 5] ORDER BY k LIMIT 3", ["FIFO", None]),
+        ("SELECT WSTREAM(*)[ROWS 3] FROM s", ["list of the last rows"]),
+        ("SELECT s.*, n.* FROM s [RANGE 5], n WHERE s.k = n.k", [None, STRICT, None]),
     ],
 )  # fmt: skip
 def test_the_update_pattern_decides_the_buffer(query: str, expected: list[str | None]) -> None:

@@ -1,0 +1,82 @@
+"""What operators keep their state in: the one vocabulary of EXPLAIN and of the operators.
+
+``buffer_kind`` decides by update pattern (Golab 2006, 3.5.2) how stored tuples expire and whether
+they are found by value; ``windrow.operators.state`` builds what it says, and EXPLAIN prints it. An
+operator lists what it keeps of each input in its ``state``, in these words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from windrow.core.patterns import UpdatePattern
+
+
+class Expiry(Enum):
+    """How a buffer finds what has expired."""
+
+    NEVER = "list"
+    IN_ORDER = "FIFO"
+    CALENDAR = "calendar queue by expiry"
+    SCAN = "list scanned for what expired"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class BufferKind:
+    """A buffer of live tuples, or ``of`` something else.
+
+    ``by_tuple``: it is hashed too, for negative tuples to find their counterparts.
+
+    >>> str(BufferKind(Expiry.CALENDAR, by_tuple=True)), str(BufferKind(Expiry.IN_ORDER, of="keys"))
+    ('hash on the tuple, calendar queue by expiry', 'FIFO of keys')
+    """
+
+    expiry: Expiry
+    by_tuple: bool = False
+    of: str = ""
+
+    def __str__(self) -> str:
+        hashed = "hash on the tuple, " if self.by_tuple else ""
+        return f"{hashed}{self.expiry}{f' of {self.of}' if self.of else ''}"
+
+
+class Structure(Enum):
+    """State that is no buffer of tuples."""
+
+    GROUPS = "array by group"
+    MATCHES = "count of matches by tuple"
+    KEY_COUNTS = "counts by key"
+    OUTPUT = "output by value"
+    AUXILIARY = "output and auxiliary output by value"
+    LAST_ROWS = "list of the last rows"
+    LAST_ROWS_BY_KEY = "list of the last rows, queues by key"
+    PENDING = "what came since the last report"
+    PAST = "what left it and is in a result"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+State = BufferKind | Structure | Expiry
+Kept = tuple[State, ...]
+"""What is kept of one input; empty if nothing is."""
+
+
+def buffer_kind(pattern: UpdatePattern, scan: bool = False) -> BufferKind:
+    """The buffer that tuples with this update pattern need.
+
+    ``scan`` is the DIRECT strategy: what does not expire in the order in which it came is looked
+    for in all that there is. Only STRICT tuples are withdrawn.
+    """
+    match pattern:
+        case UpdatePattern.MONOTONIC:
+            return BufferKind(Expiry.NEVER)
+        case UpdatePattern.WEAKEST:
+            return BufferKind(Expiry.IN_ORDER)
+        case _:
+            expiry = Expiry.SCAN if scan else Expiry.CALENDAR
+            return BufferKind(expiry, by_tuple=pattern is UpdatePattern.STRICT)
