@@ -25,8 +25,8 @@ from windrow.plan.nodes import (
 from windrow.plan.physical.classification import (
     Classification,
     Incrementality,
-    Index,
     Mode,
+    WindowIndex,
     classify,
     index_for,
 )
@@ -63,9 +63,9 @@ def test_the_mode_follows_from_what_is_kept_and_what_leaves(query, kind, mode):
         ("SUM(a), COUNT(*), AVG(a)", Incrementality.INCREMENTAL, None),
         ("MIN(a), MAX(DISTINCT b)", Incrementality.INCREMENTAL, None),
         ("VAR(a), STDDEV(a)", Incrementality.INCREMENTAL, None),
-        ("COUNT(DISTINCT a)", Incrementality.WITH_HISTOGRAM, Index.VALUES),
-        ("SUM(a), MEDIAN(a)", Incrementality.WITH_HISTOGRAM, Index.ORDERED),
-        ("QUANTILE(a, 0.9), COUNT(DISTINCT a)", Incrementality.WITH_HISTOGRAM, Index.ORDERED),
+        ("COUNT(DISTINCT a)", Incrementality.WITH_HISTOGRAM, WindowIndex.VALUES),
+        ("SUM(a), MEDIAN(a)", Incrementality.WITH_HISTOGRAM, WindowIndex.ORDERED),
+        ("QUANTILE(a, 0.9), COUNT(DISTINCT a)", Incrementality.WITH_HISTOGRAM, WindowIndex.ORDERED),
     ],
 )
 def test_a_grouping_is_as_demanding_as_its_most_demanding_aggregate(
@@ -81,7 +81,7 @@ def test_a_negation_counts_on_its_right_and_finds_tuples_on_its_left():
     assert classify(node, 1) == Classification(
         Mode.WINDOWED, Incrementality.WITH_HISTOGRAM, by_value=True
     )
-    assert [index_for(node, side) for side in (0, 1)] == [Index.RINGS, Index.VALUES]
+    assert [index_for(node, side) for side in (0, 1)] == [WindowIndex.RINGS, WindowIndex.VALUES]
 
 
 def test_the_order_of_a_window_is_not_found_by_equality():
@@ -121,8 +121,8 @@ def test_an_operator_holds_the_index_that_is_planned_for_it(query, strategy):
     node = first(query, *MATCHING)
     operator = operator_for(node, strategy)
     planned = {index_for(node, side, strategy) for side in range(len(node.inputs))}
-    assert (Index.RINGS in planned) == rings(operator)
+    assert (WindowIndex.RINGS in planned) == rings(operator)
     held = [type(slot[0]) for slot in getattr(operator, "slots", ()) if slot]
-    assert (Index.ORDERED in planned) == (Quantile in held)
+    assert (WindowIndex.ORDERED in planned) == (Quantile in held)
     if isinstance(node, GroupBy):
-        assert (Index.VALUES in planned) == (OfDistinct in held)
+        assert (WindowIndex.VALUES in planned) == (OfDistinct in held)

@@ -59,10 +59,13 @@ from windrow.plan.nodes import (
     Node,
     OutputWindow,
     Projection,
+    RelationScan,
     Routed,
     Selection,
+    StageInput,
     Stamped,
     StreamKind,
+    StreamScan,
     Subscribe,
     TopK,
     ToStream,
@@ -71,8 +74,9 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
+from windrow.plan.nodes.per_node import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
-from windrow.plan.physical.classification import Index, index_for
+from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.strategy import Strategy
 from windrow.subscriptions.match_operator import MatchSubscriptions
 from windrow.subscriptions.subscription_files import load
@@ -82,10 +86,7 @@ SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
 
 def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
     """A fresh operator that does what the node says."""
-    build = BUILDERS.get(type(node))
-    if build is None:
-        raise NotExecutableError(type(node).__name__, span=node.span)
-    return build(node, arrow_schema(node.schema), strategy is Strategy.DIRECT)
+    return BUILDERS[node](node, arrow_schema(node.schema), strategy is Strategy.DIRECT)
 
 
 def changes_of(node: Node, strategy: Strategy = Strategy.UPA) -> Changelog:
@@ -215,7 +216,7 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
 def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
     strategy = Strategy.DIRECT if scan else Strategy.UPA
-    if index_for(node, strategy=strategy) is Index.RINGS:
+    if index_for(node, strategy=strategy) is WindowIndex.RINGS:
         return DistinctDirect(schema, pattern)
     if pattern is not UpdatePattern.STRICT:
         return DistinctAuxiliary(schema, pattern)
@@ -244,30 +245,34 @@ def _to_stream(node: ToStream, schema: pa.Schema, scan: bool) -> Operator:
 
 Build = Callable[[Any, pa.Schema, bool], Operator]
 
-BUILDERS: dict[type[Node], Build] = {
-    Selection: lambda node, _, __: SelectRows(node.predicate),
-    Projection: lambda node, schema, _: Project([c.expression for c in node.columns], schema),
-    Union: lambda _, schema, __: Merge(schema),
-    Window: lambda node, schema, _: _window(node.spec, node.input, schema),
-    Join: _join,
-    LastingJoin: _lasting_join,
-    MultiJoin: _multi_join,
-    Negation: _negation,
-    GroupBy: _group_by,
-    DuplicateElimination: _distinct,
-    TopK: lambda node, schema, scan: FirstK(
-        schema, node.input.pattern, node.keys, node.count, scan
-    ),
-    Every: lambda node, schema, _: Snap(schema, node.period),
-    AppendOnly: lambda _, __, ___: Append(),
-    NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),
-    OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
-    Stamped: _add_stamps,
-    ToStream: _to_stream,
-    Routed: lambda node, schema, _: Routing(node, schema),
-    Subscribe: lambda node, schema, _: MatchSubscriptions(
-        load(node.source, node.attributes, node.clock), node.columns, schema
-    ),
-}
+BUILDERS: PerNode[Build] = PerNode(
+    "the operator of a node",
+    {
+        Selection: lambda node, _, __: SelectRows(node.predicate),
+        Projection: lambda node, schema, _: Project([c.expression for c in node.columns], schema),
+        Union: lambda _, schema, __: Merge(schema),
+        Window: lambda node, schema, _: _window(node.spec, node.input, schema),
+        Join: _join,
+        LastingJoin: _lasting_join,
+        MultiJoin: _multi_join,
+        Negation: _negation,
+        GroupBy: _group_by,
+        DuplicateElimination: _distinct,
+        TopK: lambda node, schema, scan: FirstK(
+            schema, node.input.pattern, node.keys, node.count, scan
+        ),
+        Every: lambda node, schema, _: Snap(schema, node.period),
+        AppendOnly: lambda _, __, ___: Append(),
+        NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),
+        OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
+        Stamped: _add_stamps,
+        ToStream: _to_stream,
+        Routed: lambda node, schema, _: Routing(node, schema),
+        Subscribe: lambda node, schema, _: MatchSubscriptions(
+            load(node.source, node.attributes, node.clock), node.columns, schema
+        ),
+    },
+    absent=dict.fromkeys((StreamScan, RelationScan, StageInput), "its tuples are brought to it"),
+)
 """Which operator does what each kind of node says, given the node, its schema, and whether
 expired state is found by scanning."""

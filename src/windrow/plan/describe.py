@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from windrow.core.schema import Schema
+from collections.abc import Callable
+from typing import Any
+
+from windrow.core.schema import Schema, Type
 from windrow.core.time import MICROSECONDS, Clock
 from windrow.plan.expressions import Column, Expression, Named, render
 from windrow.plan.nodes import (
     Aggregate,
+    AppendOnly,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -15,12 +19,15 @@ from windrow.plan.nodes import (
     MultiJoin,
     Negation,
     NegationForm,
+    NegativeTuples,
     Node,
     OutputWindow,
     Projection,
     RelationScan,
+    Routed,
     Selection,
     StageInput,
+    Stamped,
     StreamKind,
     StreamScan,
     Subscribe,
@@ -30,6 +37,7 @@ from windrow.plan.nodes import (
     Window,
 )
 from windrow.plan.nodes.join_conditions import conditions_of
+from windrow.plan.nodes.per_node import PerNode
 from windrow.plan.nodes.window_specs import (
     NowWindow,
     RangeWindow,
@@ -38,6 +46,9 @@ from windrow.plan.nodes.window_specs import (
     WindowSpec,
 )
 
+Keys = tuple[Expression, ...]
+WHOLE_TUPLE: Keys = (Column(-1, "*", Type.STRING),)
+"""Stands for all columns together."""
 UNITS = ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 
 
@@ -72,64 +83,19 @@ def window(spec: WindowSpec, clock: Clock, schema: Schema | None = None) -> str:
 
 def node_text(node: Node, clock: Clock) -> str:
     """The node's name and what it does, on one line."""
-    match node:
-        case StreamScan() | RelationScan() | StageInput():
-            return _leaf(node)
-        case Subscribe():
-            columns = ", ".join(str(node.input.schema[i]) for i in node.columns)
-            return f"Subscriptions on {columns} from '{node.source.path}'"
-        case Window():
-            return f"Window {window(node.spec, clock, node.schema)}"
-        case Selection():
-            return f"Selection {render(node.predicate, node.input.schema)}"
-        case Projection():
-            return (
-                f"Projection {', '.join(_column_text(c, node.input.schema) for c in node.columns)}"
-            )
-        case Union():
-            return f"Union of {len(node.branches)}"
-        case Join() | LastingJoin():
-            return _join(node)
-        case MultiJoin():
-            return _multi_join(node)
-        case GroupBy():
-            return _group_by(node)
-        case Negation():
-            return _negation(node)
-        case TopK():
-            return _top(node)
-        case Every():
-            return f"Every {duration(node.period, clock)}"
-        case ToStream():
-            unrhythmic = node.kind in (StreamKind.ISTREAM, StreamKind.DSTREAM)
-            rhythm = "" if unrhythmic else f" every {duration(node.every, clock)}"
-            return f"ToStream {node.kind.value}{rhythm}"
-        case OutputWindow():
-            return f"OutputWindow {window(node.spec, clock, node.schema)}"
-    return type(node).__name__
+    return TEXTS[node](node, clock)
 
 
 def key_text(consumer: Node, position: int) -> str | None:
     """The key by which a node keeps its input number ``position``."""
-    source = consumer.inputs[position]
-    keys: tuple[Expression, ...]
-    match consumer:
-        case Join() | LastingJoin() | Negation():
-            keys = consumer.right_keys if position else consumer.left_keys
-        case MultiJoin():
-            keys = consumer.keys[position]
-        case GroupBy():
-            keys = tuple(k.expression for k in consumer.keys)
-        case Window(spec=RowsWindow(partition_by=columns)):
-            keys = tuple(Column(i, source.schema[i].name, source.schema[i].type) for i in columns)
-        case DuplicateElimination():
-            return "the whole tuple"
-        case _:
-            return None
-    return ", ".join(render(k, source.schema) for k in keys) or None
+    keys = KEYS[consumer](consumer, position)
+    if keys is WHOLE_TUPLE:
+        return "the whole tuple"
+    schema = consumer.inputs[position].schema
+    return ", ".join(render(k, schema) for k in keys) or None
 
 
-def _leaf(node: StreamScan | RelationScan | StageInput) -> str:
+def _leaf(node: StreamScan | RelationScan | StageInput, _clock: Clock) -> str:
     if isinstance(node, StageInput):
         return f"Stage {node.name}"
     kind = "Stream"
@@ -138,7 +104,7 @@ def _leaf(node: StreamScan | RelationScan | StageInput) -> str:
     return f"{kind} {node.name}{_alias(node.columns, node.name)}"
 
 
-def _top(node: TopK) -> str:
+def _top(node: TopK, _clock: Clock) -> str:
     keys = [
         render(k.expression, node.input.schema) + (" DESC" if k.descending else "")
         for k in node.keys
@@ -159,7 +125,7 @@ def _column_text(column: Named, schema: Schema) -> str:
     return f"{text} AS {column.name}"
 
 
-def _join(node: Join | LastingJoin) -> str:
+def _join(node: Join | LastingJoin, _clock: Clock) -> str:
     name, conditions = type(node).__name__, conditions_of(node)
     if not conditions:
         return f"{name} of all pairs"
@@ -167,7 +133,7 @@ def _join(node: Join | LastingJoin) -> str:
     return f"{name} {text}"
 
 
-def _multi_join(node: MultiJoin) -> str:
+def _multi_join(node: MultiJoin, _clock: Clock) -> str:
     """Keys in the order of the inputs, and then the order in which these are probed."""
     equalities = []
     for number in range(len(node.keys[0])):
@@ -179,7 +145,7 @@ def _multi_join(node: MultiJoin) -> str:
     return f"MultiJoin {' AND '.join(equalities)}, in the order {order}"
 
 
-def _negation(node: Negation) -> str:
+def _negation(node: Negation, _clock: Clock) -> str:
     if node.form is NegationForm.EXCEPT:
         return "Negation EXCEPT"
     row = node.left.schema + node.right.schema
@@ -188,7 +154,7 @@ def _negation(node: Negation) -> str:
     return f"Negation {node.form.value} {text}".rstrip()
 
 
-def _group_by(node: GroupBy) -> str:
+def _group_by(node: GroupBy, _clock: Clock) -> str:
     schema = node.input.schema
     aggregates = ", ".join(_aggregate(a, schema) for a in node.aggregates)
     keys = ", ".join(render(k.expression, schema) for k in node.keys)
@@ -202,3 +168,98 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> str:
     if aggregate.parameter is not None:
         inner += f", {aggregate.parameter}"
     return f"{aggregate.function}({inner}) AS {aggregate.name}"
+
+
+def _projection(node: Projection, _clock: Clock) -> str:
+    return f"Projection {', '.join(_column_text(c, node.input.schema) for c in node.columns)}"
+
+
+def _subscribe(node: Subscribe, _clock: Clock) -> str:
+    columns = ", ".join(str(node.input.schema[i]) for i in node.columns)
+    return f"Subscriptions on {columns} from '{node.source.path}'"
+
+
+def _to_stream(node: ToStream, clock: Clock) -> str:
+    unrhythmic = node.kind in (StreamKind.ISTREAM, StreamKind.DSTREAM)
+    rhythm = "" if unrhythmic else f" every {duration(node.every, clock)}"
+    return f"ToStream {node.kind.value}{rhythm}"
+
+
+def _name(node: Node, _clock: Clock) -> str:
+    return type(node).__name__
+
+
+TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
+    "a node in words",
+    {
+        StreamScan: _leaf,
+        RelationScan: _leaf,
+        StageInput: _leaf,
+        Subscribe: _subscribe,
+        Routed: _name,
+        Window: lambda node, clock: f"Window {window(node.spec, clock, node.schema)}",
+        Selection: lambda n, _: f"Selection {render(n.predicate, n.input.schema)}",
+        Projection: _projection,
+        Union: lambda node, _: f"Union of {len(node.branches)}",
+        Join: _join,
+        LastingJoin: _join,
+        MultiJoin: _multi_join,
+        GroupBy: _group_by,
+        Negation: _negation,
+        TopK: _top,
+        Every: lambda node, clock: f"Every {duration(node.period, clock)}",
+        ToStream: _to_stream,
+        OutputWindow: lambda node, clock: f"OutputWindow {window(node.spec, clock, node.schema)}",
+        DuplicateElimination: _name,
+        AppendOnly: _name,
+        NegativeTuples: _name,
+        Stamped: _name,
+    },
+)
+
+
+def _no_key(_node: Node, _position: int) -> Keys:
+    return ()
+
+
+def _sides(node: Join | LastingJoin | Negation, position: int) -> Keys:
+    return node.right_keys if position else node.left_keys
+
+
+def _partition(node: Window, _position: int) -> Keys:
+    if not isinstance(node.spec, RowsWindow):
+        return ()
+    schema = node.input.schema
+    return tuple(Column(i, schema[i].name, schema[i].type) for i in node.spec.partition_by)
+
+
+KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
+    "the key by which an input is kept",
+    {
+        Join: _sides,
+        LastingJoin: _sides,
+        Negation: _sides,
+        MultiJoin: lambda node, position: node.keys[position],
+        GroupBy: lambda node, _: tuple(k.expression for k in node.keys),
+        Window: _partition,
+        DuplicateElimination: lambda _, __: WHOLE_TUPLE,
+        **dict.fromkeys(
+            (
+                AppendOnly,
+                Every,
+                NegativeTuples,
+                OutputWindow,
+                Projection,
+                Routed,
+                Selection,
+                Stamped,
+                Subscribe,
+                ToStream,
+                TopK,
+                Union,
+            ),
+            _no_key,
+        ),
+    },
+    absent=dict.fromkeys((StreamScan, RelationScan, StageInput), "it has no input"),
+)

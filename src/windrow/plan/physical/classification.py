@@ -16,23 +16,40 @@ aggregates like any other, and ``windrow.operators.aggregates.variance`` keeps t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes import (
+    AppendOnly,
     DuplicateElimination,
+    Every,
     GroupBy,
     Join,
     LastingJoin,
     MultiJoin,
     Negation,
     NegationForm,
+    NegativeTuples,
     Node,
+    OutputWindow,
+    Projection,
+    RelationScan,
+    Routed,
+    Selection,
+    StageInput,
+    Stamped,
+    StreamScan,
+    Subscribe,
     TopK,
     ToStream,
+    Union,
+    Window,
     is_nrr,
 )
+from windrow.plan.nodes.per_node import PerNode
 from windrow.plan.strategy import Strategy
 
 HOLISTIC = frozenset({"MEDIAN", "QUANTILE"})
@@ -60,7 +77,7 @@ class Incrementality(Enum):
     NEEDS_TUPLES = "tuples by value"
 
 
-class Index(Enum):
+class WindowIndex(Enum):
     """The indexes of ``windrow.windows`` that the engine's operators keep."""
 
     VALUES = "H-INDEX"
@@ -83,60 +100,68 @@ class Classification:
 
 def classify(node: Node, position: int = 0, strategy: Strategy = Strategy.UPA) -> Classification:
     """The classification of a node with regard to its input number ``position``."""
-    mode = _mode(node, position)
-    match node:
-        case Join() | LastingJoin():
-            if isinstance(node, Join) and is_nrr(node.inputs[1 - position]):
-                return Classification(mode, Incrementality.INCREMENTAL)
-            return Classification(mode, Incrementality.NEEDS_TUPLES, by_value=bool(node.left_keys))
-        case MultiJoin():
-            return Classification(mode, Incrementality.NEEDS_TUPLES, by_value=True)
-        case Negation():
-            return _negation(node, position, mode)
-        case DuplicateElimination():
-            return _distinct(node, mode, strategy)
-        case GroupBy():
-            return _grouping(node, mode)
-        case TopK():
-            return Classification(mode, Incrementality.NEEDS_TUPLES, ordered=True)
-        case _:
-            return Classification(mode, Incrementality.INCREMENTAL)
+    return CLASSES[node](node, position, strategy)
 
 
-def index_for(node: Node, position: int = 0, strategy: Strategy = Strategy.UPA) -> Index | None:
+def index_for(
+    node: Node, position: int = 0, strategy: Strategy = Strategy.UPA
+) -> WindowIndex | None:
     """The index over a node's input number ``position``; None if it does without."""
     found = classify(node, position, strategy)
     match found.incrementality:
         case Incrementality.INCREMENTAL:
             return None
         case Incrementality.WITH_HISTOGRAM:
-            return Index.ORDERED if found.ordered else Index.VALUES
+            return WindowIndex.ORDERED if found.ordered else WindowIndex.VALUES
         case Incrementality.NEEDS_TUPLES:
-            return Index.RINGS if found.by_value else None
+            return WindowIndex.RINGS if found.by_value else None
 
 
-def _mode(node: Node, position: int) -> Mode:
+def _mode(node: Node, again: bool) -> Mode:
+    """``again``: whether the node goes back to tuples of its input after they came."""
     output = node.pattern is not UpdatePattern.MONOTONIC
-    if _looks_again(node, position):
+    if again:
         return Mode.WINDOWED if output else Mode.WINDOWED_INPUT
     return Mode.WINDOWED_OUTPUT if output else Mode.ON_THE_FLY
 
 
-def _looks_again(node: Node, position: int) -> bool:
-    """Whether the node goes back to tuples of this input after they came."""
-    match node:
-        case Join():
-            return not is_nrr(node.inputs[1 - position])
-        case LastingJoin() | MultiJoin() | Negation():
-            return True
-        case DuplicateElimination() | GroupBy() | TopK() | ToStream():
-            return node.inputs[position].pattern is not UpdatePattern.MONOTONIC
-        case _:
-            return False
+def _leaves_again(node: Node, position: int) -> bool:
+    return node.inputs[position].pattern is not UpdatePattern.MONOTONIC
 
 
-def _negation(node: Negation, position: int, mode: Mode) -> Classification:
+def _one_by_one(node: Node, _position: int, _strategy: Strategy) -> Classification:
+    return Classification(_mode(node, again=False), Incrementality.INCREMENTAL)
+
+
+def _to_stream(node: ToStream, position: int, _strategy: Strategy) -> Classification:
+    mode = _mode(node, _leaves_again(node, position))
+    return Classification(mode, Incrementality.INCREMENTAL)
+
+
+def _join(node: Join, position: int, _strategy: Strategy) -> Classification:
+    if is_nrr(node.inputs[1 - position]):
+        return Classification(_mode(node, again=False), Incrementality.INCREMENTAL)
+    by_value = bool(node.left_keys)
+    return Classification(_mode(node, again=True), Incrementality.NEEDS_TUPLES, by_value)
+
+
+def _lasting_join(node: LastingJoin, _position: int, _strategy: Strategy) -> Classification:
+    by_value = bool(node.left_keys)
+    return Classification(_mode(node, again=True), Incrementality.NEEDS_TUPLES, by_value)
+
+
+def _multi_join(node: MultiJoin, _position: int, _strategy: Strategy) -> Classification:
+    return Classification(_mode(node, again=True), Incrementality.NEEDS_TUPLES, by_value=True)
+
+
+def _top(node: TopK, position: int, _strategy: Strategy) -> Classification:
+    mode = _mode(node, _leaves_again(node, position))
+    return Classification(mode, Incrementality.NEEDS_TUPLES, ordered=True)
+
+
+def _negation(node: Negation, position: int, _strategy: Strategy) -> Classification:
     """EXCEPT counts on both sides; NOT EXISTS counts the right side and shows left tuples."""
+    mode = _mode(node, again=True)
     if node.form is NegationForm.EXCEPT:
         return Classification(mode, Incrementality.WITH_HISTOGRAM, by_value=True)
     equality = bool(node.left_keys)
@@ -145,17 +170,51 @@ def _negation(node: Negation, position: int, mode: Mode) -> Classification:
     return Classification(mode, Incrementality.NEEDS_TUPLES, by_value=equality)
 
 
-def _distinct(node: DuplicateElimination, mode: Mode, strategy: Strategy) -> Classification:
+def _distinct(node: DuplicateElimination, position: int, strategy: Strategy) -> Classification:
     """A count per value is enough, unless the whole input is kept and asked for a successor."""
+    mode = _mode(node, _leaves_again(node, position))
     foreseeable = node.input.pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK)
     if strategy is Strategy.DIRECT and foreseeable:
         return Classification(mode, Incrementality.NEEDS_TUPLES, by_value=True)
     return Classification(mode, Incrementality.WITH_HISTOGRAM, by_value=True)
 
 
-def _grouping(node: GroupBy, mode: Mode) -> Classification:
+def _grouping(node: GroupBy, position: int, _strategy: Strategy) -> Classification:
     """As demanding as the most demanding of its aggregates."""
+    mode = _mode(node, _leaves_again(node, position))
     ordered = any(a.function in HOLISTIC for a in node.aggregates)
     if ordered or any(a.distinct for a in node.aggregates):
         return Classification(mode, Incrementality.WITH_HISTOGRAM, by_value=True, ordered=ordered)
     return Classification(mode, Incrementality.INCREMENTAL)
+
+
+CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
+    "the class of an operator",
+    {
+        Join: _join,
+        LastingJoin: _lasting_join,
+        MultiJoin: _multi_join,
+        Negation: _negation,
+        DuplicateElimination: _distinct,
+        GroupBy: _grouping,
+        TopK: _top,
+        ToStream: _to_stream,
+        **dict.fromkeys(
+            (
+                AppendOnly,
+                Every,
+                NegativeTuples,
+                OutputWindow,
+                Projection,
+                Routed,
+                Selection,
+                Stamped,
+                Subscribe,
+                Union,
+                Window,
+            ),
+            _one_by_one,
+        ),
+    },
+    absent=dict.fromkeys((StreamScan, RelationScan, StageInput), "it has no input"),
+)

@@ -7,39 +7,43 @@ are as long as the next multiple.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from windrow.core.time import FOREVER
 from windrow.plan.nodes import (
     AppendOnly,
+    DuplicateElimination,
     Every,
+    GroupBy,
     Join,
     LastingJoin,
     MultiJoin,
+    Negation,
+    NegativeTuples,
     Node,
     OutputWindow,
+    Projection,
+    RelationScan,
+    Routed,
+    Selection,
+    StageInput,
+    Stamped,
+    StreamScan,
+    Subscribe,
+    TopK,
     ToStream,
     Unary,
     Union,
     Window,
 )
+from windrow.plan.nodes.per_node import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, WindowSpec
 
 
 def longest_life(node: Node) -> int:
     """In ticks; FOREVER for what is not withdrawn by time, or not by time alone."""
-    match node:
-        case Window(spec=spec) | OutputWindow(spec=spec):
-            return _longest_in(spec)
-        case Every(input=below, period=period):
-            return _rounded_up(longest_life(below), period)
-        case Join() | MultiJoin():
-            return min(map(longest_life, node.inputs))
-        case LastingJoin(left=left):
-            return longest_life(left)
-        case Union():
-            return max(map(longest_life, node.inputs))
-        case Unary(input=below) if not isinstance(node, ToStream | AppendOnly):
-            return longest_life(below)
-    return FOREVER
+    return LONGEST[node](node)
 
 
 def _longest_in(spec: WindowSpec) -> int:
@@ -53,3 +57,50 @@ def _longest_in(spec: WindowSpec) -> int:
 
 def _rounded_up(life: int, period: int) -> int:
     return life if life == FOREVER else -(-life // period) * period
+
+
+def _forever(_node: Node) -> int:
+    return FOREVER
+
+
+def _as_input(node: Unary) -> int:
+    return longest_life(node.input)
+
+
+def _of_window(node: Window | OutputWindow) -> int:
+    return _longest_in(node.spec)
+
+
+def _shortest(node: Node) -> int:
+    return min(map(longest_life, node.inputs))
+
+
+LONGEST: PerNode[Callable[[Any], int]] = PerNode(
+    "how long a tuple can live",
+    {
+        Window: _of_window,
+        OutputWindow: _of_window,
+        Every: lambda node: _rounded_up(longest_life(node.input), node.period),
+        Join: _shortest,
+        MultiJoin: _shortest,
+        LastingJoin: lambda node: longest_life(node.left),
+        Union: lambda node: max(map(longest_life, node.inputs)),
+        **dict.fromkeys(
+            (
+                DuplicateElimination,
+                GroupBy,
+                NegativeTuples,
+                Projection,
+                Routed,
+                Selection,
+                Stamped,
+                Subscribe,
+                TopK,
+            ),
+            _as_input,
+        ),
+        **dict.fromkeys(
+            (AppendOnly, Negation, RelationScan, StageInput, StreamScan, ToStream), _forever
+        ),
+    },
+)
