@@ -19,7 +19,8 @@ from windrow.plan.nodes import (
     walk,
 )
 from windrow.plan.nodes.window_specs import RangeWindow
-from windrow.plan.physical.stages import Stage, stages
+from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.physical.stages import Stage
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
 
@@ -33,7 +34,7 @@ def cut(query: str) -> tuple[Stage, ...]:
     catalog = compile_script(f"{STREAMS}\nCREATE QUERY q AS {query};").catalog
     declared = catalog.find("q")
     assert isinstance(declared, QueryDeclaration)
-    return stages(declared.plan)
+    return cut_into_stages(declared.plan)
 
 
 def keys(stage: Stage) -> list[tuple[str | int, list[str] | None]]:
@@ -200,10 +201,10 @@ def test_an_operator_over_many_inputs_hashes_each_by_its_own_keys():
     scans = [StreamScan(s.name, s.schema, s.clock) for s in (*catalog.streams, catalog.streams[0])]
     by = [(Column(i, "k", s.schema[i].type),) for i, s in zip((1, 2, 2), scans, strict=True)]
     join = MultiJoin(tuple(Window(s, RangeWindow(9)) for s in scans), tuple(by), (0, 1, 2))
-    (stage,) = stages(join)
+    (stage,) = cut_into_stages(join)
     assert names(stage) == [("l", ["src"]), ("r", ["dst"]), ("l", ["dst"])]
     keyed = Named("k", Column(len(scans[0].schema) + 2, "dst", Type.STRING))
-    (grouped,) = stages(GroupBy(join, (keyed,), ()))
+    (grouped,) = cut_into_stages(GroupBy(join, (keyed,), ()))
     assert names(grouped) == names(stage)
 
 
@@ -213,7 +214,7 @@ def test_updates_of_a_relation_meet_the_stream_by_key_and_an_nrr_is_known_as_one
             f"{STREAMS} CREATE {kind} hosts (ip STRING, owner STRING);"
             "SELECT owner FROM l [RANGE 9], hosts WHERE l.src = hosts.ip;"
         )
-        (stage,) = stages(compiled.queries[-1].plan)
+        (stage,) = cut_into_stages(compiled.queries[-1].plan)
         assert sorted(names(stage)) == [("hosts", ["ip"]), ("l", ["src"])]
         leaves = {n.name: n.nrr for n in walk(stage.plan) if isinstance(n, StageInput)}
         assert {name.split("#")[0] for name, nrr in leaves.items() if nrr} == (
@@ -226,6 +227,6 @@ def test_negative_tuples_are_in_the_plan_before_it_is_cut():
         "SELECT l.src, COUNT(*) FROM l [RANGE 9], r [RANGE 9] WHERE l.dst = r.dst GROUP BY l.src"
     )
     plan = compile_script(f"{STREAMS} {query};").queries[0].plan
-    first, second = stages(plan, Strategy.NT)
+    first, second = cut_into_stages(plan, Strategy.NT)
     (sent,) = (n for n in walk(second.plan) if isinstance(n, StageInput))
     assert sent.pattern is first.plan.pattern is UpdatePattern.STRICT

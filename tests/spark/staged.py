@@ -13,7 +13,7 @@ from tests.operators.samples import between
 from windrow.columns.delta import Delta
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
-from windrow.plan.physical.stages import stages
+from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.stage.blobs import unpack
 from windrow.spark.stage.packing import RESULT, Parcel, blobs, scatter, tell
@@ -66,7 +66,7 @@ class Staged:
     """A query over ``BUCKETS``; ``step`` is a micro-batch, ``found`` what it has said so far."""
 
     def __init__(self, plan: Node, strategy: Strategy, run: str, *, archived: bool = False) -> None:
-        self.stages = stages(plan, strategy)
+        self.stages = cut_into_stages(plan, strategy)
         self.streams = streams_in(plan)
         self.found: Net = {}
         self.processors: dict[tuple[int, int], StageProcessor] = {}

@@ -12,7 +12,8 @@ from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.time import FOREVER
 from windrow.plan.catalog import Catalog, QueryDeclaration
-from windrow.plan.physical.stages import Stage, stages
+from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.physical.stages import Stage
 from windrow.plan.program import compile_script
 from windrow.spark.stage.blobs import pack, unpack
 from windrow.spark.stage.bucket_host import BucketHost
@@ -34,7 +35,7 @@ def the_stage() -> tuple[Stage, Catalog]:
     catalog = compile_script(SCRIPT).catalog
     query = catalog.find("q")
     assert isinstance(query, QueryDeclaration)
-    (stage,) = stages(query.plan)
+    (stage,) = cut_into_stages(query.plan)
     return stage, catalog
 
 
@@ -123,7 +124,7 @@ def test_rows_of_a_closed_instant_are_late_and_go_no_further():
 def test_blobs_are_put_in_the_order_of_their_stream_before_they_are_used():
     script = "CREATE STREAM a (ts BIGINT, k INT) TIMESTAMP BY ts; SELECT k FROM a [ROWS 1];"
     compiled = compile_script(script)
-    (stage,) = stages(compiled.queries[0].plan)
+    (stage,) = cut_into_stages(compiled.queries[0].plan)
     schema = arrow_schema(compiled.catalog.streams[0].schema)
     parts = []
     for order in (1, 0):
@@ -141,7 +142,7 @@ def test_blobs_are_put_in_the_order_of_their_stream_before_they_are_used():
 
 def test_what_comes_and_goes_inside_an_instant_of_a_relation_is_never_seen():
     compiled = compile_script("CREATE RELATION rel (k INT); SELECT k FROM rel;")
-    (stage,) = stages(compiled.queries[0].plan)
+    (stage,) = cut_into_stages(compiled.queries[0].plan)
     schema = arrow_schema(compiled.catalog.relations[0].schema)
     host = BucketHost(stage, {"rel": 0}, final=True)
     for at, sign in ((1, 1), (2, -1), (3, 1)):
@@ -193,7 +194,7 @@ def test_updates_of_a_relation_at_closed_instants_happen_at_the_next_one():
         "CREATE STREAM a (ts BIGINT, k INT); CREATE RELATION rel (k INT);"
         "SELECT a.k FROM a [RANGE 90], rel WHERE a.k = rel.k;"
     )
-    (stage,) = stages(compiled.queries[0].plan)
+    (stage,) = cut_into_stages(compiled.queries[0].plan)
     host = BucketHost(stage, {"a": 0, "rel": 0}, final=True)
 
     def receive(name: str, rows: list[tuple[int, int, int]], time: StreamTime) -> list[tuple]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
-from windrow.plan.physical.stages import stages
+from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.program import compile_script
 from windrow.spark.stage.blobs import unpack, unpack_delta
 from windrow.spark.stage.packing import PACKED_ARROW, blobs, packed_batch, scatter, tell
@@ -23,7 +23,7 @@ CREATE STREAM r (ts BIGINT, k BIGINT) TIMESTAMP BY ts;
 CREATE QUERY q AS SELECT l.v, COUNT(*) FROM l [RANGE 9], r [RANGE 9]
   WHERE l.k = r.k AND l.v > 0 GROUP BY l.v;
 """)
-STAGES = stages(COMPILED.queries[0].plan)
+STAGES = cut_into_stages(COMPILED.queries[0].plan)
 
 
 def delta_of(stream: str, ts: list[int], **columns: list[int | None]) -> Delta:

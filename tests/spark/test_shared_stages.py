@@ -15,7 +15,8 @@ from tests.subscriptions.test_shared_selection import SHAPES, STREAM
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.nodes import Node, Subscribe
-from windrow.plan.physical.stages import RangeKey, stages
+from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.physical.stages import RangeKey
 from windrow.plan.program import compile_script
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
@@ -94,7 +95,7 @@ def test_subscriptions_cut_by_range_match_as_the_whole_index_does(view, tmp_path
     cut = replace(layout.cut, starts=layout.cut.starts[: len(BUCKETS) - 1])
     found = run_staged(with_cut(plan, cut), INPUTS, Strategy.UPA, seed=3, run=f"cut {view}")
     assert found == whole(plan)
-    (edge,) = stages(with_cut(plan, cut))[-1].inputs
+    (edge,) = cut_into_stages(with_cut(plan, cut))[-1].inputs
     assert edge.key == RangeKey(edge.key.column, cut.starts)
     assert edge.key.column.name == "n"
 

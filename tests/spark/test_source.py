@@ -11,7 +11,7 @@ import pytest
 
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import BEGINNING
-from windrow.plan.physical.stages import stages
+from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.program import compile_script
 from windrow.spark.source.file_log import FileLog
 from windrow.spark.source.file_source import PackingReader, SourceSpec, Stretch, decoded, encoded
@@ -37,7 +37,7 @@ def spec(
         f"CREATE STREAM s (ts {kind}, k INT) {start}TIMESTAMP BY ts SLACK 2 {clause};"
         "CREATE QUERY q AS SELECT k FROM s [RANGE 5];"
     )
-    routes = Routes.of("s", stages(compiled.queries[0].plan), BUCKETS)
+    routes = Routes.of("s", cut_into_stages(compiled.queries[0].plan), BUCKETS)
     log, offsets = (str(tmp_path / "checkpoint" / name) for name in ("s.log", "offsets"))
     return SourceSpec(compiled.catalog.streams[0], routes, log, offsets, tasks=2, **options)
 

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
 from windrow.core.errors import InputError
 from windrow.core.patterns import UpdatePattern
-from windrow.plan.nodes import Join, NegativeTuples, Node, Window, is_nrr
+from windrow.plan.nodes import (
+    AppendOnly,
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    LastingJoin,
+    MultiJoin,
+    Negation,
+    NegativeTuples,
+    Node,
+    OutputWindow,
+    Projection,
+    RelationScan,
+    Routed,
+    Selection,
+    StageInput,
+    Stamped,
+    StreamScan,
+    Subscribe,
+    TopK,
+    ToStream,
+    Union,
+    Window,
+    is_nrr,
+)
+from windrow.plan.nodes.per_node import PerNode
 from windrow.plan.nodes.rebuild import map_inputs
 
 
@@ -37,14 +65,67 @@ class Strategy(Enum):
 
 def apply_strategy(plan: Node, strategy: Strategy) -> Node:
     """The plan as the strategy wants it: NT has a node above each window that can expire."""
-    if strategy is not Strategy.NT or isinstance(plan, NegativeTuples):
-        return plan  # below such a node everything is as NT wants it already
-    if isinstance(plan, Join) and (is_nrr(plan.left) or is_nrr(plan.right)):
-        # The NRR may have changed since a tuple met it, so its expiry is announced behind the join.
+    return _announce(plan) if strategy is Strategy.NT else plan
+
+
+def _announce(plan: Node) -> Node:
+    return ANNOUNCE[plan](plan)
+
+
+def _in_inputs(plan: Node) -> Node:
+    return map_inputs(plan, _announce)
+
+
+def _above_window(plan: Window) -> Node:
+    changed = _in_inputs(plan)
+    return NegativeTuples(changed) if _expires(changed) else changed
+
+
+def _above_nrr(plan: Join) -> Node:
+    """The NRR may have changed since a tuple met it, so its expiry is announced behind the join."""
+    if is_nrr(plan.left) or is_nrr(plan.right):
         return NegativeTuples(plan) if _expires(plan) else plan
-    changed = map_inputs(plan, lambda child: apply_strategy(child, strategy))
-    return NegativeTuples(changed) if isinstance(changed, Window) and _expires(changed) else changed
+    return _in_inputs(plan)
+
+
+def _already(plan: NegativeTuples) -> Node:
+    """Below such a node everything is as NT wants it."""
+    return plan
 
 
 def _expires(plan: Node) -> bool:
     return plan.pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK)
+
+
+ANNOUNCE: PerNode[Callable[[Any], Node]] = PerNode(
+    "where the NT strategy announces expiries",
+    {
+        Window: _above_window,
+        Join: _above_nrr,
+        NegativeTuples: _already,
+        **dict.fromkeys(
+            (
+                AppendOnly,
+                DuplicateElimination,
+                Every,
+                GroupBy,
+                LastingJoin,
+                MultiJoin,
+                Negation,
+                OutputWindow,
+                Projection,
+                RelationScan,
+                Routed,
+                Selection,
+                StageInput,
+                Stamped,
+                StreamScan,
+                Subscribe,
+                TopK,
+                ToStream,
+                Union,
+            ),
+            _in_inputs,
+        ),
+    },
+)

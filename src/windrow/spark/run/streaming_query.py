@@ -28,7 +28,8 @@ from windrow.plan.catalog import (
     StreamDeclaration,
 )
 from windrow.plan.nodes import RelationScan, StreamScan, walk
-from windrow.plan.physical.stages import Stage, stages
+from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.spark.active_session import active
 from windrow.spark.checkpoint.lost_results import refuse_lost_results
@@ -110,10 +111,10 @@ class SparkQuery:
         self.home: Home = open_home(
             directory.absolute(),
             declaration.name,
-            fingerprint_of(stages(plan, strategy), self._inputs, strategy),
+            fingerprint_of(cut_into_stages(plan, strategy), self._inputs, strategy),
             lambda: layout_for(plan, shuffle_partitions(session), index_memory(session)),
         )
-        self._stages = stages(with_cut(plan, self.home.layout.cut), strategy)
+        self._stages = cut_into_stages(with_cut(plan, self.home.layout.cut), strategy)
         into = declaration.into
         to_files = into is not None and into.format in FILES
         self.destination = Path(into.path).absolute() if into and to_files else None

@@ -1,0 +1,377 @@
+"""Cutting a plan into stages: runs of operators that agree on where a tuple is to be.
+
+A parallel runner spreads the tuples of a stage over buckets, and an operator sees one bucket only.
+So what an operator has to see together must be in one bucket: the partners of a join, the members
+of a group, the copies of a tuple whose duplicates are eliminated. The plan is walked from its
+leaves upwards, and by which expressions the tuples are spread is noted at each node:
+
+    FREE     nothing has asked for a place yet; whoever asks first decides it, at the leaves
+    keys     equal values of these expressions of the output are in one bucket
+    HIDDEN   spread by something that the output no longer shows
+    SINGLE   everything is in one bucket
+
+A node that can live with the place its input has stays in the input's stage; otherwise the input
+becomes a stage of its own and its output travels to new buckets. Selections and projections that
+stand directly on a stream belong to no stage: they are ``StageEdge.pre``, done while the stream
+is packed, so that what no one needs is never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Schema, Type
+from windrow.plan.expressions import Column, Expression, Literal, replace_columns, shift_columns
+from windrow.plan.nodes import (
+    AppendOnly,
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    LastingJoin,
+    MultiJoin,
+    Negation,
+    NegationForm,
+    NegativeTuples,
+    Node,
+    OutputWindow,
+    Projection,
+    RelationScan,
+    Routed,
+    Selection,
+    StageInput,
+    Stamped,
+    StreamKind,
+    StreamScan,
+    Subscribe,
+    TopK,
+    ToStream,
+    Unary,
+    Union,
+    Window,
+    arrives_in_order,
+    is_nrr,
+)
+from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.rebuild import map_inputs, with_inputs
+from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.nodes.window_specs import RowsWindow, WindowSpec
+from windrow.plan.physical.places import (
+    Keys,
+    Where,
+    comparable,
+    computable,
+    plain,
+    positions_of,
+    shared_keys,
+    shown_by,
+)
+from windrow.plan.physical.stages import Hashed, Key, RangeKey, Stage, StageEdge
+from windrow.plan.strategy import Strategy, apply_strategy
+
+
+def cut_into_stages(plan: Node, strategy: Strategy = Strategy.UPA) -> tuple[Stage, ...]:
+    """The stages of a plan, each after those that it reads; the last one gives the answer.
+
+    What the strategy changes in a plan it changes before the cut: a stage must know of negative
+    tuples that another one sends.
+    """
+    return _Cutter().cut(apply_strategy(_lower_below_windows(plan), strategy))
+
+
+@dataclass(frozen=True)
+class _Open(Node):
+    """A leaf whose place is not decided yet."""
+
+    source: str | int
+    pre: Node
+
+    @property
+    def schema(self) -> Schema:
+        return self.pre.schema
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return self.pre.pattern
+
+    @property
+    def lifetime(self) -> WindowSpec | None:
+        return self.pre.lifetime
+
+
+@dataclass(frozen=True)
+class _Fragment:
+    """The part of a plan that is in the stage being built, and where its output is."""
+
+    plan: Node
+    placed: Where | Keys
+
+
+class _Cutter:
+    """Collects the stages and edges of one plan; a method for each way to place a node."""
+
+    def __init__(self) -> None:
+        self._stages: list[Stage] = []
+        self._edges: dict[tuple[str | int, Node, Key], StageEdge] = {}
+
+    def cut(self, plan: Node) -> tuple[Stage, ...]:
+        root = self._fragment(plan)
+        if root.placed is Where.FREE:
+            root = self._by_row(root)
+        self._close(root)
+        return tuple(self._stages)
+
+    def _fragment(self, node: Node) -> _Fragment:
+        return FRAGMENTS[node](self, node)
+
+    def scan(self, node: StreamScan | RelationScan) -> _Fragment:
+        return _Fragment(_Open(node.name, node), Where.FREE)
+
+    def subscribe(self, node: Subscribe) -> _Fragment:
+        return self.stateless(node) if node.cut is None else self._in_parts(node, node.cut)
+
+    def in_place(self, node: Unary) -> _Fragment:
+        """``node`` sees each tuple wherever it is."""
+        return self._over(node, self._fragment(node.input))
+
+    def whole_row(self, node: Unary) -> _Fragment:
+        """``node`` sees all copies of a tuple together."""
+        row = tuple(_column(node.schema, i) for i in range(len(node.input.schema)))
+        return self._over(node, self._together(self._fragment(node.input), row))
+
+    def window(self, node: Window) -> _Fragment:
+        if not isinstance(node.spec, RowsWindow):
+            return self.in_place(node)
+        parts = tuple(_column(node.schema, i) for i in node.spec.partition_by)
+        return self._over(node, self._together(self._fragment(node.input), parts))
+
+    def to_stream(self, node: ToStream) -> _Fragment:
+        """All but RSTREAM net changes of equal rows."""
+        return (self.in_place if node.kind is StreamKind.RSTREAM else self.whole_row)(node)
+
+    def stamp(self, node: Stamped) -> _Fragment:
+        stays = node.pattern is UpdatePattern.MONOTONIC
+        return (self.in_place if stays else self.whole_row)(node)
+
+    def group_by(self, node: GroupBy) -> _Fragment:
+        keys = tuple(k.expression for k in node.keys)
+        below = self._together(self._fragment(node.input), keys)
+        return _Fragment(replace(node, input=below.plan), shown_by(below.placed, keys))
+
+    def join(self, node: Join | LastingJoin) -> _Fragment:
+        if not node.left_keys:
+            return self.alone(node)
+        return self._meeting(node, (node.left_keys, node.right_keys))
+
+    def negation(self, node: Negation) -> _Fragment:
+        """One NULL on the right of NOT IN concerns every tuple."""
+        if not node.left_keys or node.form is NegationForm.NOT_IN:
+            return self.alone(node)
+        return self._meeting(node, (node.left_keys, node.right_keys))
+
+    def multi_join(self, node: MultiJoin) -> _Fragment:
+        return self._meeting(node, node.keys) if node.keys[0] else self.alone(node)
+
+    def alone(self, node: Node) -> _Fragment:
+        """``node`` sees all of its input in one place."""
+        below = [self._together(self._fragment(i), ()) for i in node.inputs]
+        return _Fragment(with_inputs(node, [b.plan for b in below]), Where.SINGLE)
+
+    def _over(self, node: Node, below: _Fragment) -> _Fragment:
+        """``node`` in the stage of its input, whose columns it keeps as they are."""
+        return _Fragment(with_inputs(node, [below.plan]), below.placed)
+
+    def stateless(self, node: Selection | Projection | Subscribe | Routed) -> _Fragment:
+        below = self._fragment(node.input)
+        if isinstance(below.plan, _Open):
+            return replace(below, plan=replace(below.plan, pre=replace(node, input=below.plan.pre)))
+        if isinstance(node, Selection):
+            return self._over(node, below)
+        if isinstance(node, Subscribe | Routed):
+            places = tuple(_column(node.input.schema, i) for i in range(len(node.input.schema)))
+            first = Literal(None, Type.STRING)  # whose tuple it is, which no key can be
+            return _Fragment(
+                replace(node, input=below.plan), shown_by(below.placed, (first, *places))
+            )
+        shown = shown_by(below.placed, tuple(c.expression for c in node.columns))
+        return _Fragment(replace(node, input=below.plan), shown)
+
+    def _in_parts(self, node: Subscribe, cut: Ranges) -> _Fragment:
+        """Matches where the part of the index is that a tuple falls into."""
+        below = self._fragment(node.input)
+        leaf = below.plan
+        if not isinstance(leaf, _Open):
+            leaf = self._close(self._by_row(below) if below.placed is Where.FREE else below)
+        key = RangeKey(_column(leaf.schema, node.columns[cut.place]), cut.starts)
+        edge = self._edge(leaf, key, node)
+        matches = StageInput(edge.name, node.schema, node.pattern)
+        return _Fragment(matches, Where.HIDDEN)
+
+    def union(self, node: Union) -> _Fragment:
+        parts = [self._fragment(b) for b in node.branches]
+        fixed = [p.placed for p in parts if p.placed is not Where.FREE]
+        if not fixed:
+            return _Fragment(with_inputs(node, [p.plan for p in parts]), Where.FREE)
+        placed: Where | Keys = Where.HIDDEN
+        if all(p is Where.SINGLE for p in fixed):
+            placed = Where.SINGLE
+            parts = [self._together(p, ()) for p in parts]
+        elif (shared := shared_keys(fixed)) is not None:
+            placed = shared
+            key = tuple(min(same, key=repr) for same in shared)
+            parts = [self._place(p, key) if p.placed is Where.FREE else p for p in parts]
+        else:
+            parts = [self._by_row(p) if p.placed is Where.FREE else p for p in parts]
+        return _Fragment(with_inputs(node, [p.plan for p in parts]), placed)
+
+    def _meeting(self, node: Node, keys: Sequence[tuple[Expression, ...]]) -> _Fragment:
+        """``node`` over inputs of which tuples with equal ``keys`` (those of each input) meet."""
+        parts = [self._fragment(i) for i in node.inputs]
+        if all(p.placed is Where.SINGLE for p in parts):
+            return _Fragment(with_inputs(node, [p.plan for p in parts]), Where.SINGLE)
+        columns = [comparable(same) for same in zip(*keys, strict=True)]
+        hashed = [tuple(c[i] for c in columns) for i in range(len(parts))]
+        known = [positions_of(p.placed, k) for p, k in zip(parts, hashed, strict=True)]
+        chosen = next((k for k in known if k is not None), tuple(range(len(columns))))
+        parts = [
+            p if at == chosen else self._place(p, tuple(k[i] for i in chosen))
+            for p, k, at in zip(parts, hashed, known, strict=True)
+        ]
+        shown = 1 if isinstance(node, Negation) else len(parts)
+        placed: Keys = tuple(frozenset() for _ in chosen)
+        offset = 0
+        for part, below in list(zip(parts, node.inputs, strict=True))[:shown]:
+            moved = [frozenset(shift_columns(e, offset) for e in same) for same in _keys(part)]
+            placed = tuple(a | b for a, b in zip(placed, moved, strict=True))
+            offset += len(below.schema)
+        return _Fragment(with_inputs(node, [p.plan for p in parts]), placed)
+
+    def _together(self, below: _Fragment, keys: tuple[Expression, ...]) -> _Fragment:
+        """``below`` such that tuples with equal ``keys`` share a bucket (no keys: all tuples)."""
+        if below.placed is Where.SINGLE:
+            return below
+        if not keys:
+            return self._place(below, None)
+        known = frozenset(plain(k) for k in keys)
+        if isinstance(below.placed, tuple) and all(
+            any(computable(e, known) for e in same) for same in below.placed
+        ):
+            return below
+        return self._place(below, keys)
+
+    def _place(self, below: _Fragment, key: Hashed) -> _Fragment:
+        """Spread tuples by ``key``; those that have a place leave it as the output of a stage."""
+        plan = below.plan if below.placed is Where.FREE else self._close(below)
+        placed = Where.SINGLE if key is None else tuple(frozenset({plain(e)}) for e in key)
+        return _Fragment(self._send(plan, key), placed)
+
+    def _by_row(self, below: _Fragment) -> _Fragment:
+        """Spread the tuples of ``below`` evenly: by all columns of its leaves."""
+        return _Fragment(self._send(below.plan, ()), Where.HIDDEN)
+
+    def _close(self, fragment: _Fragment) -> _Open:
+        """Make the fragment a stage, and return a leaf that stands for its output."""
+        number = len(self._stages)
+        named = {e.name: e for e in self._edges.values()}
+        names = dict.fromkeys(_leaves(fragment.plan))
+        self._stages.append(Stage(number, fragment.plan, tuple(named[n] for n in names)))
+        plan = fragment.plan
+        ordered = False  # buckets work side by side, so what they put out has no order
+        leaf = StageInput(f"stage{number}", plan.schema, plan.pattern, plan.lifetime, ordered)
+        return _Open(number, leaf)
+
+    def _send(self, node: Node, key: Hashed) -> Node:
+        """The plan with its open leaves made edges; ``key`` is over the node's output."""
+        if isinstance(node, _Open):
+            if key == ():
+                key = tuple(_column(node.schema, i) for i in range(len(node.schema))) or None
+            edge = self._edge(node, key)
+            ordered, nrr = arrives_in_order(edge.pre), is_nrr(edge.pre)
+            return StageInput(edge.name, node.schema, node.pattern, node.lifetime, ordered, nrr)
+        if isinstance(node, Projection) and key:
+            columns = node.columns
+            key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)
+        return map_inputs(node, lambda i: self._send(i, key))
+
+    def _edge(self, leaf: _Open, key: Key, post: Subscribe | None = None) -> StageEdge:
+        same = (
+            leaf.source,
+            _without_qualifiers(leaf.pre),
+            key,
+        )  # two aliases of a stream are one edge
+        if same not in self._edges:
+            source = leaf.source if isinstance(leaf.source, str) else f"stage{leaf.source}"
+            name = f"{source}#{len(self._edges)}"
+            self._edges[same] = StageEdge(name, leaf.source, leaf.pre, key, post)
+        return self._edges[same]
+
+
+FRAGMENTS: PerNode[Callable[[_Cutter, Any], _Fragment]] = PerNode(
+    "where the tuples of a node have to be",
+    {
+        StreamScan: _Cutter.scan,
+        RelationScan: _Cutter.scan,
+        Selection: _Cutter.stateless,
+        Projection: _Cutter.stateless,
+        Routed: _Cutter.stateless,
+        Subscribe: _Cutter.subscribe,
+        Window: _Cutter.window,
+        AppendOnly: _Cutter.in_place,
+        NegativeTuples: _Cutter.in_place,
+        Every: _Cutter.in_place,
+        ToStream: _Cutter.to_stream,
+        Stamped: _Cutter.stamp,
+        DuplicateElimination: _Cutter.whole_row,
+        GroupBy: _Cutter.group_by,
+        Union: _Cutter.union,
+        Join: _Cutter.join,
+        LastingJoin: _Cutter.join,
+        Negation: _Cutter.negation,
+        MultiJoin: _Cutter.multi_join,
+        TopK: _Cutter.alone,
+        OutputWindow: _Cutter.alone,
+    },
+    absent={StageInput: "it is what the cut leaves in place of an edge"},
+)
+
+
+def _lower_below_windows(node: Node) -> Node:
+    """Selections and projections moved below time windows, where they can be done in packing."""
+    node = map_inputs(node, _lower_below_windows)
+    if isinstance(node, Selection | Projection):
+        window = node.input
+        if isinstance(window, Window) and not isinstance(window.spec, RowsWindow):
+            return replace(window, input=_lower_below_windows(replace(node, input=window.input)))
+    return node
+
+
+def _without_qualifiers(pre: Node) -> Node:
+    """What a sender does, whatever the query calls the sender."""
+    match pre:
+        case StreamScan() | RelationScan():
+            return replace(pre, columns=pre.columns.with_qualifier(None))
+        case Projection():
+            columns = tuple(replace(c, qualifier=None) for c in pre.columns)
+            return replace(pre, input=_without_qualifiers(pre.input), columns=columns)
+        case Selection():
+            return replace(pre, input=_without_qualifiers(pre.input))
+        case _:
+            return pre
+
+
+def _leaves(node: Node) -> list[str]:
+    if isinstance(node, StageInput):
+        return [node.name]
+    return [name for i in node.inputs for name in _leaves(i)]
+
+
+def _column(schema: Schema, index: int) -> Column:
+    return Column(index, schema[index].name, schema[index].type)
+
+
+def _keys(fragment: _Fragment) -> Keys:
+    assert isinstance(fragment.placed, tuple)
+    return fragment.placed
