@@ -21,7 +21,7 @@ from windrow.spark import match_frame
 from windrow.spark.run import streaming_query
 from windrow.spark.run.session import INDEX_MEMORY, configure, index_memory
 from windrow.spark.stage.range_partition import cut_by, part_of, parts_for
-from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.subscriptions import Subscriptions
 
 pytestmark = pytest.mark.spark
 

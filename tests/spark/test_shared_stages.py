@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.operators.samples import run
+from tests.plan.sharing.test_shared_selection import SHAPES, STREAM
 from tests.spark.staged import BUCKETS, end_of, expected, run_staged
-from tests.subscriptions.test_shared_selection import SHAPES, STREAM
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.nodes import Node, Subscribe

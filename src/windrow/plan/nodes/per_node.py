@@ -2,7 +2,7 @@
 
 Plans are drawn, estimated, cut into stages, turned into operators: each of these has to know every
 kind of node. A table of this class that leaves a kind out is found by a test
-(``tests/plan/test_every_node_is_known.py``), not by the first plan that has such a node in it.
+(``tests/plan/nodes/test_every_node_is_known.py``), not by the first plan that has such a node.
 """
 
 from __future__ import annotations
