@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 from math import gcd
@@ -13,13 +14,14 @@ from windrow.cql.syntax_tree import EveryOf, Query, Select, SetOperation, Stream
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.from_clause import produce_every_time
 from windrow.plan.binder.nulls import cast_to, is_null_column
-from windrow.plan.binder.restoring import bind_restore
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.select import bind_select
 from windrow.plan.binder.window_ticks import in_ticks, window_spec
+from windrow.plan.describe import duration
 from windrow.plan.expressions import Column
 from windrow.plan.functions import common
 from windrow.plan.nodes import (
+    AppendOnly,
     Every,
     Negation,
     NegationForm,
@@ -31,10 +33,13 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
+from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.window_specs import RangeWindow
 
 PERIODIC = ("RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE")
 """Forms to which EVERY gives a rhythm of their own, instead of slowing down what they read."""
+BOUNDARIES = (ToStream, AppendOnly, OutputWindow, Every)
+"""Below these is another query, which keeps the rhythm that it was given."""
 
 
 def bind_query(query: Query, context: Context) -> Node:
@@ -117,7 +122,7 @@ def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
         )  # fmt: skip
     kind = StreamKind(query.kind)
     if kind in (StreamKind.ISTREAM_RESTORE, StreamKind.RSTREAM_RESTORE):
-        return bind_restore(plan, kind, every, clock, query.span)
+        return _restore(plan, kind, every, clock, query.span)
     if kind is StreamKind.RSTREAM:
         return ToStream(plan, kind, every or _rhythm(plan, clock, query.span), span=query.span)
     return ToStream(plan, kind, span=query.span)
@@ -166,3 +171,52 @@ def _every(query: EveryOf, context: Context) -> Node:
 def _period(query: EveryOf, plan: Node, context: Context) -> int:
     clock = clock_of(plan, query.span) or context.catalog.clock
     return in_ticks(query.period, clock, "EVERY")
+
+
+def _restore(plan: Node, kind: StreamKind, every: int | None, clock: Clock, span: Span) -> Node:
+    """``plan`` reported with restore semantics; ``every`` is the period of EVERY, if it stands.
+
+    SLIDE says when to report here, not when the windows move: between two reports the query is
+    evaluated as if there were no SLIDE, so that results which come and go in between are not lost
+    (Golab 2006, 3.3.4).
+    """
+    body = plan.input if isinstance(plan, AppendOnly) else plan
+    slides = set(_slides(body)) | ({every} if every is not None else set())
+    if not slides:
+        raise BindError(
+            f"{kind.value} restores what periodic evaluation would miss (Golab 2006, 3.3.4), and "
+            "nothing here is periodic",
+            span=span, expected="a rhythm", found="none",
+            remedy="write SLIDE in the windows, or EVERY and a period after the query",
+        )  # fmt: skip
+    if len(slides) > 1:
+        found = " and ".join(duration(s, clock) for s in sorted(slides))
+        raise BindError(
+            f"{kind.value} reports at one rhythm (Golab 2006, 3.4)", span=span,
+            expected="the same SLIDE in all windows of the query", found=found,
+            remedy="make them equal",
+        )  # fmt: skip
+    continual = _without_slides(body)
+    if isinstance(plan, AppendOnly):
+        continual = replace(plan, input=continual)
+    return ToStream(continual, kind, slides.pop(), span=span)
+
+
+def _slides(plan: Node) -> Iterator[int]:
+    match plan:
+        case Window(spec=RangeWindow(slide=int(slide))):
+            yield slide
+        case Window():
+            return
+    if not isinstance(plan, (Window, *BOUNDARIES)):
+        for child in plan.inputs:
+            yield from _slides(child)
+
+
+def _without_slides(plan: Node) -> Node:
+    match plan:
+        case Window(spec=RangeWindow() as spec):
+            return replace(plan, spec=replace(spec, slide=None))
+        case Window():
+            return plan
+    return plan if isinstance(plan, BOUNDARIES) else map_inputs(plan, _without_slides)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, ScriptError, Span
+from windrow.core.paths import LONGEST, REMEDY, SUPPORTED, flaw_of_name, has_scheme
 from windrow.core.schema import Type
 from windrow.cql.syntax_tree import (
     CreateArchive,
@@ -14,12 +15,12 @@ from windrow.cql.syntax_tree import (
     CreateSubscriptions,
     CreateView,
     Explain,
+    FileClause,
     Name,
     Statement,
 )
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.destinations import destination
-from windrow.plan.binder.names import check_statement
 from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
@@ -38,6 +39,11 @@ from windrow.plan.nodes import Node, Projection, ToStream
 from windrow.plan.nodes.projections import project
 from windrow.plan.optimiser import Alternative
 
+OURS = "inbox"
+"""What a connection on Spark calls the directory of pushed rows, beside those of queries."""
+SHARED = "shared-"
+"""How the directories of queries that run together begin."""
+
 
 @dataclass(frozen=True)
 class ExplainRequest:
@@ -55,7 +61,7 @@ def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | E
     """
     context = Context(catalog, source, bind_query)
     try:
-        check_statement(statement)
+        _check_names(statement)
         return _bind(statement, context)
     except ScriptError as error:
         raise error.with_source(source) from None
@@ -173,3 +179,43 @@ def _explain(statement: Explain, context: Context) -> ExplainRequest:
             remedy=did_you_mean(subject.text, known),
         )  # fmt: skip
     return ExplainRequest(found, statement.cost)
+
+
+def _check_names(statement: Statement) -> None:
+    """BindError at a name that cannot be a directory, or a path that is of no file system.
+
+    Streams, queries and archives have directories of their names (in the quarantine, in a
+    checkpoint, where nothing else was said), so one rule holds for every declared name: it is one
+    part of a path.
+    """
+    if isinstance(statement, Explain):
+        return
+    if statement.name is not None:
+        _check_name(statement.name)
+        if isinstance(statement, CreateQuery | CreateArchive | CreateSubscriptions):
+            _refuse_reserved(statement.name)
+    for clause in (getattr(statement, part, None) for part in ("source", "into")):
+        if isinstance(clause, FileClause) and has_scheme(clause.path):
+            raise BindError(
+                span=clause.span, expected=SUPPORTED, found=f"'{clause.path}'", remedy=REMEDY
+            )
+
+
+def _check_name(name: Name) -> None:
+    flaw = flaw_of_name(name.text)
+    if flaw:
+        raise BindError(
+            "this name cannot be that of a directory", span=name.span,
+            expected=f"at most {LONGEST} bytes without slashes, and no dot at the beginning",
+            found=flaw, remedy="choose another name",
+        )  # fmt: skip
+
+
+def _refuse_reserved(name: Name) -> None:
+    """Two things of one directory would destroy each other's files."""
+    text = name.text.lower()
+    if text == OURS or text.startswith(SHARED):
+        raise BindError(
+            f"{name.text} is the name of a directory that checkpoints have for themselves",
+            span=name.span, remedy="choose another name",
+        )  # fmt: skip

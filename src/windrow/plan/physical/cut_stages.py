@@ -79,7 +79,7 @@ def cut_into_stages(plan: Node, strategy: Strategy = Strategy.UPA) -> tuple[Stag
     What the strategy changes in a plan it changes before the cut: a stage must know of negative
     tuples that another one sends.
     """
-    return _Cutter().cut(apply_strategy(_lower_below_windows(plan), strategy))
+    return _StageBuilder().cut(apply_strategy(_lower_below_windows(plan), strategy))
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class _Fragment:
     placed: Where | Keys
 
 
-class _Cutter:
+class _StageBuilder:
     """Collects the stages and edges of one plan; a method for each way to place a node."""
 
     def __init__(self) -> None:
@@ -309,30 +309,30 @@ class _Cutter:
         return self._edges[same]
 
 
-FRAGMENTS: PerNode[Callable[[_Cutter, Any], _Fragment]] = PerNode(
+FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], _Fragment]] = PerNode(
     "where the tuples of a node have to be",
     {
-        StreamScan: _Cutter.scan,
-        RelationScan: _Cutter.scan,
-        Selection: _Cutter.stateless,
-        Projection: _Cutter.stateless,
-        Routed: _Cutter.stateless,
-        Subscribe: _Cutter.subscribe,
-        Window: _Cutter.window,
-        AppendOnly: _Cutter.in_place,
-        NegativeTuples: _Cutter.in_place,
-        Every: _Cutter.in_place,
-        ToStream: _Cutter.to_stream,
-        Stamped: _Cutter.stamp,
-        DuplicateElimination: _Cutter.whole_row,
-        GroupBy: _Cutter.group_by,
-        Union: _Cutter.union,
-        Join: _Cutter.join,
-        LastingJoin: _Cutter.join,
-        Negation: _Cutter.negation,
-        MultiJoin: _Cutter.multi_join,
-        TopK: _Cutter.alone,
-        OutputWindow: _Cutter.alone,
+        StreamScan: _StageBuilder.scan,
+        RelationScan: _StageBuilder.scan,
+        Selection: _StageBuilder.stateless,
+        Projection: _StageBuilder.stateless,
+        Routed: _StageBuilder.stateless,
+        Subscribe: _StageBuilder.subscribe,
+        Window: _StageBuilder.window,
+        AppendOnly: _StageBuilder.in_place,
+        NegativeTuples: _StageBuilder.in_place,
+        Every: _StageBuilder.in_place,
+        ToStream: _StageBuilder.to_stream,
+        Stamped: _StageBuilder.stamp,
+        DuplicateElimination: _StageBuilder.whole_row,
+        GroupBy: _StageBuilder.group_by,
+        Union: _StageBuilder.union,
+        Join: _StageBuilder.join,
+        LastingJoin: _StageBuilder.join,
+        Negation: _StageBuilder.negation,
+        MultiJoin: _StageBuilder.multi_join,
+        TopK: _StageBuilder.alone,
+        OutputWindow: _StageBuilder.alone,
     },
     absent={StageInput: "it is what the cut leaves in place of an edge"},
 )
