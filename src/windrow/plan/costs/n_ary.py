@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import exp
 
-from windrow.plan.costs.cost_model import Cost, Model, combined_values, values_of
 from windrow.plan.costs.flows import Flow, present
 from windrow.plan.costs.join_order import WindowedStream, joined_size, origin_cost
+from windrow.plan.costs.node_cost import Cost, Model, combined_values, values_of
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import (
     Join,
