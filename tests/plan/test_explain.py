@@ -33,7 +33,7 @@ index H-INDEX with DB rings
    │  ↑ STRICT, key r.src, window [PARTITION BY dst ROWS 3], state hash on the tuple, \
 calendar queue by expiry, index H-INDEX with DB rings
    └─ Window [PARTITION BY dst ROWS 3]
-      │  ↑ MONOTONIC, key r.dst, state ring of the last rows
+      │  ↑ MONOTONIC, key r.dst, state list of the last rows, queues by key
       └─ Projection r.src, r.dst, r.bytes
          │  ↑ MONOTONIC
          └─ Stream f AS r"""
