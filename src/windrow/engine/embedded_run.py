@@ -26,8 +26,8 @@ from windrow.plan.jobs import Job
 from windrow.plan.nodes import RelationScan
 from windrow.plan.strategy import Strategy
 from windrow.streams.waiting_rows import WaitingRows
-from windrow.subscriptions.matcher import Subscriptions
-from windrow.subscriptions.matching import Matching
+from windrow.subscriptions.match_operator import MatchSubscriptions
+from windrow.subscriptions.subscriptions import Subscriptions
 
 
 class EmbeddedRun:
@@ -201,7 +201,7 @@ class EmbeddedRun:
     @property
     def subscriptions(self) -> Subscriptions:
         """Those that its rows are matched with."""
-        (matching,) = (o for o in self.pipeline.operators if isinstance(o, Matching))
+        (matching,) = (o for o in self.pipeline.operators if isinstance(o, MatchSubscriptions))
         return matching.subscriptions
 
     def stop(self, number: int) -> None:

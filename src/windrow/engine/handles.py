@@ -151,7 +151,7 @@ class SubscriptionsHandle:
         self._run, self._name = run, run.job.name
 
     def add(self, subscriptions: Any, at: Instant | None = None) -> int:
-        """Add entries (see ``windrow.subscriptions.tables``); returns how many."""
+        """Add entries (see ``windrow.subscriptions.entry_columns``); returns how many."""
         return self._run.subscriptions.add(subscriptions, self._open(at))
 
     def drop(self, ids: Id | Iterable[Id], at: Instant | None = None) -> int:

@@ -22,7 +22,7 @@ from windrow.engine.progress import Progress
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job
 from windrow.plan.strategy import Strategy
-from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.subscriptions import Subscriptions
 
 
 class Consumers(Protocol):
