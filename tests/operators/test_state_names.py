@@ -2,7 +2,7 @@
 
 Both speak the words of ``windrow.plan.physical.state_kinds``: the plan says what an operator will
 keep of each input, and the operator says what it has. What it has is looked up in the operator
-itself: its buffers, and whether tuples have ever been put into them.
+itself: its buffers, and whether tuples are in them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def test_no_tuple_is_kept_in_a_buffer_that_is_not_named(name: str, strategy: Str
         known = [plain(k) for k in named if isinstance(k, BufferKind)]
         if IN_A_LIST & set(named):
             known.append(BufferKind(Expiry.NEVER))
-        used = [buffer.kind for buffer in buffers(operator) if buffer.next > 0]
+        used = [buffer.kind for buffer in buffers(operator) if len(buffer)]
         unnamed = [str(kind) for kind in used if kind not in known]
         assert not unnamed, f"{type(operator).__name__} keeps {unnamed}, named are {named}"
 
