@@ -73,7 +73,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Job:
-    """See the module. ``members`` are by number; that of a member alone is 0.
+    """Queries that one plan answers. ``members`` are by number; that of a member alone is 0.
 
     With a ``selection`` the first column of the plan says which member a tuple is for.
     """
