@@ -91,7 +91,7 @@ def test_what_overflows_while_it_is_packed_is_counted_also_if_no_bucket_gets_it(
     most = 2**63 - 1
     script = """CREATE STREAM r (ts BIGINT, k BIGINT) TIMESTAMP BY ts;
         CREATE QUERY q AS SELECT k FROM r [RANGE 9] WHERE k * 2 > 0;"""
-    cut = stages(compile_script(script).queries[0].plan)
+    cut = cut_into_stages(compile_script(script).queries[0].plan)
     counts = {"rows_in": 3}
     delta = delta_of("r", [1, 2, 3], k=[most, 0, -most])
     assert not scatter(delta, Routes.of("r", cut, BUCKETS), counts)

@@ -29,7 +29,7 @@ def lowered_thresholds() -> Iterator[None]:
     """All thresholds at their least, also those of modules that are imported inside; for tests.
 
     >>> size = Threshold(4096, least=1)
-    >>> with lowered():
+    >>> with lowered_thresholds():
     ...     size.value
     1
     >>> size.value

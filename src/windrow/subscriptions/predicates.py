@@ -28,7 +28,7 @@ def value_text(value: object) -> str:
     A floating point number is the shortest decimal that is read as it, or the whole number that
     it is if it is too large to have places.
 
-    >>> shown(0.1), shown(2.0**60), shown(Decimal("1.50"))
+    >>> value_text(0.1), value_text(2.0**60), value_text(Decimal("1.50"))
     ('0.1', '1152921504606846976', '1.50')
     """
     if isinstance(value, float) and EXACT_FLOATS <= abs(value) < math.inf:

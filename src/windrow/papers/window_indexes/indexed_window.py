@@ -68,7 +68,7 @@ class UnanswerableError(WindrowError):
     ...     range_histogram(window)
     ... except UnanswerableError as error:
     ...     print(error.query)
-    range histogram
+    range_histogram
     """
 
     def __init__(self, query: str, needed: str, found: str, instead: str) -> None:
