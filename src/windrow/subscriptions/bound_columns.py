@@ -68,7 +68,7 @@ def _open_ends(given: pa.Array | None, length: int, misfits: Misfits) -> tuple[B
 
 
 def as_text(column: pa.Array) -> pa.Array:
-    """A column's values as they are written; see ``predicates.shown`` for floating point."""
+    """A column's values as they are written; see ``predicates.value_text`` for floating point."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type):

@@ -28,7 +28,7 @@ from windrow.spark.run.deaths import death_in
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.streaming_query import Feed, SparkQuery
-from windrow.subscriptions.matcher import Subscriptions
+from windrow.subscriptions.subscriptions import Subscriptions
 
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet."""

@@ -20,8 +20,9 @@ from windrow.plan.nodes.subscribe import Ranges
 from windrow.spark.stage.bucket_hash import spread_buckets
 from windrow.streams.files import find_files
 from windrow.subscriptions.bounds import FAR, NEAR
-from windrow.subscriptions.files import read
+from windrow.subscriptions.entry_columns import EntryColumns
 from windrow.subscriptions.kinds import Kind, is_text
+from windrow.subscriptions.subscription_files import read
 from windrow.subscriptions.values import keys_of
 
 BYTES_PER_CONDITION = 160
@@ -96,7 +97,7 @@ def part_of(entries: EntryColumns, cut: Cut, number: int) -> EntryColumns:
     )
 
 
-def parts_for(entries: Sequence[Entries], attributes: Mapping[str, Kind], memory: int) -> int:
+def parts_for(entries: Sequence[EntryColumns], attributes: Mapping[str, Kind], memory: int) -> int:
     """How many parts an index needs for each to be within ``memory``; 1 is the whole index.
 
     Texts have no ranges: an index on nothing else stays whole.
