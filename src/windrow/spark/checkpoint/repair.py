@@ -11,17 +11,15 @@ state. Cut short at any point, what is left is a checkpoint of which the same re
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.engine.files import publish
+from windrow.engine.files import publish, sync_names
 from windrow.spark.checkpoint.checksums import checksums_of
+from windrow.spark.checkpoint.removed import new_removed_directory
 from windrow.spark.checkpoint.survey import Survey, survey
-
-REMOVED = "removed-"
 
 
 @dataclass(frozen=True)
@@ -36,22 +34,15 @@ class Repair:
 
     def carry_out(self) -> Path | None:
         """Do it; the directory that has what was moved away."""
-        place = self._place() if self.moves else None
+        place = new_removed_directory(self.directory) if self.moves else None
         if place is not None:
             for path in self.moves:
                 target = place / path.relative_to(self.directory)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 path.rename(target)
-                _sync(path.parent)
+                sync_names(path.parent)
         if self.metadata is not None:
             publish(self.metadata, json.dumps({"id": str(uuid.uuid4())}))
-        return place
-
-    def _place(self) -> Path:
-        taken = [p.name.removeprefix(REMOVED) for p in self.directory.glob(f"{REMOVED}*")]
-        number = max((int(n) for n in taken if n.isdigit()), default=0) + 1
-        place = self.directory / f"{REMOVED}{number}"
-        place.mkdir()
         return place
 
 
@@ -91,11 +82,3 @@ def _moved(found: Survey) -> list[Path]:
     state += [path for part in found.state for path in part.damaged(whole + 1)]
     damaged = [p.path for p in found.problems if p.path == spark / "metadata"]
     return [*commits, *offsets, *old, *state, *damaged]
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

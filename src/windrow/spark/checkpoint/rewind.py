@@ -31,11 +31,11 @@ from windrow.plan.catalog import (
 )
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.query_groups import SEATS
+from windrow.spark.checkpoint.removed import new_removed_directory
 from windrow.spark.source.file_log import FileLog
 from windrow.streams.horizon import horizon_of
 from windrow.streams.relations import updates_of
 
-REMOVED = "removed-"
 PARTS = ("spark", "results", "streams")
 
 
@@ -79,7 +79,7 @@ class Rewind:
 
     def carry_out(self) -> Path:
         """Move everything away; the directory that has it. All directories are locked."""
-        place = self._place()
+        place = new_removed_directory(self.directory)
         run = json.loads((self.directory / IDENTITY).read_text())["run"]
         for number, directory in enumerate(self.results):
             target = place / f"into-{number}"
@@ -89,13 +89,6 @@ class Rewind:
         for part in PARTS:
             if (self.directory / part).exists():
                 (self.directory / part).rename(place / part)
-        return place
-
-    def _place(self) -> Path:
-        taken = [p.name.removeprefix(REMOVED) for p in self.directory.glob(f"{REMOVED}*")]
-        number = max((int(n) for n in taken if n.isdigit()), default=0) + 1
-        place = self.directory / f"{REMOVED}{number}"
-        place.mkdir()
         return place
 
 
