@@ -67,7 +67,7 @@ def batch(first: int, last: int) -> Frame:
     """The rows of two buckets, and that time has come to ``last``, exclusive."""
     whole = delta(first, last)
     halves = [whole.take(np.arange(i, len(whole), 2)) for i in range(2)]
-    header = {"now": last - 1, "counts": {"rows_in": 0}}
+    header = {"now": last - 1, "counts": {"rows_in": 0, "late": 1, "cut": 2}}
     blobs = [pack(header, {"delta": pack_delta(half)}) for half in halves]
     return Frame((RESULT, bucket, blob) for bucket, blob in enumerate(blobs))
 
@@ -108,6 +108,8 @@ def test_days_that_are_over_are_in_and_the_rest_waits(tmp_path, expected, kind):
     filling = filled(kind, tmp_path / "m", tmp_path / "home")
     assert contents(kind, tmp_path / "m") == expected[kind] != {}
     assert filling.rows_waiting() == 10
+    noted = commits(tmp_path / "home")
+    assert [(c.late, c.cut) for c in noted] == [(2, 4)] * len(BATCHES)
     found = commits(tmp_path / "home")
     assert sum(c.rows_out for c in found) == sum(len(delta(*b)) for b in BATCHES) - 10
     assert [c.now for c in found] == [last - 1 for _, last in BATCHES]

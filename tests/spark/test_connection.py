@@ -11,6 +11,7 @@ import pytest
 import windrow
 from windrow import WindrowWarning
 from windrow.core.errors import DataError, InputError
+from windrow.engine.commits import Totals, commits
 
 pytestmark = pytest.mark.spark
 
@@ -62,7 +63,8 @@ def test_a_streaming_dataframe_is_a_stream_and_what_comes_too_late_is_kept(spark
     incoming.mkdir()
     (incoming / "0.json").write_text('{"ts":1,"k":1,"v":10}\n{"ts":6,"k":2,"v":20}\n')
     frame = spark.readStream.schema("v long, ts long, k int").json(str(incoming))
-    with windrow.connect(spark=spark, quarantine=tmp_path / "q") as db:
+    places = {"quarantine": tmp_path / "q", "checkpoint": tmp_path / "state"}
+    with windrow.connect(spark=spark, **places) as db:
         (totals,) = db.execute(
             STREAMS + "CREATE QUERY totals AS SELECT k, SUM(v) AS n FROM a [RANGE 9] GROUP BY k;"
         )
@@ -71,13 +73,17 @@ def test_a_streaming_dataframe_is_a_stream_and_what_comes_too_late_is_kept(spark
         (incoming / "1.json").write_text(
             '{"ts":3,"k":1,"v":5}\n{"ts":7,"k":1,"v":7}\n{"k":1,"v":9}\n'
         )
-        assert changes(totals) == [(1, "+", 1, 10), (6, "+", 2, 20)]
+        with pytest.warns(WindrowWarning, match="stream a: rows that a query read were put aside"):
+            assert changes(totals) == [(1, "+", 1, 10), (6, "+", 2, 20)]
         db.advance(to=8)
         assert changes(totals)[2:] == [(7, "+", 1, 17), (7, "-", 1, 10)]
         reasons = [json.loads(x)["reason"] for p in (tmp_path / "q").rglob("*.jsonl")
                    for x in p.read_text().splitlines()]  # fmt: skip
         assert sum(r.startswith("late") for r in reasons) == 1
         assert len(reasons) == 2
+        assert sorted(db.quarantined("a")["reason"].to_pylist()) == sorted(reasons)
+    counted = Totals().plus(commits(tmp_path / "state" / "totals" / "results"))
+    assert (counted.rows_in, counted.late, counted.rejected) == (3, 1, 1)
 
 
 def test_what_is_not_a_streaming_dataframe_with_the_columns_is_refused(spark):
@@ -219,3 +225,51 @@ def test_what_is_beyond_bigint_is_null_where_it_arises_and_warned_of(spark, valu
         ]
     assert found[0] == found[1]
     assert any("'t': None" in row for row in found[0])
+
+
+def test_a_push_of_refused_late_or_finer_rows_is_warned_of_once_per_stream(spark):
+    with windrow.connect(spark=spark) as db:
+        db.execute("CREATE STREAM s (ts BIGINT, k INT); CREATE STREAM t (at TIMESTAMP);")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", WindrowWarning)
+            db.push("s", {"ts": [9, 1, 10], "k": ["1", "2", "x"]})
+            db.push("t", {"at": ["2026-03-01 09:00:05.123456789", "x"]})
+        assert [w.filename for w in told] == [__file__] * 3
+        said = [str(w.message) for w in told]
+        assert said[0].startswith("stream s: 2 rows put aside, 1 for being late")
+        assert said[1].startswith("stream t: times finer than microseconds were cut")
+        assert said[2].startswith("stream t: 1 row put aside, 0 for being late")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            db.push("s", {"ts": [1], "k": [1]})
+            db.push("t", {"at": ["2026-03-01 09:00:06.000000001", "y"]})
+        assert db.quarantined("s")["row"].to_pylist() == [3, 2, 1]
+
+
+def test_rows_of_files_that_cannot_be_used_are_kept_and_warned_of_without_a_quarantine(
+    spark, tmp_path
+):
+    (tmp_path / "in").mkdir()
+    day = "2026-03-01 09:00"
+    (tmp_path / "in/a.csv").write_text(f"at,k\n{day}:05,1\n{day}:06.0000001,x\n{day}:01,3\n")
+    (tmp_path / "in/b.csv").write_text("other\n1\n")
+    (tmp_path / "in/c.csv").write_text(f"at,k\n{day}:08.000000009,4\n")
+    script = (
+        f"CREATE STREAM f (at TIMESTAMP, k INT) FROM '{tmp_path}/in' FORMAT csv;"
+        "CREATE QUERY q AS SELECT k FROM f;"
+    )
+    found = []
+    for options in ({}, {"spark": spark}):
+        with windrow.connect(**options) as db, warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            (query,) = db.execute(script)
+            db.advance(to=f"{day}:09")
+            for _ in range(2):
+                assert sorted(query.answer()["k"].to_pylist()) == [1, 4]
+            found.append(sorted(map(str, db.quarantined("f").to_pylist())))
+        said = sorted(str(w.message) for w in told if w.category is WindrowWarning)
+        assert len(said) == 2, said
+        assert any("times finer than microseconds were cut" in words for words in said)
+        assert any("quarantined('f') has the newest of them" in words for words in said)
+    assert found[0] == found[1]
+    assert len(found[0]) == 3

@@ -13,6 +13,7 @@ from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.relation_updates import Register, read_updates
 from windrow.streams.arrivals import Arrival
 from windrow.streams.parts import WHOLE
+from windrow.streams.quarantine import Quarantine
 
 
 def declared(kind: str = "NRR") -> RelationDeclaration:
@@ -24,7 +25,7 @@ def declared(kind: str = "NRR") -> RelationDeclaration:
 def opened(
     tmp_path: Path, log: FileLog, files: list[Path], clock: Clock = Clock.INTEGER
 ) -> Register:
-    return Register(declared(), clock, log, files, str(tmp_path / "q"))
+    return Register(declared(), clock, log, files, Quarantine(tmp_path / "q"))
 
 
 def write(tmp_path: Path, name: str, *lines: str) -> Path:
@@ -77,3 +78,12 @@ def test_an_update_of_the_year_9999_is_put_aside_and_later_ones_are_not_late(tmp
     assert (one.top, one.late, one.rejected) == (day, 0, 1)
     assert (two.top, two.late, two.rejected) == (2 * day, 0, 0)
     assert [t.top for t in log.times[1:]] == [day, 2 * day]
+
+
+def test_instants_finer_than_microseconds_are_counted_in_the_entry(tmp_path):
+    head, day = "instant,change,k,name", "1970-01-02 00:00:00.000000"
+    file = write(tmp_path, "1", head, f"{day}001,+,1,ann", f"{day}000,+,2,bob")
+    log = FileLog(tmp_path / "ck" / "r.log")
+    register = opened(tmp_path, log, [file], Clock.TIMESTAMP)
+    assert admit(register, log, file).cut == 1
+    assert [e.cut for e in FileLog(tmp_path / "ck" / "r.log").entries] == [1]

@@ -18,6 +18,7 @@ from windrow.spark.source.file_source import PackingReader, SourceSpec, Stretch,
 from windrow.spark.source.inbox import Inbox
 from windrow.spark.stage.blobs import unpack
 from windrow.spark.stage.routes import Routes
+from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import StreamTime, from_json, merged
 
 BUCKETS = (1, 2)
@@ -148,7 +149,7 @@ def test_lateness_is_judged_across_files_however_they_are_taken(tmp_path, files)
     write(tmp_path, "0", [10, 4, 12])
     write(tmp_path, "1", [10, 9, 30])
     write(tmp_path, "2", [27, 28, 31])
-    reader = PackingReader(spec(tmp_path, files=files, quarantine=str(tmp_path / "q")))
+    reader = PackingReader(spec(tmp_path, files=files, quarantine=Quarantine(tmp_path / "q")))
     results = [read(reader, batch) for batch in triggers(reader)]
     assert sorted(t for ts, *_ in results for t in ts) == [10, 10, 12, 28, 30, 31]
     assert sum(c["late"] for *_, c in results) == 3
@@ -161,7 +162,7 @@ def test_rows_ahead_are_judged_across_files_however_they_are_taken(tmp_path, fil
     write(tmp_path, "0", [10, 500, 15])
     write(tmp_path, "1", [25, 30, 41])
     write(tmp_path, "2", [700, 40, 51])
-    source = spec(tmp_path, files=files, clause="AHEAD 10", quarantine=str(tmp_path / "q"))
+    source = spec(tmp_path, files=files, clause="AHEAD 10", quarantine=Quarantine(tmp_path / "q"))
     reader = PackingReader(source)
     results = [read(reader, batch) for batch in triggers(reader)]
     assert sorted(t for ts, *_ in results for t in ts) == [10, 15, 25, 30, 40]
@@ -225,7 +226,7 @@ def test_a_stream_that_has_been_read_once_is_over_and_not_idle(tmp_path):
 def test_reading_again_leaves_the_same_quarantine(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.csv").write_text("ts,k\n1,2\nx,3\n2,y\n3,1\n")
-    source = spec(tmp_path, format_="csv", quarantine=str(tmp_path / "q"))
+    source = spec(tmp_path, format_="csv", quarantine=Quarantine(tmp_path / "q"))
     reader = PackingReader(source)
     (batch,) = triggers(reader)
     assert read(reader, batch)[2] == {"rows_in": 2, "late": 0, "rejected": 2}

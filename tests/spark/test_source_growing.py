@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +22,7 @@ from windrow.core.time import wall_clock
 from windrow.spark.source.file_log import Entry, FileLog, Refusals
 from windrow.spark.source.file_source import PackingReader, SourceSpec
 from windrow.streams.arrivals import LEFT_ALONE, SETTLING
+from windrow.streams.quarantine import Quarantine
 
 
 @pytest.fixture
@@ -43,12 +49,49 @@ class Run:
 
 
 def csv_spec(tmp_path: Path, **options) -> SourceSpec:
-    return spec(tmp_path, format_="csv", quarantine=str(tmp_path / "q"), **options)
+    return spec(tmp_path, format_="csv", quarantine=Quarantine(tmp_path / "q"), **options)
 
 
 def quarantined(tmp_path: Path) -> list[dict]:
     pages = sorted((tmp_path / "q").rglob("*.jsonl"))
     return [json.loads(line) for page in pages for line in page.read_text().splitlines()]
+
+
+AS_NOBODY = """
+import sys
+from pathlib import Path
+from tests.spark.test_source import spec, triggers
+from windrow.spark.source.file_log import FileLog
+from windrow.spark.source.file_source import PackingReader
+source = spec(Path(sys.argv[1]), format_="csv", once=True)
+triggers(PackingReader(source))
+for entry in FileLog(Path(source.log)).entries:
+    print(Path(entry.path or "the end").name, entry.refused)
+"""
+
+
+def test_a_file_that_may_not_be_read_is_refused_and_the_others_are_admitted():
+    root = Path(tempfile.mkdtemp(prefix="windrow-account-"))  # nobody else gets into pytest's own
+    try:
+        for place in (root, root / "in", root / "checkpoint"):
+            place.mkdir(exist_ok=True)
+            place.chmod(0o777)
+        for name in ("a", "b"):
+            (root / "in" / f"{name}.csv").write_text("ts,k\n1,1\n")
+        (root / "in" / "b.csv").chmod(0)
+        other = {} if os.getuid() else {"user": 65534, "group": 65534, "extra_groups": []}
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, root], cwd=Path(__file__).parents[2],
+            env={**os.environ, "HOME": str(root), "TMPDIR": str(root)},
+            capture_output=True, text=True, check=False, **other,
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(root)
+    assert done.returncode == 0, done.stderr
+    first, second, last = done.stdout.splitlines()
+    assert (first, last) == ("a.csv ", "the end ")
+    assert second.startswith("b.csv ")
+    assert "Permission denied" in second
 
 
 def test_a_watched_file_is_read_by_whole_rows_as_it_grows(inbox, tmp_path):
@@ -133,7 +176,7 @@ def test_a_file_that_cannot_be_read_is_quarantined_and_the_others_are_read(
 ):
     form = ending.partition(".")[0]
     later = SETTLING // 1000 + 1
-    source = spec(tmp_path, format_=form, quarantine=str(tmp_path / "q"), once=once)
+    source = spec(tmp_path, format_=form, quarantine=Quarantine(tmp_path / "q"), once=once)
     source = replace(source, wall=lambda: wall_clock() + later)
     (inbox / f"a.{ending}").write_bytes(BAD[ending])
     log = Path(source.log)

@@ -12,6 +12,7 @@ import pytest
 import windrow
 from tests.spark.scripts import net_changes
 from tests.support.runs import run_embedded, run_on_spark
+from windrow import WindrowWarning
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
 from windrow.engine.progress import Progress, Report
@@ -173,15 +174,19 @@ def test_an_idle_stream_is_still_idle_for_the_run_that_goes_on(spark, tmp_path):
 def test_rows_of_a_dataframe_are_ahead_by_the_time_of_their_micro_batch(spark, tmp_path):
     incoming = tmp_path / "incoming"
     incoming.mkdir()
-    lines = ['{"ts":"2023-11-14T10:00:00","k":1}', '{"ts":"9999-12-31T00:00:00","k":2}']
+    lines = [
+        '{"ts":"2023-11-14T10:00:00","k":1,"at":"2023-11-14 10:00:00.000000001"}',
+        '{"ts":"9999-12-31T00:00:00","k":2}',
+    ]
     (incoming / "0.json").write_text("\n".join([*lines, '{"ts":"2023-11-14T10:00:05","k":3}\n']))
-    frame = spark.readStream.schema("ts timestamp_ntz, k int").json(str(incoming))
+    frame = spark.readStream.schema("ts timestamp_ntz, k int, at string").json(str(incoming))
     with windrow.connect(spark=spark, quarantine=tmp_path / "q") as db:
         (query,) = db.execute(
-            "CREATE STREAM s (ts TIMESTAMP, k INT); CREATE QUERY q AS SELECT k FROM s;"
+            "CREATE STREAM s (ts TIMESTAMP, k INT, at TIMESTAMP);CREATE QUERY q AS SELECT k FROM s;"
         )
         db.stream("s", frame)
-        query.changes()
+        with pytest.warns(WindrowWarning, match="query q: times finer than microseconds"):
+            query.changes()
         db.advance(to="2023-11-14 10:00:05")
         assert sorted(query.answer()["k"].to_pylist()) == [1, 3]
     (reason,) = reasons(tmp_path / "q")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,17 @@ def test_any_text_can_be_written_down(tmp_path):
     quarantine, file = Quarantine(tmp_path), Path("a.csv")
     quarantine.write("s", file, [Rejected(1, "bad", "half a character: \ud800")])
     assert records(quarantine.path_of("s", file))[0]["text"].startswith("half a character")
+
+
+def test_a_bounded_quarantine_keeps_the_newest_files_of_each_stream(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "KEPT_PAGES", 3)
+    bounded, other = Quarantine(tmp_path, bounded=True), Quarantine(tmp_path)
+    for number in range(5):
+        bounded.write("s", Path(f"{number}.csv"), ROWS)
+        os.utime(bounded.path_of("s", Path(f"{number}.csv")), (number, number))
+        other.write("t", Path(f"{number}.csv"), ROWS)
+    assert [path.name[0] for path, _ in bounded.pages("s")] == ["4", "3", "2"]
+    assert len(bounded.pages("t")) == 5
+    monkeypatch.setattr(pages, "KEPT_BYTES", 10)
+    bounded.write("s", Path("9.csv"), ROWS)
+    assert [path.name[0] for path, _ in bounded.pages("s")] == ["9"], "the newest stays, whatever"

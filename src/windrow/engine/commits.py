@@ -9,13 +9,15 @@ names is not a result. Many commits become one record when results are compacted
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from windrow.engine.files import read_record
 
 COMMIT = "_commit-"
+COUNTED = ("rows_in", "late", "rejected", "overflows", "cut")
+"""What is counted of a micro-batch: rows, sums beyond BIGINT, moments that were cut."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,12 @@ class Totals:
             self.overflows - earlier.overflows,
             self.cut - earlier.cut,
         )
+
+
+def sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What the tasks of a micro-batch have counted, together."""
+    known = list(parts)
+    return {name: sum(counts.get(name, 0) for counts in known) for name in COUNTED}
 
 
 def commit_path(directory: Path, batch: int) -> Path:

@@ -177,10 +177,12 @@ class Connection:
     def quarantined(self, stream: str) -> pa.Table:
         """The newest thousand rows of the stream that were put aside, with the reasons.
 
-        ``file`` is NULL for rows that were pushed, ``row`` for what is true of a whole file.
+        ``file`` is NULL for rows that were pushed, ``row`` for what is true of a whole file. On
+        Spark those of files and DataFrames are there when a query has read them, which ``changes``
+        and ``answer`` wait for.
         """
         self._runtime.inputs.monitor(stream)  # or it is an error
-        return self._runtime.inputs.refused.table(stream)
+        return self._runtime.inputs.quarantined(stream)
 
     def close(self) -> None:
         """Stop all queries, forget everything, and let others write where results went."""

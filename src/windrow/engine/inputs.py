@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, WindrowError
@@ -129,6 +130,10 @@ class Inputs:
         if rows and self.quarantine is not None:
             self.quarantine.push(name, rows)
         self.refused.add(name, None, rows)
+
+    def quarantined(self, name: str) -> pa.Table:
+        """The newest rows of a stream that were put aside."""
+        return self.refused.table(name)
 
     def refusal_warning(self, name: str) -> WindrowWarning:
         """What to say of a stream of which rows were put aside."""

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +25,8 @@ MOST = 100_000
 """Rows of one input file that are written down; of more only their number."""
 LONGEST = 1 << 16
 """Characters of a row that are written down."""
+KEPT_PAGES, KEPT_BYTES = 1000, 1 << 24
+"""Of each stream, in a quarantine that is bounded."""
 
 
 @dataclass
@@ -107,10 +109,13 @@ def _writable(path: Path) -> Iterator[None]:
 
 
 class Quarantine:
-    """The quarantine below one directory: a directory per stream, a file per input file."""
+    """The quarantine below one directory: a directory per stream, a file per input file.
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = local_path(directory, "the quarantine")
+    One that is ``bounded`` forgets the oldest files of a stream when there are many.
+    """
+
+    def __init__(self, directory: Path, *, bounded: bool = False) -> None:
+        self.directory, self.bounded = local_path(directory, "the quarantine"), bounded
 
     def path_of(self, stream: str, file: Path, start: int = 0) -> Path:
         """Where the refused rows of an input file, or of its part from ``start`` on, are kept."""
@@ -150,6 +155,23 @@ class Quarantine:
             page.discard()
             raise
         page.publish(target)
+        if self.bounded and page.count:
+            self._forget_oldest(stream)
+
+    def pages(self, stream: str) -> list[tuple[Path, os.stat_result]]:
+        """The files that there are of a stream, the newest first."""
+        found = []
+        for path in (self.directory / _safe(stream)).glob("[!.]*.jsonl"):
+            with suppress(FileNotFoundError):  # replaced or forgotten meanwhile
+                found.append((path, path.stat()))
+        return sorted(found, key=lambda page: (page[1].st_mtime_ns, page[0]), reverse=True)
+
+    def _forget_oldest(self, stream: str) -> None:
+        size = 0
+        for number, (path, known) in enumerate(self.pages(stream)):
+            size += known.st_size
+            if number and (number >= KEPT_PAGES or size > KEPT_BYTES):
+                path.unlink(missing_ok=True)
 
 
 def _safe(name: str) -> str:

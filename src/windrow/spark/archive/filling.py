@@ -30,7 +30,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
 from windrow.core.time import Wall, wall_clock
-from windrow.engine.commits import Commit
+from windrow.engine.commits import Commit, sum_counts
 from windrow.engine.files import publish
 from windrow.engine.sinks import COMPACT_AT, compact_if_due
 from windrow.engine.stores import last_day_over, store_of
@@ -105,10 +105,7 @@ class Filling:
 
     def _note(self, number: int, now: int | None, reports: Sequence[Report], kept: int) -> None:
         """Let the runner know, before the days go in: a repetition would find none to count."""
-        counts = {
-            name: sum(report.counts.get(name, 0) for report in reports)
-            for name in ("rows_in", "late", "rejected")
-        }
+        counts = sum_counts(report.counts for report in reports)
         commit = Commit(number, self._run, (), now, rows_out=kept, **counts)
         path = commit.path(self._directory)
         if not path.exists():

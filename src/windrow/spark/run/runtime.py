@@ -47,6 +47,8 @@ from windrow.spark.run.shared_query import SharedSparkQuery
 from windrow.spark.run.spark_run import SparkRun
 from windrow.spark.run.streaming_query import Delivery, Feed, SparkQuery, inputs_of
 from windrow.spark.source.inbox_inputs import InboxInputs
+from windrow.spark.source.refused_pages import RefusedPages
+from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import RelationMonitor
 from windrow.streams.stream_time import StreamTime
 
@@ -82,7 +84,12 @@ class OnSpark:
             self._locks.append(Lock(local_path(checkpoint, "--checkpoint"), said))
         self._temporary = checkpoint is None
         self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
-        self.inputs = InboxInputs(self._directory, feed.quarantine, feed.wall)
+        given, pages = feed.quarantine, None
+        if feed.live:
+            pages = RefusedPages(given or Quarantine(self._directory / "quarantine", bounded=True))
+            self._feed = replace(feed, quarantine=pages.quarantine)
+        pushed = None if given is None else given.directory
+        self.inputs = InboxInputs(self._directory, pushed, feed.wall, pages)
         self.runs: list[SparkRun] = []
         self.frames: dict[str, DataFrame] = {}
         self._groups: dict[str, Group] = {}
@@ -145,7 +152,7 @@ class OnSpark:
         feed = self._feed
         if feed.live:
             feed = replace(feed, inboxes=self._deliveries(query), frames=self.frames)
-        return SparkRun(job, query, feed, self._on_restart)
+        return SparkRun(job, query, feed, self._on_restart, self.inputs.refusals)
 
     def _query(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkQuery:
         """The job as a streaming query."""
@@ -318,8 +325,7 @@ def on_session(
     overwrite: bool = False,
 ) -> OnSpark:
     """For a connection on somebody's session."""
-    kept = None if quarantine is None else Path(quarantine)
-    feed = Feed(live=True, quarantine=kept, overwrite=overwrite, wall=wall)
+    feed = Feed(live=True, quarantine=_quarantine(quarantine), overwrite=overwrite, wall=wall)
     session = configure(spark)
     return OnSpark(lambda: session, checkpoint, strategy, feed)
 
@@ -344,10 +350,18 @@ def over_files(
     the virtual machine's own death ends the run with a MachineError.
     """
     feed = Feed(
-        once=once, files=files_per_trigger, quarantine=quarantine, overwrite=overwrite, wall=wall
-    )
+        once=once, files=files_per_trigger, quarantine=_quarantine(quarantine),
+        overwrite=overwrite, wall=wall,
+    )  # fmt: skip
     own = OwnSession(master, verbose=verbose)
     return OnSpark(own.open, checkpoint, strategy, feed, on_restart, stop, own.close)
+
+
+def _quarantine(directory: str | Path | None) -> Quarantine | None:
+    """Where rows that cannot be used go, also from processes that work elsewhere."""
+    if directory is None:
+        return None
+    return Quarantine(local_path(directory, "the quarantine").absolute())
 
 
 class OwnSession:

@@ -7,9 +7,10 @@ of Spark's that die under the query are started again as long as that helps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -30,6 +31,8 @@ from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.streaming_query import Feed, SparkQuery
 from windrow.subscriptions.subscriptions import Subscriptions
 
+Refusals: TypeAlias = Callable[[Iterable[str]], list[tuple[str, WindrowWarning]]]
+"""What to say of streams of which rows were put aside."""
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet."""
 
@@ -43,7 +46,9 @@ class SparkRun:
         query: SparkQuery,
         feed: Feed,
         on_restart: Callable[[str], None] = lambda _: None,
+        refusals: Refusals = lambda _: [],
     ) -> None:
+        self._refusals = refusals
         self.job, self._query, self._feed, self._on_restart = job, query, feed, on_restart
         self._restarts = Restarts(job.name)
         self._before = self._totals = Totals()
@@ -222,11 +227,12 @@ class SparkRun:
         )
 
     def losses(self) -> list[tuple[str, WindrowWarning]]:
-        """Sums beyond BIGINT, and nanoseconds of files; those pushed were told of."""
+        """Sums beyond BIGINT, nanoseconds, and rows put aside; those pushed were told of."""
         name, totals = self.job.name, self._totals
         found = [(f"sums of {name}", overflow_warning(name))] if totals.overflows else []
         cut = [(f"moments of {name}", cut_warning(f"query {name}"))] if totals.cut else []
-        return [*found, *cut]
+        refused = self._refusals(self._query.streams) if totals.late or totals.rejected else []
+        return [*found, *cut, *refused]
 
     def refuse_if_stopped(self) -> None:
         """Nothing: to catch up with a query that has stopped is the error already."""

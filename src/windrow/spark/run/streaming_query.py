@@ -45,6 +45,7 @@ from windrow.spark.stage.routes import PACKED, Routes
 from windrow.spark.stage.stage_processor import StageProcessor, StageTask
 from windrow.spark.stage.subscription_index import with_cut, with_whole_paths
 from windrow.streams.idleness import idle_after
+from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
 from windrow.streams.stream_time import StreamTime
 
@@ -75,7 +76,7 @@ class Feed:
     once: bool = False
     live: bool = False
     files: int | None = None
-    quarantine: Path | None = None
+    quarantine: Quarantine | None = None
     overwrite: bool = False
     inboxes: Mapping[str, Delivery] = field(default_factory=dict)
     frames: Mapping[str, DataFrame] = field(default_factory=dict)
@@ -227,7 +228,6 @@ class SparkQuery:
 
     def _packed(self, stream: StreamDeclaration, feed: Feed) -> DataFrame:
         routes = Routes.of(stream.name, self._stages, self.home.buckets)
-        quarantine = str(feed.quarantine.absolute()) if feed.quarantine else None
         given = feed.frames.get(stream.name)
         delivery = feed.inboxes.get(stream.name)
         declared = self._inputs[stream.name]
@@ -241,7 +241,7 @@ class SparkQuery:
                 tasks=self._session.sparkContext.defaultParallelism,
                 once=feed.once,
                 files=feed.files,
-                quarantine=quarantine,
+                quarantine=feed.quarantine,
                 inbox=str(delivery.directory) if delivery else None,
                 inbox_from=delivery.first if delivery else 0,
                 start=delivery.start if delivery else StreamTime(),
@@ -254,7 +254,7 @@ class SparkQuery:
             parts.append(reader.load())
         if given is not None:  # comes second: a union belongs to the session of its first part
             names = [f.name for f in stream.schema]
-            packer = FramePacker(stream, routes, quarantine)
+            packer = FramePacker(stream, routes, feed.quarantine)
             parts.append(with_wall(given.select(*names)).mapInArrow(packer, PACKED))
         return reduce(DataFrame.union, parts)
 
@@ -277,7 +277,7 @@ class SparkQuery:
             clock=self.declaration.clock,
             final=stage is self._stages[-1],
             judging=frozenset(edges.values()),
-            quarantine=str(feed.quarantine.absolute()) if feed.quarantine else None,
+            quarantine=feed.quarantine,
             strategy=self._strategy,
             archived=self.archived,
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from windrow.engine.commits import Commit
+from windrow.engine.commits import Commit, sum_counts
 from windrow.engine.sinks import COMPACT_AT, Place
 from windrow.spark.stage.blobs import unpack
 
@@ -63,10 +63,7 @@ def received(
 
 def summary(batch: int, run: str, written: Sequence[Written]) -> Commit:
     """The commit of a micro-batch that its tasks add up to; it names no files yet."""
-    counts = {
-        name: sum(m.counts.get(name, 0) for m in written)
-        for name in ("rows_in", "late", "rejected", "overflows", "cut")
-    }
+    counts = sum_counts(m.counts for m in written)
     now = max((m.now for m in written if m.now is not None), default=None)
     rows_out = sum(m.rows_out for m in written)
     return Commit(batch, run, (), now, rows_out=rows_out, **counts)

@@ -39,14 +39,14 @@ class Entry:
     """A file with its greatest credible timestamp, an instant declared closed, silence, or the end.
 
     ``inbox`` is the number under which a connection delivered it, if one did. Of a relation,
-    ``path`` has what was accepted of the file ``origin``, and the counts say what was not; of
-    other files ``rejected`` takes back what was refused before and is read now. It was admitted for
-    the micro-batch ``batch``. ``ahead`` and ``wall`` are the horizon by which the file was judged
-    when it was admitted, and is judged whenever it is read again; without them, as in logs of old,
-    no row of it is ahead. Of a ``part`` of a file, ``rest`` comes after it, ``mark`` tells the
-    bytes up to there from others, and ``changed`` is when the file was last changed before. What
-    could not be read is ``refused`` for that reason: a file, or the ``row`` that begins with
-    ``text``.
+    ``path`` has what was accepted of the file ``origin``, and the counts say what was not, or was
+    cut; of other files ``rejected`` takes back what was refused before and is read now. It was
+    admitted for the micro-batch ``batch``. ``ahead`` and ``wall`` are the horizon by which the file
+    was judged when it was admitted, and is judged whenever it is read again; without them, as in
+    logs of old, no row of it is ahead. Of a ``part`` of a file, ``rest`` comes after it, ``mark``
+    tells the bytes up to there from others, and ``changed`` is when the file was last changed
+    before. What could not be read is ``refused`` for that reason: a file, or the ``row`` that
+    begins with ``text``.
     """
 
     path: str | None = None
@@ -58,6 +58,7 @@ class Entry:
     origin: str | None = None
     late: int = 0
     rejected: int = 0
+    cut: int = 0
     batch: int | None = None
     ahead: int | None = None
     wall: int | None = None

@@ -42,6 +42,7 @@ from windrow.spark.source.admission import Admission, check_some_readable
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.stage.routes import PACKED, Routes
 from windrow.streams.arrivals import Arrival
+from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import UNKNOWN, StreamTime
 
 FORMAT = "windrow-packed"
@@ -73,7 +74,7 @@ class SourceSpec:
     inbox: str | None = None
     inbox_from: int = 0
     start: StreamTime = UNKNOWN
-    quarantine: str | None = None
+    quarantine: Quarantine | None = None
     relation: RelationDeclaration | None = None
     since: int = BEGINNING
     idle: int = FOREVER

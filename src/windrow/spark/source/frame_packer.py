@@ -66,11 +66,11 @@ class FramePacker:
 
     declaration: StreamDeclaration
     routes: Routes
-    quarantine: str | None
+    quarantine: Quarantine | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         declaration, routes = self.declaration, self.routes
-        counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0}
+        counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0, "cut": 0}
         parts, refused, top = [], list[Rejected](), BEGINNING
         for batch in batches:
             horizon = horizon_of(declaration, _wall_of(batch))
@@ -80,6 +80,7 @@ class FramePacker:
             parts.append(accepted.delta)
             refused += [*parsed.rejected, *accepted.rejections(parsed, declaration)]
             counts["rows_in"] += len(accepted.delta)
+            counts["cut"] += parsed.cut
         counts["rejected"] = len(refused)
         if not parts:
             return
@@ -92,4 +93,4 @@ class FramePacker:
         yield packed_batch(blobs(known))
         if refused and self.quarantine is not None:
             name = f"frame-{context.getLocalProperty(BATCH_ID)}-{context.partitionId()}"
-            Quarantine(Path(self.quarantine)).write(declaration.name, Path(name), refused)
+            self.quarantine.write(declaration.name, Path(name), refused)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow as pa
+
 from windrow.core.time import FOREVER, Wall, no_wall_clock
+from windrow.core.warnings import WindrowWarning
 from windrow.engine.inputs import Inputs
 from windrow.spark.source.inbox import Inbox, deliveries
+from windrow.spark.source.refused_pages import RefusedPages
 from windrow.spark.source.relation_updates import read_updates
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.relations import RelationMonitor
@@ -16,9 +21,14 @@ class InboxInputs(Inputs):
     """Inputs whose rows go on into inboxes below ``directory``, one for each stream or relation."""
 
     def __init__(
-        self, directory: Path, quarantine: Path | None = None, wall: Wall = no_wall_clock
+        self,
+        directory: Path,
+        quarantine: Path | None = None,
+        wall: Wall = no_wall_clock,
+        pages: RefusedPages | None = None,
     ) -> None:
         super().__init__(quarantine, wall)
+        self._pages = pages
         self.directory = directory
         self.inboxes: dict[str, Inbox] = {}
 
@@ -50,6 +60,31 @@ class InboxInputs(Inputs):
                 inbox.push(rows, monitor.top)
             if monitor.advanced > inbox.advanced:
                 inbox.advance(monitor.advanced)
+
+    def quarantined(self, name: str) -> pa.Table:
+        """The newest rows of a stream that were put aside, here or by queries."""
+        refused = self.refused.copy()
+        if self._pages is not None:
+            self._pages.add_to(refused, name)
+        return refused.table(name)
+
+    def refusals(self, names: Iterable[str]) -> list[tuple[str, WindrowWarning]]:
+        """What to say of streams of which queries have put rows aside."""
+        pages = self._pages
+        reasons = {} if pages is None else {name: pages.last_reason(name) for name in names}
+        place = f", and all of them in {self.quarantine.directory}" if self.quarantine else ""
+        return [
+            (
+                name.lower(),
+                WindrowWarning(
+                    f"rows that a query read were put aside; the last: {reason}",
+                    where=f"stream {name}",
+                    remedy=f"quarantined({name!r}) has the newest of them{place}",
+                ),
+            )
+            for name, reason in reasons.items()
+            if reason
+        ]
 
     def forget(self) -> None:
         super().forget()

@@ -37,13 +37,13 @@ class Intake:
     def __init__(
         self,
         declaration: StreamDeclaration,
-        quarantine: str | None,
+        quarantine: Quarantine | None,
         rows_per_delta: int,
         relation: RelationDeclaration | None = None,
         since: int = BEGINNING,
     ) -> None:
         self._declaration, self._relation, self._since = declaration, relation, since
-        self._quarantine = Quarantine(Path(quarantine)) if quarantine else None
+        self._quarantine = quarantine
         self._rows = rows_per_delta
         self._schema = arrow_schema((relation or declaration).schema)
         self.counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0, "cut": 0}
@@ -72,6 +72,7 @@ class Intake:
         self.counts["rows_in"] += len(delta)
         self.counts["late"] += entry.late
         self.counts["rejected"] += entry.rejected
+        self.counts["cut"] += entry.cut
         yield replace(delta, ts=np.maximum(delta.ts, self._since))
 
     def _file(self, entry: Entry, before: StreamTime) -> Iterator[Delta]:

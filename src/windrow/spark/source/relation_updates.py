@@ -44,11 +44,11 @@ class Register:
         clock: Clock,
         log: FileLog,
         files: Sequence[Path],
-        quarantine: str | None,
+        quarantine: Quarantine | None,
     ) -> None:
         self._monitor = RelationMonitor(relation, clock)
         self._directory = log.path.with_suffix("")
-        self._quarantine = Quarantine(Path(quarantine)) if quarantine else None
+        self._quarantine = quarantine
         self._contents = contents_in(files, relation, clock)
         for entry in log.entries:
             if entry.path is not None and not entry.refused:
@@ -67,7 +67,7 @@ class Register:
         of it is read before any of it is judged: nothing is known of a file that breaks off.
         """
         monitor, origin = self._monitor, file.path
-        late, rejected = monitor.late, monitor.rejected
+        late, rejected, cut = monitor.late, monitor.rejected, monitor.cut
         updates, refused = [], list[Rejected]()
         horizon = horizon_of(monitor.declaration, wall)
         rest = None
@@ -90,6 +90,7 @@ class Register:
             top=monitor.top,
             late=monitor.late - late,
             rejected=monitor.rejected - rejected,
+            cut=monitor.cut - cut,
         )
 
     def _parsed(self, file: Arrival) -> Iterator[Parsed]:

@@ -52,7 +52,7 @@ class StageTask:
     clock: Clock
     final: bool
     judging: frozenset[str] = frozenset()
-    quarantine: str | None = None
+    quarantine: Quarantine | None = None
     strategy: Strategy = Strategy.UPA
     archived: bool = False
 
@@ -135,7 +135,7 @@ class StageProcessor(StatefulProcessor):
                     )
                 ]
                 name = Path(f"closed-{task.run[:8]}-{bucket}-{host.step}")
-                Quarantine(Path(task.quarantine)).write(stream, name, rejected)
+                task.quarantine.write(stream, name, rejected)
 
     def _blobs(self, bucket: int, host: BucketHost, answer: Answer) -> Iterator[Blob]:
         task, number = self.task, self.task.stage.number
