@@ -29,12 +29,12 @@ class Process:
 
 
 def processes(mark: str) -> list[Process]:
-    """The living processes that bear the mark."""
+    """The living processes whose mark begins so."""
     lines = {}
     for directory in PROC.iterdir():
         if directory.name.isdigit():
             with suppress(OSError):
-                if f"{MARK}={mark}".encode() in (directory / "environ").read_bytes().split(b"\0"):
+                if f"\0{MARK}={mark}".encode() in b"\0" + (directory / "environ").read_bytes():
                     stat = (directory / "stat").read_text()
                     state, parent = stat[stat.rindex(")") + 2 :].split()[:2]
                     if state not in "ZX":

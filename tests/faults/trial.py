@@ -58,14 +58,14 @@ class Trial:
         self._rng.shuffle(self._kinds)
         self.input = Input(directory, steps=STEPS * (kills + 1), seed=seed)
         (directory / "script.cql").write_text(SCRIPT)
-        self._mark = uuid.uuid4().hex
+        self._mark = uuid.uuid4().hex  # of all lives; that of a life has its number behind it
         self.problem = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._lives, self._started, self._fed, self._restarted = 0, 0.0, 0.0, 0
         places = [*(directory / "out" / name for name in QUERIES)]
         places.append(directory / "checkpoint" / ARCHIVE / "results")
         self._published = dict.fromkeys(places, -1)
-        self._seen = -1
+        self._seen = dict(self._published)
         self._taken = (-1, 0)  # the last micro-batch, and how many steps there were then
 
     def run(self, end: float, on_kill: Callable[[Kill], None]) -> list[Kill]:
@@ -94,14 +94,15 @@ class Trial:
         else:
             if (problem := self._progress()) is not None:
                 return Kill(number, kind, "never", problem, passed=False)
-            wait, when = self._rng.uniform(0.0, 4.0), f"in batch {self._seen}"
+            wait, when = self._rng.uniform(0.0, 4.0), f"in batch {self._commits()}"
         self._go_on(lambda: False, wait)
-        chosen = victims(self._mark, kind, self._rng)
+        chosen = victims(self._life, kind, self._rng)
         if not chosen:
-            self._go_on(lambda: bool(victims(self._mark, kind, self._rng)), PROGRESS)
-            chosen = victims(self._mark, kind, self._rng)
+            self._go_on(lambda: bool(victims(self._life, kind, self._rng)), PROGRESS)
+            chosen = victims(self._life, kind, self._rng)
         after = f"{when}, {time.monotonic() - self._started:.1f} s"
-        self._seen, self._restarted = self._commits(), self._restarts()
+        self._remember_commits()
+        self._restarted = self._restarts()
         kill(chosen)
         works = {p.work for p in chosen} if len(chosen) == 1 else {""}
         what = " ".join(filter(None, (kind, *works)))
@@ -137,17 +138,22 @@ class Trial:
             return f"still there: {', '.join(p.kind for p in left)}", False
         return f"the rest of it ended within {time.monotonic() - began:.1f} s", True
 
+    @property
+    def _life(self) -> str:
+        """The mark of this life's processes: those of an earlier one may still be about to end."""
+        return f"{self._mark}-{self._lives}-"
+
     def _start(self, *more: str) -> None:
         self._lives += 1
         self._started = self._fed = time.monotonic()
         command = [sys.executable, "-m", "tests.faults.windrow", "run", "script.cql"]
         command += ["--checkpoint", "checkpoint", "--master", "local[2]", *more]
-        self._seen = self._commits()
+        self._remember_commits()
         with self._err().open("wb") as err:
             self._process = subprocess.Popen(
                 command,
                 cwd=self.directory,
-                env={**os.environ, MARK: self._mark, "PYTHONPATH": os.pathsep.join(_path())},
+                env={**os.environ, MARK: self._life, "PYTHONPATH": os.pathsep.join(_path())},
                 stdout=subprocess.DEVNULL,
                 stderr=err,
             )
@@ -155,11 +161,11 @@ class Trial:
     def _progress(self) -> str | None:
         """Wait until every query has published something; what is wrong, if one does not."""
         assert self._process is not None
-        if self._go_on(lambda: self._commits() > self._seen, PROGRESS):
+        if self._go_on(lambda: not self._behind(), PROGRESS):
             return None
         if self._process.poll() is not None:
             return f"ended by itself, exit {self._process.returncode}: {self._last_words()}"
-        return f"nothing published in {PROGRESS:.0f} s"
+        return f"nothing published in {PROGRESS:.0f} s by {', '.join(self._behind())}"
 
     def _go_on(self, done: Callable[[], bool], seconds: float) -> bool:
         """Feed the run until ``done``, or it ends, or time is up."""
@@ -188,6 +194,15 @@ class Trial:
         for place, known in self._published.items():
             self._published[place] = last_committed(place, known)
         return min(self._published.values())
+
+    def _remember_commits(self) -> None:
+        self._commits()
+        self._seen = dict(self._published)
+
+    def _behind(self) -> list[str]:
+        """The directories of queries that have published nothing since they were looked at."""
+        self._commits()
+        return [str(p) for p, last in self._published.items() if last <= self._seen[p]]
 
     def _stop(self) -> None:
         kill(processes(self._mark))
