@@ -52,7 +52,7 @@ def _kind(words: list[str], above: list[str]) -> tuple[str, str]:
     if "pyspark.daemon" in words:
         work = words[words.index("pyspark.daemon") + 1].rpartition(".")[2]
         return ("worker" if "pyspark.daemon" in above else "daemon"), work
-    if any("pyspark" in word for word in words[1:3]):
+    if words[1:2] == ["-m"] and words[2].startswith("pyspark."):  # not the script that starts Java
         return "source", words[2].rpartition(".")[2]
     return ("driver" if any(w.endswith("windrow") for w in words[:3]) else "other"), ""
 

@@ -4,7 +4,8 @@ Processes are killed at random moments, seeded: some while a run starts, most wh
 micro-batches are in the middle of something. What is promised of each kill:
 
 driver, all     the same command goes on
-jvm             the run ends with an error that says what died; the same command goes on
+jvm             the run ends with an error that says that it died, or did not start; the same
+                command goes on
 worker, source, daemon   the run goes on by itself
 """
 
@@ -35,6 +36,10 @@ AHEAD = 2
 """Steps that may wait for a run: what it has not read when it is killed, the next one reads."""
 STEPS = 8
 """Of input for each kill."""
+REPORTED = tuple(
+    f"the Java virtual machine that Spark runs in {verb}"
+    for verb in ("has died", "could not be started")
+)
 FAILED = 2
 """The exit code of what went wrong for a reason that is named."""
 
@@ -119,7 +124,7 @@ class Trial:
             if not self._go_on(lambda: self._process.poll() is not None, AN_END):
                 return "the run did not end", False
             code, words = self._process.returncode, self._last_words()
-            named = code == FAILED and "virtual machine that Spark runs in has died" in words
+            named = code == FAILED and any(reason in words for reason in REPORTED)
             told = "with its death reported" if named else f"exit {code}: {words}"
             return f"the run ended after {time.monotonic() - began:.1f} s, {told}", named
         if (problem := self._progress()) is not None:

@@ -71,6 +71,16 @@ def test_a_machine_that_cannot_start_says_why(monkeypatch, tmp_path):
         Machine().launch(None, quiet=True)
 
 
+def test_a_machine_that_is_killed_while_it_starts_is_said_to_have_ended(monkeypatch, tmp_path):
+    home = tmp_path / "bin"
+    home.mkdir()
+    (home / "java").write_text("#!/bin/sh\nkill -9 $PPID\n")  # and with it who waits for its words
+    (home / "java").chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(MachineError, match=r"ended without a word.*; run the same command again"):
+        Machine().launch(None, quiet=True)
+
+
 def test_a_setting_that_spark_refuses_is_no_defect(watched):
     watched._process = ended("import time; time.sleep(60)")
     said = (

@@ -138,11 +138,13 @@ class Machine:
     def _could_not_start(self) -> MachineError:
         if self._listener is not None:
             self._listener.join(PATIENCE)
+        said = self.last_words() or (self._last_complaint() if self._lines else "")
+        remedy = "see to what it says" if said else "run the same command again"
         return MachineError(
             "the Java virtual machine that Spark runs in could not be started",
             where=f"JAVA_HOME={os.environ.get('JAVA_HOME', '')}",
-            found=self.last_words() or self._last_complaint(),
-            remedy="see to what it says; `--runner embedded` needs no Java",
+            found=said or "it ended without a word, as a process does that is killed",
+            remedy=f"{remedy}; `--runner embedded` needs no Java",
         )
 
 
