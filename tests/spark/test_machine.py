@@ -74,7 +74,10 @@ def test_a_machine_that_cannot_start_says_why(monkeypatch, tmp_path):
 def test_a_machine_that_is_killed_while_it_starts_is_said_to_have_ended(monkeypatch, tmp_path):
     home = tmp_path / "bin"
     home.mkdir()
-    (home / "java").write_text("#!/bin/sh\nkill -9 $PPID\n")  # and with it who waits for its words
+    script = (
+        "#!/bin/sh\nkill -9 $(cut -d' ' -f4 /proc/$PPID/stat) $PPID\n"  # who waits for its words
+    )
+    (home / "java").write_text(script)
     (home / "java").chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(MachineError, match=r"ended without a word.*; run the same command again"):
