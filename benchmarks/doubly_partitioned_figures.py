@@ -21,7 +21,7 @@ from windrow.archive.advise.grid_costs import LARGE, PAPER_MACHINE, SMALL, Windo
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
-    Technique,
+    GridTechnique,
     d_exp,
     d_ins,
     r_exp,
@@ -39,9 +39,9 @@ BySize = dict[str, Found]
 RIVAL, OURS = "R-ins", "NoRebuild"
 BY_INSERTION = {RIVAL: r_ins, "D-ins": d_ins}
 BY_EXPIRY = {"R-exp": r_exp, "D-exp": d_exp}
-CHRONOLOGICAL = {f"{technique.value} chr": technique for technique in Technique}
+CHRONOLOGICAL = {f"{technique.value} chr": technique for technique in GridTechnique}
 WINDOWS = {"small": SMALL, "large": LARGE}
-SHAPES = {f"{g}x{e}": Grid(g, e, Technique.REBUILD) for g, e in ((4, 4), (2, 8), (8, 2))}
+SHAPES = {f"{g}x{e}": Grid(g, e, GridTechnique.REBUILD) for g, e in ((4, 4), (2, 8), (8, 2))}
 """Of Figure 5."""
 STYLES = {
     "R-ins": Style("tab:blue", "o"),
@@ -95,7 +95,7 @@ def techniques(n: int) -> dict[str, Grid]:
     found = {name: make(n) for name, make in BY_INSERTION.items()}
     if n > 1:
         found |= {name: make(n) for name, make in BY_EXPIRY.items()}
-        found |= {technique.value: Grid(side, side, technique) for technique in Technique}
+        found |= {technique.value: Grid(side, side, technique) for technique in GridTechnique}
         found |= {
             name: Grid(side, side, technique, Chronological())
             for name, technique in CHRONOLOGICAL.items()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import charts
 from benchmarks.charts import Chart, Lines, Style
-from windrow.archive.advise.parameters import Technique
+from windrow.archive.advise.parameters import UpdateTechnique
 
 STYLES = {
     "DEL": Style("tab:red", "s"),
@@ -28,7 +28,7 @@ class Figure:
 
     number: int
     case: str
-    technique: Technique
+    technique: UpdateTechnique
     what: str
     over: str
 
@@ -37,14 +37,14 @@ class Figure:
 
 
 FIGURES = (
-    Figure(2, "SCAM", Technique.SIMPLE_SHADOW, "space", "n"),
-    Figure(3, "SCAM", Technique.SIMPLE_SHADOW, "transition", "n"),
-    Figure(4, "SCAM", Technique.SIMPLE_SHADOW, "work", "n"),
-    Figure(5, "WSE", Technique.PACKED_SHADOW, "work", "n"),
-    Figure(6, "TPC-D", Technique.PACKED_SHADOW, "work", "n"),
-    Figure(7, "TPC-D", Technique.SIMPLE_SHADOW, "work", "n"),
-    Figure(8, "SCAM", Technique.SIMPLE_SHADOW, "work", "window"),
-    Figure(9, "SCAM", Technique.SIMPLE_SHADOW, "work", "factor"),
+    Figure(2, "SCAM", UpdateTechnique.SIMPLE_SHADOW, "space", "n"),
+    Figure(3, "SCAM", UpdateTechnique.SIMPLE_SHADOW, "transition", "n"),
+    Figure(4, "SCAM", UpdateTechnique.SIMPLE_SHADOW, "work", "n"),
+    Figure(5, "WSE", UpdateTechnique.PACKED_SHADOW, "work", "n"),
+    Figure(6, "TPC-D", UpdateTechnique.PACKED_SHADOW, "work", "n"),
+    Figure(7, "TPC-D", UpdateTechnique.SIMPLE_SHADOW, "work", "n"),
+    Figure(8, "SCAM", UpdateTechnique.SIMPLE_SHADOW, "work", "window"),
+    Figure(9, "SCAM", UpdateTechnique.SIMPLE_SHADOW, "work", "factor"),
 )
 
 

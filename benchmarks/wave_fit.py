@@ -11,7 +11,7 @@ from benchmarks.wave_days import Data
 from benchmarks.wave_measured import Measured, Setting
 from windrow.archive.advise.cost_model import efforts
 from windrow.archive.advise.meter import Effort
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 
 KINDS = tuple(Effort.__dataclass_fields__)
 
@@ -30,7 +30,7 @@ def fitted(data: Data, runs: Mapping[Setting, Measured], probes: float, scans: f
 
     Techniques that the paper does not have are left out.
     """
-    runs = {s: m for s, m in runs.items() if s.technique in [t.value for t in Technique]}
+    runs = {s: m for s, m in runs.items() if s.technique in [t.value for t in UpdateTechnique]}
     settings = list(runs)
     counts = np.array([_counts(setting) for setting in settings])
     times = np.array([runs[s].transition + runs[s].preparation for s in settings])
@@ -68,7 +68,7 @@ def fitted(data: Data, runs: Mapping[Setting, Measured], probes: float, scans: f
 
 def _counts(setting: Setting) -> list[float]:
     """Days built, added and so on per day of this archive."""
-    days = efforts(setting.scheme, setting.window, setting.n)[Technique(setting.technique)]
+    days = efforts(setting.scheme, setting.window, setting.n)[UpdateTechnique(setting.technique)]
     spent = [day.pre + day.transition for day in days]
     return [float(np.mean([getattr(effort, kind) for effort in spent])) for kind in KINDS]
 

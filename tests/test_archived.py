@@ -13,7 +13,7 @@ import windrow
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Chronological, Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Chronological, Grid, GridTechnique
 from windrow.cli.main import app
 from windrow.core.errors import BindError, WindrowError
 
@@ -168,7 +168,7 @@ def test_a_grid_that_was_migrated_to_another_technique_is_still_the_one_declared
         f"{STREAM} CREATE VIEW last AS SELECT k, v FROM s [RANGE 9 SECONDS];"
         f"CREATE ARCHIVE m ON last KEY k WINDOW 10 SECONDS USING GRID(2, 3) INTO '{tmp_path}/m';"
     )
-    for until, technique in ((30, Technique.REBUILD), (50, Technique.NO_REBUILD)):
+    for until, technique in ((30, GridTechnique.REBUILD), (50, GridTechnique.NO_REBUILD)):
         with windrow.connect() as db:
             db.execute(grid)
             db.push("s", rows(0, until))

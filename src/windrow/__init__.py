@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from windrow.core.errors import DataError, InputError, ScriptError, StateError, WindrowError
@@ -20,7 +19,16 @@ if TYPE_CHECKING:
     from windrow.engine.result_directory import Results
     from windrow.plan.strategy import Strategy
 
-__version__ = version("windrow")
+    __version__: str
+
+
+def __getattr__(name: str) -> Any:
+    """``__version__``, looked up when it is asked for: what looks it up takes long to load."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version  # noqa: PLC0415
+
+    return version("windrow")
 
 
 def connect(

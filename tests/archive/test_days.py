@@ -10,11 +10,11 @@ import pytest
 from tests.archive.disks import Crash, UnsyncedDisk, mapped
 from tests.archive.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
-from windrow.archive.errors import ArchiveError, ConflictError, DayError
+from windrow.archive.errors import ArchiveError, ConflictError, DayError, SchemeError
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.runs.write import write_day
 from windrow.archive.versions.pinned_reader import Range
-from windrow.archive.wave.schemes.operations import SchemeError, all_applied
+from windrow.archive.wave.schemes.operations import all_applied
 
 
 def archive_at(path, *, window=3, scheme="DEL", n=1, **more) -> Archive:

@@ -19,7 +19,7 @@ from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import DamagedError
 from windrow.archive.format import block_sums as sums
 from windrow.archive.format.block_sums import BLOCK, SummingSink, sums_of
-from windrow.archive.format.xxh64 import xxh64
+from windrow.archive.format.kernels.xxh64 import xxh64
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.versions.pinned_reader import Range

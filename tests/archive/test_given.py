@@ -19,9 +19,8 @@ from typer.testing import CliRunner
 
 from tests.archive.plain import bag
 from windrow.archive import Archive
-from windrow.archive.errors import ArchiveError
+from windrow.archive.errors import ArchiveError, LifetimeError
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.cli.main import app
 from windrow.core.errors import InputError, WindrowError
 

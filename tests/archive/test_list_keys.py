@@ -25,7 +25,7 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.schema_cast import listed
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.runs import merge
 from windrow.archive.runs.listing import Listing, listing_of
 from windrow.archive.runs.run_directory import write_listing
@@ -129,7 +129,7 @@ def found(reader, key):
     return sorted(reader.probe(key, columns=["v"]).column("v").to_pylist())
 
 
-@pytest.mark.parametrize("technique", list(Technique))
+@pytest.mark.parametrize("technique", list(GridTechnique))
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 def test_lists_in_an_index_of_lifetimes_are_whole_too(technique, form, tmp_path):
     schema = pa.schema({"k": pa.large_list(pa.string()), "v": pa.int64()})

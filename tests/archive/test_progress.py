@@ -10,7 +10,7 @@ from tests.archive.disks import UnsyncedDisk
 from tests.archive.plain import SCHEMA, table
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.progress import Reached
 from windrow.archive.records.row_files import rows_of
 
@@ -27,7 +27,7 @@ def archive(tmp_path):
 
 @pytest.fixture
 def index(tmp_path):
-    disk, grid = UnsyncedDisk(tmp_path), Grid(2, 2, Technique.REBUILD)
+    disk, grid = UnsyncedDisk(tmp_path), Grid(2, 2, GridTechnique.REBUILD)
     made = LifetimeIndex.create(disk, SCHEMA, "key", longest=8, interval=2, grid=grid)
     for now in (2, 4, 6):
         made.insert(now, ROWS, pa.array([now + 3, now + 6]))

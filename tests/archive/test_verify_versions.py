@@ -23,9 +23,9 @@ from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
+    GridTechnique,
     Randomised,
     RoundRobin,
-    Technique,
 )
 from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.invariants import verify_window
@@ -93,7 +93,7 @@ def test_of_indexes_of_lifetimes(seed):
 
     def grid():
         dealt = dice.choice([Chronological(), RoundRobin(), Randomised(5)])
-        return Grid(dice.randint(1, 4), dice.randint(1, 4), dice.choice(list(Technique)), dealt)
+        return Grid(dice.randint(1, 4), dice.randint(1, 4), dice.choice(list(GridTechnique)), dealt)
 
     with tempfile.TemporaryDirectory() as folder:
         disk, now, longest = UnsyncedDisk(Path(folder)), dice.randint(-30, 30), 20

@@ -14,7 +14,7 @@ from benchmarks.wave_figures import FIGURES, draw
 from benchmarks.wave_fit import fitted
 from benchmarks.wave_measured import Measured, Setting, measured
 from windrow.archive.advise.cost_model import measures
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.wave.schemes.registry import SCHEMES
 
 pytestmark = pytest.mark.slow
@@ -88,7 +88,7 @@ def test_the_fit_finds_the_costs_that_times_were_made_of():
     )
     runs = {}
     for scheme in SCHEMES.values():
-        for technique in Technique:
+        for technique in UpdateTechnique:
             for n in (1, 2, 4, 8):
                 if n >= scheme.fewest:
                     model = measures(scheme.name, technique, 8, n, made)

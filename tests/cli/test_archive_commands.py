@@ -12,8 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.archive.format.day_calendar import UNITS
-from windrow.archive.lifetimes.partition_grid import Chronological, Randomised, RoundRobin
-from windrow.archive.lifetimes.partition_grid import Technique as GridTechnique
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    GridTechnique,
+    Randomised,
+    RoundRobin,
+)
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES
 from windrow.cli.archive.app import Commands

@@ -20,6 +20,9 @@ Invariants
     2. A file is synced before a manifest names it, and deleted only when no version that is the
        newest or is held by a reader or writer names it.
     3. Whatever fails, and wherever, the archive is the version before or the version after.
+
+What writes, migrates and verifies is imported when it is first called: a command that looks
+something up is over before it would be loaded.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
@@ -40,23 +44,23 @@ from windrow.archive.format.run_ref import Format, check_format
 from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.runs.run import OpenRuns
-from windrow.archive.verify.problem import Problem
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.pinned_reader import Schemas
-from windrow.archive.versions.switch_over import Estimate, How
 from windrow.archive.versions.vacuum import Vacuumed, vacuum
 from windrow.archive.versions.versions import Versions
-from windrow.archive.wave.invariants import verify_window
-from windrow.archive.wave.migrate import Changes, Target, estimate, migrate
-from windrow.archive.wave.reader import Reader
-from windrow.archive.wave.schemes.operations import Step
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.stat import Statistics, statistics
-from windrow.archive.wave.transition import coming
 from windrow.archive.wave.wave import KIND, Settings, TechniqueName, Wave, usual_technique
 from windrow.archive.wave.wave import KIND as WAVE
-from windrow.archive.wave.write_session import Session
+
+if TYPE_CHECKING:
+    from windrow.archive.runs.run import OpenRuns
+    from windrow.archive.verify.problem import Problem
+    from windrow.archive.versions.pinned_reader import Schemas
+    from windrow.archive.versions.switch_over import Estimate, How
+    from windrow.archive.wave.migrate import Changes
+    from windrow.archive.wave.reader import Reader
+    from windrow.archive.wave.schemes.operations import Step
+    from windrow.archive.wave.write_session import Session
 
 
 class Archive:
@@ -67,8 +71,14 @@ class Archive:
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
         self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
-        self._opened = OpenRuns(disk, manifest.layout)
         self._schemas: Schemas = {}
+
+    @cached_property
+    def _opened(self) -> OpenRuns:
+        """The runs that readers of this archive share."""
+        from windrow.archive.runs.run import OpenRuns
+
+        return OpenRuns(self.disk, self.layout)
 
     @classmethod
     def create(
@@ -156,6 +166,9 @@ class Archive:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """A writer at work: for runs that are written elsewhere, by Spark's tasks for example."""
+        from windrow.archive.runs.run import OpenRuns
+        from windrow.archive.wave.write_session import Session
+
         with self._versions.pinned() as lease:
             opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
             yield Session(self.disk, lease, opened)
@@ -176,6 +189,8 @@ class Archive:
         A later ``now`` also sees days ahead, and no longer sees what has expired by then. A
         ``soft`` reader is given the expired days that the constituents still have as well.
         """
+        from windrow.archive.wave.reader import Reader
+
         lease = self._versions.pin()
         try:
             wave = Wave.of(lease.manifest)
@@ -187,6 +202,8 @@ class Archive:
 
     def plan(self, days: int = 1) -> list[tuple[int, Step]]:
         """The operations of the coming days, without doing them."""
+        from windrow.archive.wave.transition import coming
+
         return coming(Wave.of(self._versions.newest()), days)
 
     def migrate(
@@ -197,6 +214,9 @@ class Archive:
         How is told in ``wave/migrate.py``. Returns the version. ``progress`` is told how many runs
         have been written.
         """
+        from windrow.archive.runs.run import OpenRuns
+        from windrow.archive.wave.migrate import Target, migrate
+
         with self._versions.pinned() as lease:
             target = Target.of(lease.manifest, changes, how)
             opened = OpenRuns(self.disk, self.layout)
@@ -204,6 +224,8 @@ class Archive:
 
     def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
         """What ``migrate`` would cost."""
+        from windrow.archive.wave.migrate import Target, estimate
+
         manifest = self._versions.newest()
         return estimate(manifest, Target.of(manifest, changes, how))
 
@@ -213,6 +235,8 @@ class Archive:
 
     def verify(self, progress: Progress = nobody) -> list[Problem]:
         """Read everything and check it: checksums, order, counts, invariants. Empty: all well."""
+        from windrow.archive.wave.invariants import verify_window
+
         with self._versions.pinned() as lease:
             return verify_window(self.disk, lease.manifest, progress)
 

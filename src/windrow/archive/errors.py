@@ -21,6 +21,14 @@ class ConflictError(ArchiveError):
     """Another writer published first. Nothing of this writer's is seen; it can start over."""
 
 
+class SchemeError(ArchiveError):
+    """A scheme was given a window, a number of constituents or a day that it cannot work with."""
+
+
+class LifetimeError(ArchiveError):
+    """A record, an instant or a grid that an index of variable lifetimes cannot take."""
+
+
 class HalfwayError(ArchiveError):
     """The records are in, as version ``version``; but the window has not moved on all the way, or
     what a scheme does after a day is left to do. ``advance`` goes on; appending again would double.

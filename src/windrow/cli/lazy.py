@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from windrow.cli.error_messages import errors_in_words
+from windrow.cli.plain_values import take_plain_values
 from windrow.core.paths import local_path
 
 
@@ -28,6 +29,9 @@ class LazyGroup(TyperGroup):
         super().__init__(**attributes)
         lazy = {name: _LazyCommand(name, *where) for name, where in self.lazy.items()}
         self.commands = {**lazy, **self.commands}
+
+    def get_params(self, ctx: Any) -> Any:
+        return take_plain_values(super().get_params(ctx))
 
 
 class _LazyCommand(TyperCommand):
@@ -49,6 +53,9 @@ class _LazyCommand(TyperCommand):
 
 class LocalPaths(TyperCommand):
     """A command whose paths are those of this machine; ``s3://bucket`` is none of them."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return take_plain_values(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         for parameter in self.params:

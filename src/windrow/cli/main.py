@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
 from typing import Annotated, ClassVar
 
 import typer
 
+import windrow as windrow_package
 from windrow.cli.archive.app import app as archive_app
 from windrow.cli.checkpoint.app import app as checkpoint_app
 from windrow.cli.console import err, out
@@ -59,7 +59,7 @@ app.add_typer(checkpoint_app)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        out().print(f"windrow {version('windrow')}")
+        out().print(f"windrow {windrow_package.__version__}")
         raise typer.Exit
 
 

@@ -14,10 +14,10 @@ from itertools import pairwise
 import pytest
 
 from windrow.archive.advise.cost_model import measures
-from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, Technique
+from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, UpdateTechnique
 from windrow.archive.wave.schemes.registry import SCHEMES
 
-SIMPLE, PACKED = Technique.SIMPLE_SHADOW, Technique.PACKED_SHADOW
+SIMPLE, PACKED = UpdateTechnique.SIMPLE_SHADOW, UpdateTechnique.PACKED_SHADOW
 
 
 def curve(case, technique, scheme, numbers, value, window=None):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.archive.advise.cost_model import measures
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 
 P = Parameters(
     seek=2,
@@ -25,7 +25,7 @@ P = Parameters(
     probes=19,
     scans=23,
 )
-IN_PLACE, SIMPLE, PACKED = Technique
+IN_PLACE, SIMPLE, PACKED = UpdateTechnique
 EVEN = [(6, 2), (12, 3), (10, 5), (9, 3)]
 LAZY = [(7, 3), (10, 4), (13, 4), (11, 3)]
 
@@ -41,7 +41,7 @@ def test_del(window, n):
     assert run("DEL", IN_PLACE, window, n) == (P.add + P.delete, 0)
     assert run("DEL", SIMPLE, window, n) == (P.add, P.delete + x * P.copy)
     assert run("DEL", PACKED, window, n) == (P.build + x * P.smart_copy, 0)
-    spaces = [measures("DEL", technique, window, n, P) for technique in Technique]
+    spaces = [measures("DEL", technique, window, n, P) for technique in UpdateTechnique]
     assert [found.space.most for found in spaces] == [
         window * P.unpacked,
         window * P.unpacked,
@@ -57,7 +57,7 @@ def test_del(window, n):
 @pytest.mark.parametrize(("window", "n"), [*EVEN, (5, 1), (4, 4)])
 def test_reindex_is_the_same_under_every_technique(window, n):
     x = window // n
-    for technique in Technique:
+    for technique in UpdateTechnique:
         assert run("REINDEX", technique, window, n) == (x * P.build, 0)
         found = measures("REINDEX", technique, window, n, P)
         assert found.space.most == window * P.packed
@@ -139,7 +139,7 @@ def days_held(scheme, technique, window, n):
     return found.space.average, found.space.most, found.transition_space.average
 
 
-@pytest.mark.parametrize("technique", Technique)
+@pytest.mark.parametrize("technique", UpdateTechnique)
 @pytest.mark.parametrize(("window", "n"), EVEN)
 def test_reindexing_holds_its_temporaries_beside_the_window(technique, window, n):
     x = window // n
@@ -153,7 +153,7 @@ def test_reindexing_holds_its_temporaries_beside_the_window(technique, window, n
     assert (average, most) == (pytest.approx(window + sum(ladders) / x), window + max(ladders))
 
 
-@pytest.mark.parametrize("technique", Technique)
+@pytest.mark.parametrize("technique", UpdateTechnique)
 @pytest.mark.parametrize(("window", "n"), LAZY)
 def test_rata_holds_a_third_of_c_squared_days_beside_the_window(technique, window, n):
     c = (window - 1) // (n - 1)

@@ -9,10 +9,10 @@ import pytest
 
 from windrow.archive.advise.advise import FormatCost, choose_format
 from windrow.archive.advise.constraints import Constraints, Measure
-from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, Parameters, Technique
+from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, Parameters, UpdateTechnique
 from windrow.archive.advise.recommend import beats, knee, recommend, tried
 
-IN_PLACE, SIMPLE, PACKED = Technique
+IN_PLACE, SIMPLE, PACKED = UpdateTechnique
 ALL_FIGURES = (Measure.WORK, Measure.TRANSITION, Measure.SPACE)
 
 

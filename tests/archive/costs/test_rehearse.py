@@ -14,7 +14,7 @@ from windrow.archive.advise.advise import Workload
 from windrow.archive.advise.advise import _parameters as paper_parameters
 from windrow.archive.advise.choose import ALIKE, choose
 from windrow.archive.advise.constraints import Constraints
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.prices import Line, Prices, priced
 from windrow.archive.advise.recommend import tried
 from windrow.archive.advise.rehearse import rehearsed
@@ -126,7 +126,7 @@ def test_dear_probes_want_one_constituent_and_dear_merges_as_many_as_there_are_d
 def test_constraints_leave_out_what_does_not_meet_them():
     hard = choose(7, PRICES, OF, Constraints(hard=True))
     assert {one.scheme for one in hard} == set(SCHEMES) - {"WATA"}
-    packed = choose(7, PRICES, OF, Constraints(techniques=(Technique.PACKED_SHADOW,)))
+    packed = choose(7, PRICES, OF, Constraints(techniques=(UpdateTechnique.PACKED_SHADOW,)))
     assert {one.technique for one in packed} == {"packed shadow"}
     quick = choose(7, PRICES, OF, Constraints(transition=11.0))
     assert quick

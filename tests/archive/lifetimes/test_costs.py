@@ -22,7 +22,7 @@ from windrow.archive.advise.grid_costs import (
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
-    Technique,
+    GridTechnique,
     d_exp,
     d_ins,
     r_exp,
@@ -38,17 +38,17 @@ def of(window: Window, grid: Grid) -> Costs:
 
 
 def rebuild(side: int) -> Grid:
-    return Grid(side, side, Technique.REBUILD)
+    return Grid(side, side, GridTechnique.REBUILD)
 
 
 def family() -> list[Grid]:
     one_way = [make(n) for make in (r_ins, d_ins) for n in (1, 2, *SQUARES)]
-    return one_way + [Grid(s, s, t) for s in (2, 3, 4, 5) for t in Technique]
+    return one_way + [Grid(s, s, t) for s in (2, 3, 4, 5) for t in GridTechnique]
 
 
 def test_figure_5_a_square_grid_is_updated_a_fifth_faster_and_few_expiry_partitions_come_next():
     square, wide, tall = (
-        of(SMALL, Grid(g, e, Technique.REBUILD)) for g, e in ((4, 4), (2, 8), (8, 2))
+        of(SMALL, Grid(g, e, GridTechnique.REBUILD)) for g, e in ((4, 4), (2, 8), (8, 2))
     )
     assert 0.7 < square.update / wide.update < square.update / tall.update < 0.85
     assert square.probe == wide.probe == tall.probe
@@ -109,9 +109,9 @@ def test_space_is_least_with_rebuilding_and_grows_with_the_number_of_directories
 
 def test_round_robin_gains_only_what_reclustering_costs_beyond_the_linear():
     for side in (2, 3, 4):
-        chronologically = Grid(side, side, Technique.REBUILD, Chronological())
+        chronologically = Grid(side, side, GridTechnique.REBUILD, Chronological())
         assert of(LARGE, rebuild(side)).update < of(LARGE, chronologically).update
-        loose = Grid(side, side, Technique.NO_REBUILD, Chronological())
+        loose = Grid(side, side, GridTechnique.NO_REBUILD, Chronological())
         assert of(LARGE, Grid(side, side)).update == pytest.approx(of(LARGE, loose).update)
 
 

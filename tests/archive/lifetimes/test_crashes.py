@@ -15,8 +15,8 @@ from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
+    GridTechnique,
     Randomised,
-    Technique,
     d_exp,
     d_ins,
     r_exp,
@@ -24,7 +24,7 @@ from windrow.archive.lifetimes.partition_grid import (
 )
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
-REBUILD, NO_REBUILD = Technique.REBUILD, Technique.NO_REBUILD
+REBUILD, NO_REBUILD = GridTechnique.REBUILD, GridTechnique.NO_REBUILD
 OFTEN = [Grid(2, 2), Grid(2, 2, REBUILD), r_exp(3), d_ins(2), Grid(2, 3, assignment=Randomised(2))]
 SELDOM = [
     Grid(3, 2),

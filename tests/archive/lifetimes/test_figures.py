@@ -6,25 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.archive.errors import LifetimeError
 from windrow.archive.lifetimes.index_contents import IndexState
 from windrow.archive.lifetimes.partition_grid import (
     Axis,
     Chronological,
     Grid,
+    GridTechnique,
     Randomised,
     RoundRobin,
-    Technique,
     d_exp,
     d_ins,
     r_exp,
     r_ins,
 )
-from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.plan_update import plan_update
 
 PERIODS = Periods(longest=16, interval=2, origin=16)
-FIGURE_2 = Grid(2, 2, Technique.REBUILD, Chronological())
-FIGURE_3 = Grid(2, 2, Technique.REBUILD, RoundRobin())
+FIGURE_2 = Grid(2, 2, GridTechnique.REBUILD, Chronological())
+FIGURE_3 = Grid(2, 2, GridTechnique.REBUILD, RoundRobin())
 
 
 def ranges(grid: Grid, now: int) -> dict[str, tuple[list[str], list[str]]]:

@@ -10,9 +10,9 @@ from tests.archive.lifetimes.golden.make import HERE, LAST, instants, records
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
+    GridTechnique,
     Randomised,
     RoundRobin,
-    Technique,
 )
 from windrow.archive.runs.encoding import decoded
 
@@ -38,7 +38,7 @@ def test_there_is_a_golden_index_of_each_format_of_runs_and_each_kind_of_layout(
         Chronological,
     }
     assert {part.grid.technique for one in found.values() for part in one.partitions} == {
-        *Technique
+        *GridTechnique
     }
     draining = {name for name, one in found.items() if one.draining}
     assert draining == {"1-parquet-draining-summed"}

@@ -12,11 +12,10 @@ import pytest
 
 from tests.archive.disks import UnsyncedDisk, mapped
 from windrow.archive.archive import Archive
-from windrow.archive.errors import ArchiveError, ConflictError
+from windrow.archive.errors import ArchiveError, ConflictError, LifetimeError
 from windrow.archive.lifetimes.index_contents import IndexState
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique, d_ins, r_exp, r_ins
-from windrow.archive.lifetimes.periods import LifetimeError
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, d_ins, r_exp, r_ins
 from windrow.archive.runs.encoding import decoded
 from windrow.archive.versions.pinned_reader import Range
 
@@ -87,7 +86,7 @@ def test_expiry_without_rebuilding_writes_no_run(tmp_path):
 
 
 def test_expiry_with_rebuilding_leaves_nothing_dead_in_files(tmp_path):
-    index = create(tmp_path, Grid(2, 2, Technique.REBUILD))
+    index = create(tmp_path, Grid(2, 2, GridTechnique.REBUILD))
     index.insert(2, table((1, "a"), (1, "b"), (2, "c")), pa.array([3, 18, 18]))
     index.advance(4)
     assert sum(run.rows for run in index.contents().runs.values()) == 2
@@ -178,7 +177,7 @@ def test_a_batch_that_is_repeated_is_taken_once(tmp_path):
 
 
 def test_a_reader_keeps_its_instant_and_its_files_while_the_index_moves_on(tmp_path):
-    index = create(tmp_path, Grid(2, 2, Technique.REBUILD))
+    index = create(tmp_path, Grid(2, 2, GridTechnique.REBUILD))
     index.insert(2, table((1, "a"), (2, "b")), pa.array([4, 18]))
     with index.reader() as reader:
         for now in range(4, 40, 2):
@@ -205,7 +204,7 @@ def test_readers_that_come_and_go_leave_nothing_behind(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mappings are listed on Linux")
-@pytest.mark.parametrize("technique", Technique)
+@pytest.mark.parametrize("technique", GridTechnique)
 def test_a_writer_that_never_reads_lets_go_of_runs_that_were_merged_and_removed(
     technique, tmp_path
 ):

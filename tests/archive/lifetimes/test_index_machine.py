@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.archive.disks import UnsyncedDisk
+from windrow.archive.errors import LifetimeError
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
+    GridTechnique,
     Randomised,
     RoundRobin,
-    Technique,
 )
-from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.versions.pinned_reader import Range
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
@@ -37,7 +37,7 @@ GRIDS = st.builds(
     Grid,
     st.integers(1, 4),
     st.integers(1, 4),
-    st.sampled_from(Technique),
+    st.sampled_from(GridTechnique),
     st.sampled_from([Chronological(), RoundRobin(), Randomised(5)]),
 )
 
@@ -161,7 +161,7 @@ class IndexMachine(RuleBasedStateMachine):
             runs = [run for runs in state.subindices for run in runs]
             assert all(run.live(state.over) for run in runs)
             assert state.stored() <= 2 * sum(state.sizes())
-            if part.grid.technique is Technique.REBUILD:
+            if part.grid.technique is GridTechnique.REBUILD:
                 assert all(len(runs) <= 1 for runs in state.subindices)
 
     def teardown(self):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
-from windrow.archive.errors import ArchiveError, ConflictError
+from windrow.archive.errors import ArchiveError, ConflictError, LifetimeError
 from windrow.archive.lifetimes import placement as spread
 from windrow.archive.lifetimes.index_contents import Contents
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
@@ -17,22 +17,21 @@ from windrow.archive.lifetimes.migrate import migrate, target_of
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
+    GridTechnique,
     Randomised,
-    Technique,
     d_ins,
     r_exp,
 )
-from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.versions.versions import Versions
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 LONGEST, INTERVAL, FULL = 8, 2, 13
 """``FULL`` is the instant of the last update of ``filled``, in the middle of a period."""
-REBUILD = Technique.REBUILD
+REBUILD = GridTechnique.REBUILD
 LAYOUTS = [
     Grid(2, 2),
     Grid(3, 2, REBUILD),
-    Grid(2, 4, Technique.NO_REBUILD, Chronological()),
+    Grid(2, 4, GridTechnique.NO_REBUILD, Chronological()),
     Grid(4, 3, REBUILD, Randomised(3)),
     Grid(2, 2, REBUILD),
     r_exp(3),
@@ -194,7 +193,7 @@ def test_what_lies_where_it_should_is_not_written(tmp_path):
 
 
 def test_records_may_live_longer_after_a_migration_and_never_shorter(tmp_path):
-    index = filled(tmp_path, Grid(2, 2, Technique.NO_REBUILD, Chronological()))
+    index = filled(tmp_path, Grid(2, 2, GridTechnique.NO_REBUILD, Chronological()))
     table = records(FULL + 1)[0].slice(0, 1)
     with pytest.raises(LifetimeError, match="up to"):
         index.insert(FULL + 1, table, pa.array([FULL + 1 + LONGEST + 4]))

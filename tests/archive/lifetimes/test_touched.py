@@ -16,8 +16,8 @@ from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
+    GridTechnique,
     Randomised,
-    Technique,
     d_exp,
     d_ins,
     r_exp,
@@ -27,7 +27,7 @@ from windrow.archive.lifetimes.partition_grid import (
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 INTERVAL, P = 3, 8
 LONGEST = INTERVAL * P
-REBUILD = Technique.REBUILD
+REBUILD = GridTechnique.REBUILD
 
 
 class WatchedDisk(UnsyncedDisk):

@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.archive.errors import LifetimeError
 from windrow.archive.lifetimes.index_contents import IndexState
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
+    GridTechnique,
     Randomised,
     RoundRobin,
-    Technique,
     d_ins,
     r_ins,
 )
-from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.plan_update import plan_update
 
 SIDES = st.integers(1, 5)
@@ -27,7 +28,7 @@ GRIDS = st.builds(
     Grid,
     SIDES,
     SIDES,
-    st.sampled_from(Technique),
+    st.sampled_from(GridTechnique),
     st.sampled_from([Chronological(), RoundRobin(), Randomised(3)]),
 )
 P = 6
@@ -87,7 +88,7 @@ def test_what_a_step_writes_is_what_the_new_state_holds(grid, batches):
 
 @given(grid=GRIDS, batches=BATCHES)
 def test_rebuilt_sub_indices_are_one_run_without_dead(grid, batches):
-    packed = Grid(grid.insertions, grid.expiries, Technique.REBUILD, grid.assignment)
+    packed = Grid(grid.insertions, grid.expiries, GridTechnique.REBUILD, grid.assignment)
     for _, _, after, _ in run(packed, batches, Periods(P, 1)):
         assert all(len(runs) <= 1 for runs in after.subindices)
         assert after.stored() == sum(after.sizes())
@@ -95,7 +96,7 @@ def test_rebuilt_sub_indices_are_one_run_without_dead(grid, batches):
 
 @given(grid=GRIDS, batches=BATCHES)
 def test_without_rebuilding_files_hold_at_most_two_records_for_each_live_one(grid, batches):
-    loose = Grid(grid.insertions, grid.expiries, Technique.NO_REBUILD, grid.assignment)
+    loose = Grid(grid.insertions, grid.expiries, GridTechnique.NO_REBUILD, grid.assignment)
     for k, _, after, step in run(loose, batches, Periods(P, 1)):
         assert after.stored() <= 2 * sum(after.sizes())
         for runs in after.subindices:

@@ -9,7 +9,7 @@ from tests.archive.disks import UnsyncedDisk
 from tests.archive.edited import edit
 from tests.archive.plain import SCHEMA, table
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 
 
 def filled(path, grid=Grid(1, 2), until=6):  # noqa: B008 (it is frozen)
@@ -129,7 +129,7 @@ def test_the_dead_under_rebuild_are_found(tmp_path):
     ],
 )
 def test_an_earlier_grid_that_could_not_drain_is_found(change, said, tmp_path):
-    index = filled(tmp_path, Grid(1, 2, Technique.REBUILD))
+    index = filled(tmp_path, Grid(1, 2, GridTechnique.REBUILD))
     index.migrate(grid=Grid(2, 2), how="drain")
     assert index.verify() == []
     edit(index, lambda value: change(value["body"]["draining"][0]))

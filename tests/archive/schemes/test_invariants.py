@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.wave.schemes.operations import Add, Build, SchemeError, applied
+from windrow.archive.errors import SchemeError
+from windrow.archive.wave.schemes.operations import Add, Build, applied
 from windrow.archive.wave.schemes.rata import Rata
 from windrow.archive.wave.schemes.registry import SCHEMES, scheme_of
 from windrow.archive.wave.schemes.reindex_plus_plus import ReindexPlusPlus

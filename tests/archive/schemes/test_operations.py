@@ -4,17 +4,9 @@ import json
 
 import pytest
 
+from windrow.archive.errors import SchemeError
 from windrow.archive.wave.schemes.delete import Del
-from windrow.archive.wave.schemes.operations import (
-    Add,
-    Build,
-    Copy,
-    Delete,
-    Drop,
-    Rename,
-    SchemeError,
-    applied,
-)
+from windrow.archive.wave.schemes.operations import Add, Build, Copy, Delete, Drop, Rename, applied
 from windrow.archive.wave.schemes.scheme import State, clusters, state_of
 
 HELD = {"I1": (1, 2), "Temp": (3,)}

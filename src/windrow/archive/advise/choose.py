@@ -17,7 +17,7 @@ from math import inf
 
 from windrow.archive.advise.constraints import Constraints
 from windrow.archive.advise.cost_model import Measures, measures
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.prices import Prices, priced
 from windrow.archive.advise.reasons import reasons_for
 from windrow.archive.advise.recommend import tried
@@ -146,11 +146,11 @@ def _descended(curve: Sequence[Layout], start: int, work: Callable[[Layout], flo
     return least
 
 
-def _of_the_paper(technique: TechniqueName) -> tuple[Technique, ...]:
+def _of_the_paper(technique: TechniqueName) -> tuple[UpdateTechnique, ...]:
     """What a technique does, in the paper's terms: packing at rest is in-place, and packs."""
     if technique == "packed at rest":
-        return Technique.IN_PLACE, Technique.PACKED_SHADOW
-    return (Technique(technique),)
+        return UpdateTechnique.IN_PLACE, UpdateTechnique.PACKED_SHADOW
+    return (UpdateTechnique(technique),)
 
 
 def _modelled(layout: Layout, window: int, parameters: Parameters) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from windrow.archive.advise.cost_model import Measures
-from windrow.archive.advise.parameters import Technique
+from windrow.archive.advise.parameters import UpdateTechnique
 from windrow.archive.wave.schemes.scheme import Scheme
 
 
@@ -34,13 +34,13 @@ class Constraints:
     """
 
     hard: bool = False
-    techniques: tuple[Technique, ...] = tuple(Technique)
+    techniques: tuple[UpdateTechnique, ...] = tuple(UpdateTechnique)
     minimise: tuple[Measure, ...] = (Measure.WORK,)
     space: float | None = None
     transition: float | None = None
     response: float | None = None
 
-    def admits(self, scheme: Scheme, technique: Technique) -> bool:
+    def admits(self, scheme: Scheme, technique: UpdateTechnique) -> bool:
         return technique in self.techniques and (scheme.hard or not self.hard)
 
     def met_by(self, measures: Measures, *, probed: bool) -> bool:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from statistics import fmean
 
 from windrow.archive.advise.meter import DayEffort, Meter
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.schemes.scheme import Scheme
 
@@ -44,7 +44,9 @@ class Measures:
     work: float
 
 
-def measures(scheme: str, technique: Technique, window: int, n: int, of: Parameters) -> Measures:
+def measures(
+    scheme: str, technique: UpdateTechnique, window: int, n: int, of: Parameters
+) -> Measures:
     days = efforts(scheme, window, n)[technique]
     probed = n if of.probe_indexes is None else min(n, of.probe_indexes)
     scanned = n if of.scan_indexes is None else min(n, of.scan_indexes)
@@ -67,17 +69,17 @@ def measures(scheme: str, technique: Technique, window: int, n: int, of: Paramet
 
 
 @lru_cache(maxsize=4096)
-def efforts(scheme: str, window: int, n: int) -> dict[Technique, tuple[DayEffort, ...]]:
+def efforts(scheme: str, window: int, n: int) -> dict[UpdateTechnique, tuple[DayEffort, ...]]:
     """A period's days in the steady state, by technique; costs O(W) steps of the scheme."""
     return walked(scheme_of(scheme), window, n)
 
 
-def walked(scheme: Scheme, window: int, n: int) -> dict[Technique, tuple[DayEffort, ...]]:
+def walked(scheme: Scheme, window: int, n: int) -> dict[UpdateTechnique, tuple[DayEffort, ...]]:
     """As ``efforts``, for a scheme that the registry need not know."""
-    meters = {technique: Meter(technique) for technique in Technique}
+    meters = {technique: Meter(technique) for technique in UpdateTechnique}
     state, step = scheme.start(window, n)
     period = max(1, window + 1 - scheme.fewest)  # the lazy schemes' last constituent is one day
-    noted: dict[Technique, list[DayEffort]] = {technique: [] for technique in Technique}
+    noted: dict[UpdateTechnique, list[DayEffort]] = {technique: [] for technique in UpdateTechnique}
     for meter in meters.values():
         meter.step(step)
     for passed in range(window + period):

@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log2
 
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.lifetimes.periods import Periods
 
 
@@ -144,7 +144,7 @@ def costs(machine: Machine, window: Window, grid: Grid) -> Costs:
         for over in range(1, window.updates + 1)
     ]
     key = window.bytes / window.keys
-    scattered = grid.technique is Technique.NO_REBUILD
+    scattered = grid.technique is GridTechnique.NO_REBUILD
     surcharge = machine.scattering * max(0.0, log2(key / machine.scatter_free)) * scattered
     opening = grid.size * machine.opening
     return Costs(
@@ -158,7 +158,7 @@ def costs(machine: Machine, window: Window, grid: Grid) -> Costs:
 
 def _update(
     machine: Machine,
-    technique: Technique,
+    technique: GridTechnique,
     unit: float,
     row: tuple[int, ...],
     rest: tuple[int, ...],
@@ -167,7 +167,7 @@ def _update(
     for units in (*row, *rest):
         size = units * unit
         doublings = max(0.0, log2(size / machine.recluster_free)) if size else 0.0
-        again = machine.reclustering * doublings * (technique is Technique.REBUILD)
+        again = machine.reclustering * doublings * (technique is GridTechnique.REBUILD)
         seconds += machine.access + machine.updating * size * (1 + again)
     return seconds
 
@@ -188,9 +188,9 @@ def lessons(*, large: bool, many_queries: bool, probes_crucial: bool = False) ->
     """
     if not many_queries:
         side = 3 if large else 4
-        return Grid(side, side, Technique.NO_REBUILD)
+        return Grid(side, side, GridTechnique.NO_REBUILD)
     rebuild = probes_crucial or not large
-    return Grid(2, 2, Technique.REBUILD if rebuild else Technique.NO_REBUILD)
+    return Grid(2, 2, GridTechnique.REBUILD if rebuild else GridTechnique.NO_REBUILD)
 
 
 def is_large(machine: Machine, window: Window) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.wave.schemes.operations import (
     Add,
     Build,
@@ -111,7 +111,7 @@ class Meter:
     that is then added to needs no pass of its own.
     """
 
-    def __init__(self, technique: Technique) -> None:
+    def __init__(self, technique: UpdateTechnique) -> None:
         self.technique = technique
         self._indexes: dict[str, Held] = {}
         self._total = NOTHING  # of all indexes and all that is pinned
@@ -150,7 +150,7 @@ class Meter:
             self._spend(Effort(built=len(operation.days)), now)
         elif isinstance(operation, Add | Delete):
             change = len(operation.days) * (1 if isinstance(operation, Add) else -1)
-            if self.technique is Technique.PACKED_SHADOW:
+            if self.technique is UpdateTechnique.PACKED_SHADOW:
                 self._rewrite(operation.target, change, now)
             else:
                 self._modify(operation.target, change, now)
@@ -165,7 +165,7 @@ class Meter:
 
     def _modify(self, target: str, change: int, now: bool) -> None:
         held = self._indexes[target]
-        shadowed = self.technique is Technique.SIMPLE_SHADOW
+        shadowed = self.technique is UpdateTechnique.SIMPLE_SHADOW
         if shadowed and is_constituent(target) and target not in self._pinned:
             self._pin(target)
             self._spend(_copying(held), False)
@@ -188,7 +188,7 @@ class Meter:
         self._write_out([source], in_transition=now)
         self._pin(target)
         self._put(target, self._indexes[source])
-        if self.technique is Technique.PACKED_SHADOW:
+        if self.technique is UpdateTechnique.PACKED_SHADOW:
             self._unwritten[target] = Held()
         else:
             self._spend(_copying(self._indexes[source]), now)

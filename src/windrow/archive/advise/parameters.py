@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 
-class Technique(Enum):
+class UpdateTechnique(Enum):
     """How a constituent takes an update (Shivakumar, Garcia-Molina 1997, 2.1)."""
 
     IN_PLACE = "in-place"

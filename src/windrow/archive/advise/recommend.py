@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from windrow.archive.advise.constraints import Constraints, Measure
 from windrow.archive.advise.cost_model import Measures, measures
-from windrow.archive.advise.parameters import Parameters, Technique
+from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.reasons import reasons_for
 from windrow.archive.wave.schemes.registry import SCHEMES
 
@@ -32,7 +32,7 @@ class Recommendation:
     """A configuration; ``excess`` is how far its scheme is above the lowest on average over n."""
 
     scheme: str
-    technique: Technique
+    technique: UpdateTechnique
     n: int
     measures: Measures
     excess: float
@@ -103,10 +103,10 @@ def tried(window: int) -> list[int]:
 
 def _curves(
     window: int, parameters: Parameters, constraints: Constraints
-) -> dict[tuple[str, Technique], Curve]:
-    curves: dict[tuple[str, Technique], Curve] = {}
+) -> dict[tuple[str, UpdateTechnique], Curve]:
+    curves: dict[tuple[str, UpdateTechnique], Curve] = {}
     for name, scheme in SCHEMES.items():
-        for technique in Technique:
+        for technique in UpdateTechnique:
             if not constraints.admits(scheme, technique):
                 continue
             curve = {
@@ -122,8 +122,8 @@ def _curves(
 
 
 def _excess(
-    curves: dict[tuple[str, Technique], Curve], minimise: tuple[Measure, ...]
-) -> dict[tuple[str, Technique], float]:
+    curves: dict[tuple[str, UpdateTechnique], Curve], minimise: tuple[Measure, ...]
+) -> dict[tuple[str, UpdateTechnique], float]:
     """How far each curve is above the lowest, on average over the n that all of them reach."""
     from_here = max((min(curve) for curve in curves.values()), default=0)
     numbers = sorted({n for curve in curves.values() for n in curve if n >= from_here})

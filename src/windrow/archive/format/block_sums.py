@@ -19,12 +19,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.archive.format.disk import Sink
-from windrow.archive.format.xxh64 import sum_blocks, xxh64
+from windrow.archive.format.kernel_use import Kernels
+from windrow.archive.format.xxh64 import xxh64
 
 SHIFT = 12
 BLOCK = 1 << SHIFT
 SMALL = 64 << 10
 Sums = npt.NDArray[np.uint64]
+_kernels = Kernels("windrow.archive.format.kernels.xxh64")
 
 
 def small() -> int:
@@ -40,7 +42,7 @@ def sums_of(data: Any) -> Sums:
     """The sum of each block of what has a buffer."""
     view = np.frombuffer(data, np.uint8)
     sums = np.empty(blocks_in(len(view)), np.uint64)
-    sum_blocks(view.ctypes.data, len(view), BLOCK, sums)
+    _kernels.sum_blocks(view.ctypes.data, len(view), BLOCK, sums)
     return sums
 
 
@@ -113,7 +115,7 @@ class SumsFile:
 
 
 def top_of(ends: Sums) -> int:
-    return int(xxh64(ends.ctypes.data, ends.nbytes))
+    return xxh64(ends.ctypes.data, ends.nbytes)
 
 
 def cut(buffer: pa.Buffer, blocks: int) -> tuple[Sums, Sums] | None:

@@ -14,12 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError
-from windrow.archive.format.addresses import array_at, pointer
 from windrow.archive.format.block_sums import BLOCK, SHIFT, Sums, blocks_in
-from windrow.archive.format.xxh64 import xxh64
-from windrow.columns.kernels import boolean, int64, kernel
+from windrow.archive.format.kernel_use import Kernels, kernels_pay
+from windrow.archive.format.xxh64 import plain_xxh64, xxh64
 
-_BASE, _SIZE, _FLAGS, _SUMS, _ALL_SUMS, _SUM_FLAGS, _ENDS, _SUM_BYTES = range(8)
+BASE, SIZE, FLAGS, SUMS, ALL_SUMS, SUM_FLAGS, ENDS, SUM_BYTES = range(8)
+"""What a guard has: where the file is, and how long; the flags of its blocks; its sums; where all
+sums of the run start, the flags of their pages, the sums of these, and their size in bytes."""
+_kernels = Kernels("windrow.archive.format.kernels.blocks")
 REMEDY = "run `verify`, and restore the file from a copy of the archive"
 
 
@@ -51,10 +53,10 @@ class Blocks:
         self._flags = (np.ones if summed is None else np.zeros)(max(1, count), np.uint8)
         self.base = buffer.address
         self._guard = np.zeros(8, np.int64)
-        self._guard[: _FLAGS + 1] = self.base, buffer.size, self._flags.ctypes.data
+        self._guard[: FLAGS + 1] = self.base, buffer.size, self._flags.ctypes.data
         if summed is not None:
             sums = summed.sums.ctypes.data
-            self._guard[_SUMS:] = (
+            self._guard[SUMS:] = (
                 sums + 8 * first, sums, summed.flags.ctypes.data, summed.ends.ctypes.data,
                 summed.sums.nbytes,
             )  # fmt: skip
@@ -63,9 +65,35 @@ class Blocks:
     def check(self, address: int, size: int) -> None:
         """Compare what has not been, before bytes at an address are read."""
         if not self.trusted and size > 0:
-            bad = touch(self.guard, address, address + size)
+            bad = (
+                _kernels.touch(self.guard, address, address + size)
+                if kernels_pay(1 + (size >> SHIFT))
+                else self._touch(address - self.base, address - self.base + size)
+            )
             if bad:
                 raise self.damaged(bad)
+
+    def _touch(self, low: int, high: int) -> int:
+        """The kernel's way in plain Python, for the bytes [low, high) of the file."""
+        for block in range(low >> SHIFT, ((high - 1) >> SHIFT) + 1):
+            if not self._flags[block] and not self._compare(block):
+                return -1 - block
+        return 0
+
+    def _compare(self, block: int) -> bool:
+        """Whether a block is as its sum says, and that as its own; remembers if so."""
+        summed, place = self._summed, self._first + block
+        assert summed is not None, "there is something to compare with"
+        if not summed.flags[place * 8 // BLOCK]:
+            if not summed.is_sound(place):
+                return False
+            summed.flags[place * 8 // BLOCK] = 1
+        start = block * BLOCK
+        length = min(BLOCK, self.buffer.size - start)
+        if plain_xxh64(self.buffer.slice(start, length).to_pybytes()) != summed.sums[place]:
+            return False
+        self._flags[block] = 1
+        return True
 
     def check_range(self, start: int, stop: int) -> None:
         """The same for bytes of the file by their number."""
@@ -98,36 +126,3 @@ class Blocks:
             found=f"others between byte {start} and {start + BLOCK} (checksum)",
             remedy=REMEDY,
         )
-
-
-@kernel(boolean, int64, int64)
-def _compare(guard_at, block):  # type: ignore[no-untyped-def]
-    """Whether a block is as its sum says, and that as its own; remembers if so."""
-    guard = array_at(pointer(guard_at), 8, np.int64)
-    place = guard[_SUMS] + 8 * block
-    page = (place - guard[_ALL_SUMS]) >> SHIFT
-    known = array_at(pointer(guard[_SUM_FLAGS]), page + 1, np.uint8)
-    if not known[page]:
-        start = guard[_ALL_SUMS] + (page << SHIFT)
-        length = min(BLOCK, guard[_ALL_SUMS] + guard[_SUM_BYTES] - start)
-        if xxh64(start, length) != array_at(pointer(guard[_ENDS]), page + 1, np.uint64)[page]:
-            return False
-        known[page] = 1
-    start = guard[_BASE] + (block << SHIFT)
-    length = min(BLOCK, guard[_BASE] + guard[_SIZE] - start)
-    if xxh64(start, length) != array_at(pointer(place), 1, np.uint64)[0]:
-        return False
-    array_at(pointer(guard[_FLAGS]), block + 1, np.uint8)[block] = 1
-    return True
-
-
-@kernel(int64, int64, int64, int64)
-def touch(guard_at, low, high):  # type: ignore[no-untyped-def]
-    """Compare the blocks of the bytes [low, high): 0, or -1 minus the block that is damaged."""
-    guard = array_at(pointer(guard_at), 8, np.int64)
-    first, last = (low - guard[_BASE]) >> SHIFT, (high - 1 - guard[_BASE]) >> SHIFT
-    flags = array_at(pointer(guard[_FLAGS]), last + 1, np.uint8)
-    for block in range(first, last + 1):
-        if not flags[block] and not _compare(guard_at, block):
-            return -1 - block
-    return 0

@@ -9,19 +9,19 @@ compared whole.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.format.addresses import array_at, pointer
-from windrow.archive.format.blocks import Blocks, touch
+from windrow.archive.format.blocks import Blocks
+from windrow.archive.format.kernel_use import Kernels, kernels_pay
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import int64, ints, kernel
 
-_BITS, _FIXED, _STRINGS, _CODES, _WHOLE, _LIST, _SCALED = range(7)
-_COLUMNS = 10
-_KIND, _WIDTH, _AT, _DATA, _COUNT, _VALUES, _VALUE_WIDTH, _OF, _TO, _LEFT = range(_COLUMNS)
+BITS, FIXED, STRINGS, CODES, WHOLE, LIST, SCALED = range(7)
+COLUMNS = 10
+KIND, WIDTH, AT, DATA, COUNT, VALUES, VALUE_WIDTH, OF, TO, LEFT = range(COLUMNS)
 """Of a line: what it is of; the width of values, codes or offsets; where they are; where the bytes
 of strings are; of a dictionary how many values, where, and how wide (offsets: minus their width);
 which stretch of rows it is about, and which one it gives (stretch 0 are the rows of the batch); and
@@ -29,10 +29,11 @@ how many codes are still looked at before all values of the dictionary are compa
 _CODE_COSTS = 128
 """Bytes that are summed up while a code is looked at. When looking has taken as long as it takes to
 compare the whole dictionary, that is done: codes need not be looked at from then on."""
-_HEADER = 1
+HEADER = 1
 """The first line has the number of lines and of stretches, and the guard of the file."""
 
 Line = tuple[int, ...]
+_kernels = Kernels("windrow.archive.format.kernels.rows")
 
 
 class Sheet:
@@ -44,25 +45,89 @@ class Sheet:
         checked = () if blocks.trusted else columns
         lines = [line for column in checked for line in self._lines(column, 0)]
         header = (len(lines), self._next, blocks.guard)
-        self._table = np.zeros((_HEADER + len(lines), _COLUMNS), np.int64)
+        self._table = np.zeros((HEADER + len(lines), COLUMNS), np.int64)
         self._table[0, : len(header)] = header
         if lines:
-            self._table[_HEADER:] = lines
+            self._table[HEADER:] = lines
         self.at = int(self._table.ctypes.data)
 
     def check(self, start: int, stop: int) -> None:
         """Compare what the rows [start, stop) are read from."""
         if not self._blocks.trusted and start < stop:
-            bad = touch_rows(self.at, start, stop)
+            if not kernels_pay(1):
+                self._check_plain(start, stop)
+                return
+            bad = _kernels.touch_rows(self.at, start, stop)
             if bad:
                 raise self._blocks.damaged(bad)
 
     def check_each(self, rows: Int64s) -> None:
         """The same for rows that are given one by one."""
         if not self._blocks.trusted and len(rows):
-            bad = _touch_each(self.at, rows)
+            if not kernels_pay(len(rows)):
+                for row in rows.tolist():
+                    self._check_plain(row, row + 1)
+                return
+            bad = _kernels.touch_each(self.at, rows)
             if bad:
                 raise self._blocks.damaged(bad)
+
+    def _check_plain(self, start: int, stop: int) -> None:
+        """The kernel's way in plain Python: the lines one after the other, a list's values after
+        the list.
+        """
+        stretches = {0: (start, stop)}
+        for line in self._table[HEADER:]:
+            low, high = stretches[int(line[OF])]
+            width, at = int(line[WIDTH]), int(line[AT])
+            if line[KIND] == SCALED:
+                stretches[int(line[TO])] = low * width, high * width
+                continue
+            if low < high:
+                self._check_line(line, low, high)
+            if line[KIND] == LIST:
+                ends = (_offset(at, width, low), _offset(at, width, high)) if low < high else (0, 0)
+                stretches[int(line[TO])] = ends
+
+    def _check_line(self, line: Int64s, start: int, stop: int) -> None:
+        """What a line has of the rows [start, stop)."""
+        kind, width, at = int(line[KIND]), int(line[WIDTH]), int(line[AT])
+        if kind == STRINGS:
+            self._check_strings(at, width, int(line[DATA]), start, stop)
+        elif kind == BITS:
+            self._blocks.check(at + (start >> 3), ((stop - 1) >> 3) + 1 - (start >> 3))
+        elif kind == LIST:
+            self._blocks.check(at + start * width, (stop + 1 - start) * width)
+        elif kind == WHOLE:
+            self._blocks.check(at, int(line[COUNT]))
+        else:
+            self._blocks.check(at + start * width, (stop - start) * width)
+            if kind == CODES and line[LEFT]:
+                self._check_values(line, start, stop)
+
+    def _check_strings(self, at: int, width: int, data: int, start: int, stop: int) -> None:
+        """Offsets and bytes of the strings [start, stop)."""
+        self._blocks.check(at + start * width, (stop + 1 - start) * width)
+        low, high = _offset(at, width, start), _offset(at, width, stop)
+        self._blocks.check(data + low, high - low)
+
+    def _check_values(self, line: Int64s, start: int, stop: int) -> None:
+        """The values for which the codes of some rows stand; all of the dictionary when that is
+        less to do than to look at more codes.
+        """
+        at, width, count = int(line[AT]), int(line[WIDTH]), int(line[COUNT])
+        values, wide, data = int(line[VALUES]), int(line[VALUE_WIDTH]), int(line[DATA])
+        left = max(1, int(line[LEFT]) - (stop - start))
+        raw = ctypes.string_at(at + start * width, (stop - start) * width)
+        codes = np.unique(np.frombuffer(raw, f"<u{width}")).tolist()
+        for low, high in ((code, code + 1) for code in codes) if left > 1 else ((0, count),):
+            if low >= count:  # of a NULL
+                continue
+            if wide < 0:
+                self._check_strings(values, -wide, data, low, high)
+            else:
+                self._blocks.check(values + low * wide, (high - low) * wide)
+        line[LEFT] = left if left > 1 else 0
 
     def _lines(self, array: pa.Array, of: int) -> Iterator[Line]:
         types, kind = pa.types, array.type
@@ -75,34 +140,34 @@ class Sheet:
         if types.is_dictionary(kind):
             yield from self._lines_of_codes(array, of)
             return
-        valid = _line(_BITS, 0, buffers[0], of)
+        valid = _line(BITS, 0, buffers[0], of)
         if types.is_string(kind) or types.is_binary(kind):
-            yield from (*valid, *_line(_STRINGS, 4, buffers[1], of, data=_address(buffers[2])))
+            yield from (*valid, *_line(STRINGS, 4, buffers[1], of, data=_address(buffers[2])))
         elif types.is_large_string(kind) or types.is_large_binary(kind):
-            yield from (*valid, *_line(_STRINGS, 8, buffers[1], of, data=_address(buffers[2])))
+            yield from (*valid, *_line(STRINGS, 8, buffers[1], of, data=_address(buffers[2])))
         elif types.is_boolean(kind):
-            yield from (*valid, *_line(_BITS, 0, buffers[1], of))
+            yield from (*valid, *_line(BITS, 0, buffers[1], of))
         elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
             to, self._next = self._next, self._next + 1
             yield from valid
             if types.is_fixed_size_list(kind):
-                yield _filled(_SCALED, width=kind.list_size, of=of, to=to)
+                yield _filled(SCALED, width=kind.list_size, of=of, to=to)
             else:
-                yield from _line(_LIST, 4 if types.is_list(kind) else 8, buffers[1], of, to=to)
+                yield from _line(LIST, 4 if types.is_list(kind) else 8, buffers[1], of, to=to)
             yield from self._lines(array.values, to)
         elif types.is_struct(kind):
             yield from valid
             for place in range(kind.num_fields):
                 yield from self._lines(array.field(place), of)
         elif _is_fixed(kind):
-            yield from (*valid, *_line(_FIXED, kind.bit_width // 8, buffers[1], of))
+            yield from (*valid, *_line(FIXED, kind.bit_width // 8, buffers[1], of))
         else:
             yield from self._whole(array)
 
     def _lines_of_codes(self, array: pa.DictionaryArray, of: int) -> Iterator[Line]:
         codes, values = array.indices, array.dictionary
         buffers, kind = values.buffers(), values.type
-        yield from _line(_BITS, 0, codes.buffers()[0], of)
+        yield from _line(BITS, 0, codes.buffers()[0], of)
         width = data = 0
         if buffers[0] is None and not values.offset:
             if pa.types.is_string(kind) or pa.types.is_binary(kind):
@@ -112,11 +177,11 @@ class Sheet:
             elif not pa.types.is_nested(kind) and _is_fixed(kind):
                 width = kind.bit_width // 8
         if not width:
-            yield from _line(_FIXED, codes.type.bit_width // 8, codes.buffers()[1], of)
+            yield from _line(FIXED, codes.type.bit_width // 8, codes.buffers()[1], of)
             yield from self._whole(values)
         elif len(values):
             yield from _line(
-                _CODES, codes.type.bit_width // 8, codes.buffers()[1], of, data=data,
+                CODES, codes.type.bit_width // 8, codes.buffers()[1], of, data=data,
                 count=len(values), values=_address(buffers[1]), value_width=width,
                 left=max(1, values.nbytes // _CODE_COSTS),
             )  # fmt: skip
@@ -128,7 +193,7 @@ class Sheet:
                 at, size = (buffer.address, buffer.size) if inside else (
                     self._blocks.base, self._blocks.buffer.size
                 )  # fmt: skip
-                yield _filled(_WHOLE, at=at, count=size)
+                yield _filled(WHOLE, at=at, count=size)
 
 
 def _buffers(array: pa.Array) -> list[pa.Buffer | None]:
@@ -163,6 +228,10 @@ def _address(buffer: pa.Buffer | None) -> int:
     return 0 if buffer is None else int(buffer.address)
 
 
+def _offset(at: int, width: int, place: int) -> int:
+    return int.from_bytes(ctypes.string_at(at + place * width, width), "little", signed=True)
+
+
 def _is_fixed(kind: pa.DataType) -> bool:
     if pa.types.is_nested(kind):
         return False
@@ -170,114 +239,3 @@ def _is_fixed(kind: pa.DataType) -> bool:
         return bool(kind.bit_width % 8 == 0)
     except ValueError:
         return False
-
-
-@kernel(int64, int64, int64, int64)
-def _offset(at, width, place):  # type: ignore[no-untyped-def]
-    if width == 4:
-        return np.int64(array_at(pointer(at), place + 1, np.int32)[place])
-    return array_at(pointer(at), place + 1, np.int64)[place]
-
-
-@kernel(int64, int64, int64, int64, int64, int64, int64)
-def _touch_strings(guard, at, width, data, start, stop):  # type: ignore[no-untyped-def]
-    """Offsets and bytes of the strings [start, stop)."""
-    bad = touch(guard, at + start * width, at + (stop + 1) * width)
-    if bad:
-        return bad
-    low, high = _offset(at, width, start), _offset(at, width, stop)
-    return touch(guard, data + low, data + high) if low < high else 0
-
-
-@kernel(int64, int64, int64, int64, int64)
-def _touch_codes(guard, line_at, start, stop):  # type: ignore[no-untyped-def]
-    """Codes, and the values that they stand for."""
-    line = array_at(pointer(line_at), _COLUMNS, np.int64)
-    width, at, count = line[_WIDTH], line[_AT], line[_COUNT]
-    bad = touch(guard, at + start * width, at + stop * width)
-    if bad or not line[_LEFT]:
-        return bad
-    values, wide = line[_VALUES], line[_VALUE_WIDTH]
-    line[_LEFT] = max(1, line[_LEFT] - (stop - start))
-    if line[_LEFT] == 1:
-        if wide < 0:
-            bad = _touch_strings(guard, values, -wide, line[_DATA], 0, count)
-        else:
-            bad = touch(guard, values, values + count * wide)
-        line[_LEFT] = 1 if bad else 0
-        return bad
-    codes = array_at(pointer(at), stop * width, np.uint8)
-    for row in range(start, stop):
-        code = np.int64(codes[row * width])
-        for i in range(1, width):
-            code |= np.int64(codes[row * width + i]) << (8 * i)
-        if code >= count:  # of a NULL
-            continue
-        if wide < 0:
-            bad = _touch_strings(guard, values, -wide, line[_DATA], code, code + 1)
-        else:
-            bad = touch(guard, values + code * wide, values + (code + 1) * wide)
-        if bad:
-            return bad
-    return 0
-
-
-@kernel(int64, int64, int64, int64, int64)
-def _touch_line(guard, line_at, start, stop):  # type: ignore[no-untyped-def]
-    """What a line has of the rows [start, stop)."""
-    line = array_at(pointer(line_at), _COLUMNS, np.int64)
-    kind, width, at = line[_KIND], line[_WIDTH], line[_AT]
-    if kind == _FIXED:
-        return touch(guard, at + start * width, at + stop * width)
-    if kind == _CODES:
-        return _touch_codes(guard, line_at, start, stop)
-    if kind == _STRINGS:
-        return _touch_strings(guard, at, width, line[_DATA], start, stop)
-    if kind == _BITS:
-        return touch(guard, at + (start >> 3), at + ((stop - 1) >> 3) + 1)
-    if kind == _LIST:
-        return touch(guard, at + start * width, at + (stop + 1) * width)
-    if kind == _WHOLE:
-        return touch(guard, at, at + line[_COUNT])
-    return 0
-
-
-@kernel(int64, int64, int64, int64)
-def touch_rows(sheet_at, start, stop):  # type: ignore[no-untyped-def]
-    """All lines of a sheet: 0, or what ``touch`` says of a block that is damaged."""
-    header = array_at(pointer(sheet_at), 3, np.int64)
-    lines, stretches, guard = header[0], header[1], header[2]
-    size = 8 * _COLUMNS
-    if stretches == 1:
-        for i in range(_HEADER, _HEADER + lines):
-            bad = _touch_line(guard, sheet_at + i * size, start, stop)
-            if bad:
-                return bad
-        return 0
-    low, high = np.empty(stretches, np.int64), np.empty(stretches, np.int64)
-    low[0], high[0] = start, stop
-    for i in range(_HEADER, _HEADER + lines):
-        line = array_at(pointer(sheet_at + i * size), _COLUMNS, np.int64)
-        of, to = line[_OF], line[_TO]
-        if line[_KIND] == _SCALED:
-            low[to], high[to] = low[of] * line[_WIDTH], high[of] * line[_WIDTH]
-        elif low[of] < high[of] or line[_KIND] == _LIST:
-            if low[of] < high[of]:
-                bad = _touch_line(guard, sheet_at + i * size, low[of], high[of])
-                if bad:
-                    return bad
-            if line[_KIND] == _LIST:
-                low[to] = high[to] = 0
-                if low[of] < high[of]:
-                    low[to] = _offset(line[_AT], line[_WIDTH], low[of])
-                    high[to] = _offset(line[_AT], line[_WIDTH], high[of])
-    return 0
-
-
-@kernel(int64, int64, ints)
-def _touch_each(sheet_at, rows):  # type: ignore[no-untyped-def]
-    for row in rows:
-        bad = touch_rows(sheet_at, row, row + 1)
-        if bad:
-            return bad
-    return 0

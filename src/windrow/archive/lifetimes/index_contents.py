@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from windrow.archive.errors import LifetimeError
 from windrow.archive.format.layout import MAX_DAYS, Layout
 from windrow.archive.format.run_ref import Format, RunRef
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
-from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
+from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.versions.manifest import Manifest, understood
 
 Histogram = tuple[tuple[int, int], ...]
@@ -123,7 +124,7 @@ class Partition:
         Rebuilding it with every update would cost more than the dead are worth, so it is kept as
         NoRebuild keeps a grid: files hold at most two records for each live one.
         """
-        return replace(self, grid=replace(self.grid, technique=Technique.NO_REBUILD))
+        return replace(self, grid=replace(self.grid, technique=GridTechnique.NO_REBUILD))
 
     def to_json(self) -> dict[str, Any]:
         return {

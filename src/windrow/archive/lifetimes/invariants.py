@@ -15,7 +15,7 @@ from itertools import pairwise
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.lifetimes.index_contents import Contents, Partition, RunState, histogram
-from windrow.archive.lifetimes.partition_grid import Technique
+from windrow.archive.lifetimes.partition_grid import GridTechnique
 from windrow.archive.lifetimes.stat import subindex_name
 from windrow.archive.progress import Progress, nobody
 from windrow.archive.verify.problem import Problem, listed, problem
@@ -101,7 +101,7 @@ def _earlier(contents: Contents, part: Partition, where: str) -> Iterator[Proble
         part.periods.longest > contents.periods.longest
     ):
         yield problem(where, expected=f"periods as in {contents.periods}", found=str(part.periods))
-    if part.grid.technique is not Technique.NO_REBUILD or not part.live:
+    if part.grid.technique is not GridTechnique.NO_REBUILD or not part.live:
         yield problem(
             where,
             expected="NoRebuild, and records that live out",
@@ -122,7 +122,7 @@ def _run(part: Partition, run: RunState, ref: RunRef, name: str, number: int) ->
             f"expiring in periods {listed(columns)}",
         )
     dead, total = run.total - run.live(part.state.over), run.total
-    rebuilt = part.grid.technique is Technique.REBUILD
+    rebuilt = part.grid.technique is GridTechnique.REBUILD
     if dead > (0 if rebuilt else total // 2) or not live:
         yield problem(
             f"{ref.entries_file} in {name}",
@@ -161,7 +161,7 @@ def _entries(
 
 
 def _merged(part: Partition, runs: tuple[RunState, ...], name: str) -> Iterator[Problem]:
-    if part.grid.technique is Technique.REBUILD:
+    if part.grid.technique is GridTechnique.REBUILD:
         if len(runs) > 1:
             yield problem(
                 name, expected="one run at most, under Rebuild", found=f"{len(runs)} runs"

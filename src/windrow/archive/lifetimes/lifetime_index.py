@@ -11,6 +11,8 @@ records that expire far ahead expire nothing else.
 
 Invariants: those of `update`, and those of an archive's versions: whatever fails, the index is
 the version before or the version after, and a reader keeps the version that it opened.
+
+What writes, migrates and verifies is imported when it is first called, as in ``archive.py``.
 """
 
 from __future__ import annotations
@@ -18,34 +20,33 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from windrow.archive.errors import ArchiveError
+from windrow.archive.errors import ArchiveError, LifetimeError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, check_format
 from windrow.archive.lifetimes.index_contents import KIND, Contents
-from windrow.archive.lifetimes.invariants import verify_grid
-from windrow.archive.lifetimes.migrate import Changes, estimate, migrate, target_of
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.lifetimes.periods import LifetimeError, Periods
-from windrow.archive.lifetimes.plan_update import Step
-from windrow.archive.lifetimes.reader import LifetimeReader
+from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.stat import Coming, Statistics, coming, statistics
-from windrow.archive.lifetimes.update import NOTHING, Carrier, in_ticks, sort_out, take
 from windrow.archive.progress import Progress, nobody
-from windrow.archive.records.records import whole
-from windrow.archive.runs.run import OpenRuns
-from windrow.archive.verify.problem import Problem
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.pinned_reader import Schemas
-from windrow.archive.versions.switch_over import Estimate, How
 from windrow.archive.versions.vacuum import Vacuumed, vacuum
 from windrow.archive.versions.versions import Versions
+
+if TYPE_CHECKING:
+    from windrow.archive.lifetimes.migrate import Changes
+    from windrow.archive.lifetimes.plan_update import Step
+    from windrow.archive.lifetimes.reader import LifetimeReader
+    from windrow.archive.runs.run import OpenRuns
+    from windrow.archive.verify.problem import Problem
+    from windrow.archive.versions.pinned_reader import Schemas
+    from windrow.archive.versions.switch_over import Estimate, How
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,16 @@ class LifetimeIndex:
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
         self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
-        self._opened = OpenRuns(disk, manifest.layout)
         self._schemas: Schemas = {}
         contents = Contents.of(manifest)
         self.grid, self.periods = contents.grid, contents.periods
+
+    @cached_property
+    def _opened(self) -> OpenRuns:
+        """The runs that readers of this index share."""
+        from windrow.archive.runs.run import OpenRuns
+
+        return OpenRuns(self.disk, self.layout)
 
     @classmethod
     def create(
@@ -132,6 +139,9 @@ class LifetimeIndex:
         inserted before is left out, so that a source may repeat what it is not sure of.
         ``progress`` is told how many runs have been written.
         """
+        from windrow.archive.lifetimes.update import in_ticks
+        from windrow.archive.records.records import whole
+
         period = self.periods.of(now)
         if not -(2**31) < period < 2**31:
             raise LifetimeError(
@@ -160,6 +170,8 @@ class LifetimeIndex:
 
     def reader(self, now: int | None = None) -> LifetimeReader:
         """Pin the newest version, as seen at ``now`` (its last update, if not given) or later."""
+        from windrow.archive.lifetimes.reader import LifetimeReader
+
         lease = self._versions.pin()
         try:
             self._opened.keep(lease.manifest.runs)
@@ -187,6 +199,9 @@ class LifetimeIndex:
         ``lifetimes/migrate.py``. Returns the version. ``progress`` is told how many runs have been
         dealt out, then how many sub-indices are done.
         """
+        from windrow.archive.lifetimes.migrate import migrate, target_of
+        from windrow.archive.runs.run import OpenRuns
+
         with self._versions.pinned() as lease:
             cells = target_of(lease.manifest, changes)
             opened = OpenRuns(self.disk, self.layout)
@@ -196,6 +211,8 @@ class LifetimeIndex:
 
     def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
         """What ``migrate`` would cost."""
+        from windrow.archive.lifetimes.migrate import estimate, target_of
+
         manifest = self._versions.newest()
         return estimate(manifest, target_of(manifest, changes), how)
 
@@ -205,6 +222,8 @@ class LifetimeIndex:
 
     def verify(self, progress: Progress = nobody) -> list[Problem]:
         """Read everything: checksums, order, counts, invariants. Empty if all is well."""
+        from windrow.archive.lifetimes.invariants import verify_grid
+
         with self._versions.pinned() as lease:
             return verify_grid(self.disk, lease.manifest, progress)
 
@@ -215,6 +234,10 @@ class LifetimeIndex:
         batch: tuple[str, int] | None,
         progress: Progress,
     ) -> Update:
+        from windrow.archive.lifetimes.plan_update import Step
+        from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take
+        from windrow.archive.runs.run import OpenRuns
+
         with self._versions.pinned() as lease:
             base, before = lease.manifest, Contents.of(lease.manifest)
             self.grid, self.periods = before.grid, before.periods

@@ -10,15 +10,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from windrow.archive.format.kernel_use import Kernels
 from windrow.archive.format.layout import EXPIRY
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.thresholds import Threshold
 
 WORTH_A_SLICE = Threshold(128 << 10)
 """Bytes of a bucket from which a slice costs less than a copy (some microseconds)."""
 
+_kernels = Kernels("windrow.archive.runs.kernels.ordering")
 _ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
 
 
@@ -43,7 +44,7 @@ def living_ranges(edges: Int64s, expiries: Int64s, after: int) -> tuple[Int64s, 
     ``edges`` are the starts of buckets and the end of the last; ``expiries`` ascend in each.
     """
     starts, stops = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
-    count = _ranges(edges, expiries, after, starts, stops)
+    count = _kernels.live_ranges(edges, expiries, after, starts, stops)
     return starts[:count], stops[:count]
 
 
@@ -51,26 +52,3 @@ def _expiries(run: Run) -> Int64s:
     parts = run.entries.rows(0, run.directory.end, _ONLY_EXPIRY, ALL)
     arrays = [part.column(0).to_numpy() for part in parts]
     return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, np.int64), *arrays])
-
-
-@kernel(int64, ints, ints, int64, ints_out, ints_out)
-def _ranges(edges, expiries, after, starts, stops):  # type: ignore[no-untyped-def]
-    """Fills ``starts`` and ``stops`` and returns how many there are."""
-    count = 0
-    for bucket in range(len(edges) - 1):
-        low, high = edges[bucket], edges[bucket + 1]
-        stop = high
-        while low < high:
-            middle = (low + high) // 2
-            if expiries[middle] < after:
-                low = middle + 1
-            else:
-                high = middle
-        if low == stop:
-            continue
-        if count > 0 and stops[count - 1] == low:
-            stops[count - 1] = stop
-        else:
-            starts[count], stops[count] = low, stop
-            count += 1
-    return count

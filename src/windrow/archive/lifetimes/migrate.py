@@ -22,16 +22,16 @@ from typing import TypedDict
 
 import pyarrow as pa
 
+from windrow.archive.errors import LifetimeError
+from windrow.archive.format.code_widths import joined
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY
 from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.lifetimes.index_contents import Contents, IndexState, RunState
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
-from windrow.archive.lifetimes.periods import LifetimeError
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.lifetimes.placement import AT_ONCE, Cells, Spread, deal, stamped
 from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.run import Only, Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest
@@ -218,7 +218,7 @@ def estimate(manifest: Manifest, cells: Cells, how: How) -> Estimate:
     held = [*dealt.scattered, *(one for found in dealt.whole.values() for one in found)]
     row = sum(one.live_bytes(over) for one in held) // cells.grid.insertions
     newest = _newest_bytes(contents, contents.now)
-    rebuilt = cells.grid.technique is Technique.REBUILD or row < 2 * newest
+    rebuilt = cells.grid.technique is GridTechnique.REBUILD or row < 2 * newest
     beside = 0 if rebuilt else cells.grid.expiries
     return Estimate(written + newest + row * rebuilt, 0, cells.grid.size + beside)
 

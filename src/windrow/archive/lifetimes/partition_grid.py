@@ -18,7 +18,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Protocol
 
-from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.errors import LifetimeError
+from windrow.archive.lifetimes.periods import Periods
 
 
 class Axis(Enum):
@@ -108,7 +109,7 @@ def assignment_from_json(found: dict[str, Any]) -> Assignment:
     )
 
 
-class Technique(Enum):
+class GridTechnique(Enum):
     """What happens to a sub-index that an update touches (Golab et al. 2006b, 3.1)."""
 
     REBUILD = "Rebuild"
@@ -123,7 +124,7 @@ class Grid:
 
     insertions: int
     expiries: int
-    technique: Technique = Technique.NO_REBUILD
+    technique: GridTechnique = GridTechnique.NO_REBUILD
     assignment: Assignment = field(default_factory=RoundRobin)
 
     def __post_init__(self) -> None:
@@ -197,26 +198,26 @@ class Grid:
         return cls(
             int(found["insertions"]),
             int(found["expiries"]),
-            Technique(found["technique"]),
+            GridTechnique(found["technique"]),
             assignment_from_json(found["assignment"]),
         )
 
 
 def r_ins(n: int) -> Grid:
     """REINDEX by insertion time: every update rebuilds all n, for any of them may hold dead."""
-    return Grid(n, 1, Technique.REBUILD, Chronological())
+    return Grid(n, 1, GridTechnique.REBUILD, Chronological())
 
 
 def r_exp(n: int) -> Grid:
     """REINDEX by expiry time: every update rebuilds all n, for new records go to any of them."""
-    return Grid(1, n, Technique.REBUILD, Chronological())
+    return Grid(1, n, GridTechnique.REBUILD, Chronological())
 
 
 def d_ins(n: int) -> Grid:
     """DEL by insertion time: as R-ins, with further buckets instead of rebuilding."""
-    return Grid(n, 1, Technique.NO_REBUILD, Chronological())
+    return Grid(n, 1, GridTechnique.NO_REBUILD, Chronological())
 
 
 def d_exp(n: int) -> Grid:
     """DEL by expiry time."""
-    return Grid(1, n, Technique.NO_REBUILD, Chronological())
+    return Grid(1, n, GridTechnique.NO_REBUILD, Chronological())

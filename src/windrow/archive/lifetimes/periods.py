@@ -13,13 +13,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from windrow.archive.errors import LifetimeError
 from windrow.archive.format.day_calendar import EPOCH, HOUR
 from windrow.columns.arrays import Int64s
-from windrow.core.errors import WindrowError
-
-
-class LifetimeError(WindrowError):
-    """A record, an instant or a grid that an index of variable lifetimes cannot take."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.index_contents import Contents, Histogram, RunState, added, histogram
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.update import by_subindex
 from windrow.archive.runs.encoding import encoded
@@ -72,7 +72,7 @@ class Cells:
         """Whether all runs of an index lie where, and are as, this layout wants them."""
         if contents.draining or contents.state is None:
             return not contents.runs
-        over, rebuilt = contents.state.over, self.grid.technique is Technique.REBUILD
+        over, rebuilt = contents.state.over, self.grid.technique is GridTechnique.REBUILD
         for number, runs in enumerate(contents.state.subindices):
             if rebuilt and (len(runs) > 1 or any(run.live(over) < run.total for run in runs)):
                 return False

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from windrow.archive.errors import LifetimeError
 from windrow.archive.lifetimes.index_contents import (
     Histogram,
     IndexState,
@@ -33,12 +34,12 @@ from windrow.archive.lifetimes.index_contents import (
     added,
     histogram,
 )
-from windrow.archive.lifetimes.partition_grid import Grid, Technique
-from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
+from windrow.archive.lifetimes.periods import Periods
 
 
 def runs_to_merge(
-    technique: Technique, runs: Sequence[RunState], fresh: int, over: int, dying: bool
+    technique: GridTechnique, runs: Sequence[RunState], fresh: int, over: int, dying: bool
 ) -> tuple[RunState, ...]:
     """The runs (oldest first) that give way to one new run, which holds their live records
     and ``fresh`` new ones. Without fresh records and with none to merge, nothing is written.
@@ -47,7 +48,7 @@ def runs_to_merge(
     are never merged: they are dropped by name.
     """
     alive = [run for run in runs if run.live(over)]
-    if technique is Technique.REBUILD:
+    if technique is GridTechnique.REBUILD:
         return tuple(alive) if fresh or dying else ()
     chosen = [run for run in alive if 2 * run.live(over) < run.total]
     size = fresh + sum(run.live(over) for run in chosen)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+from windrow.archive.errors import LifetimeError
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.lifetimes.index_contents import Contents
 from windrow.archive.lifetimes.live_rows import living
-from windrow.archive.lifetimes.periods import LifetimeError
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.pinned_reader import PinnedReader, Schemas

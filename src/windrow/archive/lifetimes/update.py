@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.archive.errors import LifetimeError
 from windrow.archive.format.disk import Disk, Written
 from windrow.archive.format.layout import EXPIRY, Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.index_contents import Contents, IndexState, Partition
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.lifetimes.periods import LifetimeError, Periods
+from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.plan_update import Step, Write, plan_update
 from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.runs.merge import merge

@@ -21,6 +21,7 @@ from windrow.archive.format.blocks import Blocks
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.pages import Pages
 from windrow.archive.format.sheet import Sheet
+from windrow.archive.format.zero_copy import numpy_view
 from windrow.archive.runs.copier import sheet
 from windrow.archive.runs.entries import ALL, LONG, Direct, Only, converted, positions
 from windrow.columns.arrays import Int64s
@@ -74,7 +75,7 @@ class ArrowEntries:
         self._days: list[int] = days.to_pylist()
         name = layout.order
         self._stamps: list[npt.NDArray[Any]] = [
-            (b.column(name).indices if name == DAY else b.column(name)).to_numpy()
+            numpy_view(b.column(name).indices if name == DAY else b.column(name))
             for b in self.batches
         ]
         self._ordered_by_day = name == DAY
@@ -226,10 +227,10 @@ class ArrowEntries:
         else:
             self._stamp_sheets[place].check_each(rows)
         batch = self.batches[place]
-        codes = batch.column(DAY).indices.to_numpy()[rows]
+        codes = numpy_view(batch.column(DAY).indices)[rows]
         kept = np.ones(len(codes), np.bool_)
         if only.days is not None:
             kept &= np.isin(self._days, only.days)[codes]
         if only.after is not None:
-            kept &= batch.column(EXPIRY).to_numpy()[rows] >= only.after
+            kept &= numpy_view(batch.column(EXPIRY))[rows] >= only.after
         return kept

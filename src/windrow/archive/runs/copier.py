@@ -15,13 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.format.addresses import array_at, pointer
+from windrow.archive.format.kernel_use import Kernels
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import bytes_out, grid, ints_out, kernel, void
 
-_FIXED, _CODED, _STRINGS, _CODED_STRINGS = range(4)
+FIXED, CODED, STRINGS, CODED_STRINGS = range(4)
 _ALIGNED = 64
 _LONGEST = 2**31 - 1
+_kernels = Kernels("windrow.archive.runs.kernels.copying")
 
 
 def sheet(batch: pa.RecordBatch, schema: pa.Schema) -> Int64s | None:
@@ -50,17 +50,17 @@ def _line(column: pa.Array, kind: pa.DataType) -> tuple[int, ...] | None:
     if line is None or not values.type.equals(kind) or values.null_count or values.offset:
         return None
     codes = column.indices
-    coded = _CODED if line[0] == _FIXED else _CODED_STRINGS
+    coded = CODED if line[0] == FIXED else CODED_STRINGS
     return coded, codes.type.bit_width // 8, line[2], _address(codes, 1), line[3], line[5]
 
 
 def _plain_line(column: pa.Array) -> tuple[int, ...] | None:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return _STRINGS, 0, 0, _address(column, 1), 0, _address(column, 2)
+        return STRINGS, 0, 0, _address(column, 1), 0, _address(column, 2)
     if pa.types.is_boolean(kind) or pa.types.is_nested(kind) or not _is_fixed(kind):
         return None
-    return _FIXED, 0, kind.bit_width // 8, _address(column, 1), 0, 0
+    return FIXED, 0, kind.bit_width // 8, _address(column, 1), 0, 0
 
 
 def _is_fixed(kind: pa.DataType) -> bool:
@@ -92,7 +92,7 @@ class Copier:
         rows = sum(stop - start for _, start, stop in pieces)
         places = np.array(pieces, np.int64)
         totals = np.zeros(len(self._types), np.int64)
-        _measure(places, totals)
+        _kernels.measure(places, totals)
         sizes = totals.tolist()
         if max(sizes, default=0) > _LONGEST:
             return None
@@ -102,7 +102,7 @@ class Copier:
             layout.append((first, end if strings else -1))
             end = _up(end + size)
         arena = np.empty(end, np.uint8)
-        _copy(places, np.array(layout, np.int64), arena)
+        _kernels.copy(places, np.array(layout, np.int64), arena)
         part = pa.py_buffer(arena).slice
         columns = [
             pa.Array.from_buffers(
@@ -118,67 +118,3 @@ class Copier:
 
 def _up(place: int) -> int:
     return (place + _ALIGNED - 1) & -_ALIGNED
-
-
-@kernel(void, grid, ints_out)
-def _measure(places, totals):  # type: ignore[no-untyped-def]
-    """Bytes of the strings of each column."""
-    for piece in range(len(places)):
-        lines = array_at(pointer(places[piece, 0]), (len(totals), 6), np.int64)
-        start, stop = places[piece, 1], places[piece, 2]
-        for column in range(len(totals)):
-            kind, narrow = lines[column, 0], lines[column, 1]
-            if kind == _STRINGS:
-                offsets = array_at(pointer(lines[column, 3]), stop + 1, np.int32)
-                totals[column] += offsets[stop] - offsets[start]
-            elif kind == _CODED_STRINGS:
-                bytes_of = array_at(pointer(lines[column, 3]), stop * narrow, np.uint8)
-                for row in range(start, stop):
-                    code = np.int64(bytes_of[row * narrow])
-                    for i in range(1, narrow):
-                        code |= np.int64(bytes_of[row * narrow + i]) << (8 * i)
-                    offsets = array_at(pointer(lines[column, 4]), code + 2, np.int32)
-                    totals[column] += offsets[code + 1] - offsets[code]
-
-
-@kernel(void, grid, grid, bytes_out)
-def _copy(places, layout, arena):  # type: ignore[no-untyped-def]
-    """Values, codes' values and strings of all pieces into their places."""
-    for column in range(len(layout)):
-        first, at = layout[column, 0], layout[column, 1]
-        done, length = 0, 0
-        if at >= 0:
-            for i in range(4):
-                arena[first + i] = 0
-        for piece in range(len(places)):
-            lines = array_at(pointer(places[piece, 0]), (len(layout), 6), np.int64)
-            start, stop = places[piece, 1], places[piece, 2]
-            kind, narrow, wide = lines[column, 0], lines[column, 1], lines[column, 2]
-            if kind == _FIXED:
-                values = array_at(pointer(lines[column, 3]), stop * wide, np.uint8)
-                for i in range((stop - start) * wide):
-                    arena[first + done * wide + i] = values[start * wide + i]
-                done += stop - start
-                continue
-            for row in range(start, stop):
-                code = np.int64(row)
-                if kind != _STRINGS:
-                    codes = array_at(pointer(lines[column, 3]), stop * narrow, np.uint8)
-                    code = np.int64(codes[row * narrow])
-                    for i in range(1, narrow):
-                        code |= np.int64(codes[row * narrow + i]) << (8 * i)
-                if kind == _CODED:
-                    values = array_at(pointer(lines[column, 4]), (code + 1) * wide, np.uint8)
-                    for i in range(wide):
-                        arena[first + done * wide + i] = values[code * wide + i]
-                else:
-                    where = lines[column, 3] if kind == _STRINGS else lines[column, 4]
-                    offsets = array_at(pointer(where), code + 2, np.int32)
-                    begin, end = offsets[code], offsets[code + 1]
-                    text = array_at(pointer(lines[column, 5]), end, np.uint8)
-                    for i in range(end - begin):
-                        arena[at + length + i] = text[begin + i]
-                    length += end - begin
-                    for i in range(4):
-                        arena[first + 4 * (done + 1) + i] = (length >> (8 * i)) & 255
-                done += 1

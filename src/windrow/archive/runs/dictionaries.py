@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.runs.encoding import narrowest, widest
+from windrow.archive.format.code_widths import narrowest, widest
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.columns.arrays import Int64s
 

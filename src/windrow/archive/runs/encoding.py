@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.archive.format.code_widths import narrowest, widest
 from windrow.archive.format.layout import Layout
 from windrow.archive.runs.parallel import each
 from windrow.core.thresholds import Threshold
 
 _SAMPLE = Threshold(16_384, least=1)
 _ENOUGH = Threshold(1_024, least=1)
-_WIDTHS = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
 
 
 def encode(
@@ -55,21 +55,6 @@ def _codes(
     codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
     pays = len(column) >= _ENOUGH.value and _pays(len(codes.dictionary), column)
     return codes if pays or name in before else None
-
-
-def narrowest(distinct: int) -> str:
-    """The least width whose codes can tell so many values apart."""
-    return next(name for name, limit in _WIDTHS.items() if distinct <= limit)
-
-
-def widest(*widths: str) -> str:
-    return max(widths, key=_WIDTHS.__getitem__)
-
-
-def joined(*encodings: Mapping[str, str]) -> dict[str, str]:
-    """What several writers have chosen, each from the same before, as one."""
-    names = {name: None for chosen in encodings for name in chosen}
-    return {n: widest(*(chosen[n] for chosen in encodings if n in chosen)) for n in names}
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:

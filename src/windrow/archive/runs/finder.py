@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.format.addresses import array_at, pointer
-from windrow.archive.format.blocks import touch
-from windrow.archive.format.sheet import Sheet, touch_rows
+from windrow.archive.format.kernel_use import Kernels, kernels_pay
+from windrow.archive.format.sheet import Sheet
 from windrow.archive.runs.entries import Direct
 from windrow.archive.runs.run_directory import Directory
-from windrow.archive.runs.search import ABSENT, BYTES, exact_bytes, find_number, same_number
-from windrow.columns.kernels import bytes_in, grid, grid_out, int64, ints, kernel
+from windrow.archive.runs.search import BYTES
 
 
 class Known:
@@ -61,7 +59,7 @@ class Finder:
         if not self._directories:
             return []
         sought = self._directories[0].sought(key)
-        if self._table is None:
+        if self._table is None or not kernels_pay(len(self._table)):
             found = [directory.bucket(sought) for directory in self._directories]
             if known is not None:
                 known.check(found)
@@ -69,7 +67,7 @@ class Finder:
         pairs = np.empty((len(self._table), 2), np.int64)
         number, text = (0, sought) if self._bytes else (sought, NOTHING)
         sheets = self._none if known is None else known.sheets
-        bad = _buckets(self._table, sheets, text, number, pairs)
+        bad = _kernels.find_buckets(self._table, sheets, text, number, pairs)
         if bad > 0:
             raise self._directories[bad - 1].damaged(int(pairs[bad - 1, 0]))
         if bad < 0:
@@ -80,39 +78,4 @@ class Finder:
 
 
 NOTHING = np.zeros(0, np.uint8)
-_GUARD, _KEYS, _DATA, _STARTS, _COUNT, _END, _HELD = range(7)
-
-
-@kernel(int64, grid, ints, bytes_in, int64, grid_out)
-def _buckets(table, sheets, text, number, found):  # type: ignore[no-untyped-def]
-    """For each directory the rows of the bucket of a text or a number: 0, or one more than the
-    directory that is damaged, which has what ``touch`` says of it instead. Where there is a sheet,
-    what the rows are read from is compared as well; if it is damaged, the answer is negative.
-    """
-    for run in range(len(table)):
-        line = table[run]
-        guard, keys, held, count = line[_GUARD], line[_KEYS], line[_HELD], line[_COUNT]
-        if held == BYTES:
-            place = exact_bytes(guard, keys, line[_DATA], text, count)
-        else:
-            place = find_number(guard, keys, held, number, 0, count, False)
-            if place == count:
-                place = ABSENT
-            elif place >= 0:
-                place = same_number(guard, keys, held, number, place)
-        if place < 0:
-            found[run, 0] = place
-            return run + 1
-        found[run, 0] = found[run, 1] = 0
-        if place != ABSENT:
-            starts_at, last = line[_STARTS], min(place + 2, count)
-            bad = touch(guard, starts_at + 8 * place, starts_at + 8 * last)
-            if bad:
-                found[run, 0] = bad
-                return run + 1
-            starts = array_at(pointer(starts_at), last, np.int64)
-            found[run, 0] = starts[place]
-            found[run, 1] = line[_END] if place + 1 == count else starts[place + 1]
-            if sheets[run] and touch_rows(sheets[run], found[run, 0], found[run, 1]):
-                return -1 - run
-    return 0
+_kernels = Kernels("windrow.archive.runs.kernels.buckets")

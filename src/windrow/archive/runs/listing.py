@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.archive.format.kernel_use import Kernels
 from windrow.archive.format.layout import Layout, one_of_each
 from windrow.archive.runs.sorting import arrange, rank, sortable
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import ints, ints_out, kernel, void
+
+_kernels = Kernels("windrow.archive.runs.kernels.ordering")
 
 
 @dataclass(frozen=True)
@@ -77,31 +79,11 @@ def merged_listing(inputs: Sequence[tuple[Listing, Int64s]]) -> Listing:
     ranks = np.split(ranked.ranks, ends[:-1])
     starts = np.zeros(len(ranked) + 1, np.int64)
     for (one, moved), own in zip(inputs, ranks, strict=True):
-        _count(own, one.starts, one.rows, moved, starts)
+        _kernels.count_rows(own, one.starts, one.rows, moved, starts)
     starts = np.cumsum(starts)
     rows, free = np.empty(int(starts[-1]), np.int64), starts[:-1].copy()
     for (one, moved), own in zip(inputs, ranks, strict=True):
-        _fill(own, one.starts, one.rows, moved, free, rows)
+        _kernels.fill_rows(own, one.starts, one.rows, moved, free, rows)
     left = np.diff(starts) > 0
     distinct = [column.filter(pa.array(left)) for column in ranked.distinct]
     return Listing(distinct, np.append(starts[:-1][left], starts[-1]), rows)
-
-
-@kernel(void, ints, ints, ints, ints, ints_out)
-def _count(ranks, starts, rows, moved, counts):  # type: ignore[no-untyped-def]
-    """Adds to ``counts``, from its second element on, how many rows each key keeps."""
-    for key in range(len(ranks)):
-        for place in range(starts[key], starts[key + 1]):
-            if moved[rows[place]] >= 0:
-                counts[ranks[key] + 1] += 1
-
-
-@kernel(void, ints, ints, ints, ints, ints_out, ints_out)
-def _fill(ranks, starts, rows, moved, free, out):  # type: ignore[no-untyped-def]
-    """Puts the new rows of each key where there is room for it, and moves that on."""
-    for key in range(len(ranks)):
-        for place in range(starts[key], starts[key + 1]):
-            new = moved[rows[place]]
-            if new >= 0:
-                out[free[ranks[key]]] = new
-                free[ranks[key]] += 1

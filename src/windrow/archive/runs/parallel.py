@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +20,8 @@ def each(function: Callable[[A], B], items: Iterable[A], rows: int) -> list[B]:
     """``map`` over columns of so many rows, in threads if they are long enough to pay for them."""
     if rows < _ENOUGH.value or pa.cpu_count() == 1:
         return [function(item) for item in items]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - seldom, and not light
+
     with ThreadPoolExecutor(pa.cpu_count()) as threads:
         return list(threads.map(function, items))
 

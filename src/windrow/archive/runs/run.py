@@ -3,6 +3,8 @@
 A run that is open is mapped, and its bytes stay on the disk when its files are deleted. So readers
 of one archive share what they open (``OpenRuns``), and each forgets what the newest version no
 longer has; a writer forgets all that it opened when it is done.
+
+What reads Parquet is imported when there is some: Arrow loads its file systems with it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ from windrow.archive.format.pages import Pages
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.runs.arrow_entries import ArrowEntries
 from windrow.archive.runs.entries import ALL, Entries, Only
-from windrow.archive.runs.parquet_entries import ParquetEntries, check_footer
 from windrow.archive.runs.run_directory import Directory
 
 __all__ = ["ALL", "Only", "Run"]
@@ -69,6 +70,8 @@ class Run:
         try:
             if self.ref.format == "arrow":
                 return ArrowEntries(pages, blocks, self.layout)
+            from windrow.archive.runs.parquet_entries import ParquetEntries  # noqa: PLC0415
+
             return ParquetEntries(pages, blocks, self.layout)
         except (pa.ArrowException, LookupError, OSError, ValueError) as error:
             raise DamagedError(
@@ -77,8 +80,9 @@ class Run:
 
     def check_footer(self) -> None:
         """Compare what a Parquet file says of itself, for others that are going to read it."""
-        pages, blocks = self._mapped(self.ref.entries_file, self.ref.entries, 0)
-        check_footer(pages, blocks)
+        from windrow.archive.runs.parquet_entries import check_footer  # noqa: PLC0415
+
+        check_footer(*self._mapped(self.ref.entries_file, self.ref.entries, 0))
 
     @cached_property
     def _summed(self) -> Summed | None:

@@ -24,6 +24,7 @@ from windrow.archive.format.arrow_footer import check_metadata
 from windrow.archive.format.blocks import REMEDY, Blocks
 from windrow.archive.format.disk import Sink
 from windrow.archive.format.layout import Layout
+from windrow.archive.format.zero_copy import numpy_view
 from windrow.archive.runs.listing import Listing
 from windrow.archive.runs.search import directory_type, searcher
 from windrow.columns.arrays import Int64s
@@ -76,10 +77,10 @@ class Directory:
             self.columns = [batch.column(name) for name in layout.key]
             self._rows: npt.NDArray[Any] | None = None
             if layout.list_key is None:
-                self.starts: Int64s = batch.column(START).to_numpy(zero_copy_only=True)
+                self.starts: Int64s = numpy_view(batch.column(START))
             else:
-                self.starts = batch.column(ROWS).offsets.to_numpy(zero_copy_only=True)[:-1]
-                self._rows = batch.column(ROWS).values.to_numpy(zero_copy_only=True)
+                self.starts = numpy_view(batch.column(ROWS).offsets)[:-1]
+                self._rows = numpy_view(batch.column(ROWS).values)
             pairs = zip(self.columns, layout.key_types, strict=True)
             self._searchers = [searcher(column, kind, blocks) for column, kind in pairs]
         except (pa.ArrowException, LookupError, OSError, TypeError, ValueError) as error:

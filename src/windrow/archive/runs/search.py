@@ -2,13 +2,17 @@
 
 A column that is memory-mapped is searched where it lies: about log2(keys) of its pages are read,
 once, and each is compared with its sum before anything is made of it. Values are converted to
-exactly the column's type first.
+exactly the column's type first. Kernels search numbers and bytes where they pay; decimals, and the
+first keys that a process looks for, are searched in plain Python.
 """
 
 from __future__ import annotations
 
 import bisect
+import ctypes
 import struct
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,10 +20,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.format.addresses import array_at, pointer
-from windrow.archive.format.blocks import Blocks, touch
-from windrow.columns.kernels import boolean, bytes_in, int64, kernel
+from windrow.archive.format.blocks import Blocks
+from windrow.archive.format.kernel_use import Kernels, kernels_pay
+from windrow.archive.format.zero_copy import numpy_view
 
+_kernels = Kernels("windrow.archive.runs.kernels.search")
 _LEAST_DECIMAL = 128
 """Bits of the narrowest decimals that Arrow sorts."""
 
@@ -100,7 +105,7 @@ def converted(value: Any, kind: pa.DataType) -> pa.Scalar:
 INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64 = range(10)
 """How a column of numbers is held; ``BYTES`` is one of strings or bytes."""
 BYTES = 10
-_WIDTHS = (1, 2, 4, 8, 1, 2, 4, 8, 4, 8)
+WIDTHS = (1, 2, 4, 8, 1, 2, 4, 8, 4, 8)
 _HELD = {
     pa.int8(): INT8,
     pa.int16(): INT16,
@@ -115,8 +120,8 @@ _HELD = {
 }
 ABSENT = 2**62
 """A place that no value has."""
-_GREATEST = 2**63 - 1
-_NAN = _GREATEST
+GREATEST = 2**63 - 1
+NAN = GREATEST
 
 
 class _Numbers:
@@ -132,6 +137,7 @@ class _Numbers:
         self._convert = column.type.to_pandas_dtype()
         buffer = column.buffers()[1]
         self._at = 0 if buffer is None else int(buffer.address)
+        self._column = column
         self._plain = int if pa.types.is_integer(kind) else None
 
     @property
@@ -141,13 +147,13 @@ class _Numbers:
     def sought(self, value: Any) -> int:
         if type(value) is self._plain:
             try:
-                return self._ordered(self._convert(value))
+                return self._ordered(self._convert(value) + 0)  # of two zeros the positive one
             except OverflowError:
                 pass
         scalar = converted(value, self._kind)
         if pa.types.is_temporal(self._kind):
             scalar = scalar.cast(_INTEGER[self._kind.bit_width])
-        return self._ordered(self._convert(scalar.as_py()))
+        return self._ordered(self._convert(scalar.as_py()) + 0)
 
     def _ordered(self, value: Any) -> int:
         if self.held == UINT64:
@@ -155,16 +161,27 @@ class _Numbers:
         if self.held < FLOAT32:
             return int(value)
         if value != value:  # noqa: PLR0124 (NaN)
-            return _NAN
-        (bits,) = _INT.unpack(_FLOAT.pack(float(value) + 0.0))  # of two zeros the positive one
-        return int(bits if bits >= 0 else bits ^ _GREATEST)
+            return NAN
+        (bits,) = _INT.unpack(_FLOAT.pack(float(value)))
+        return int(bits if bits >= 0 else bits ^ GREATEST)
+
+    @cached_property
+    def _values(self) -> npt.NDArray[Any]:
+        return numpy_view(self._column)
+
+    def _number_at(self, place: int) -> int:
+        self.check(place)
+        return self._ordered(self._values[place])
 
     def exact(self, sought: int, count: int) -> int:
         place = self._find(sought, 0, count, right=False)
-        if place < count:
-            place = int(same_number(self._blocks.guard, self._at, self.held, sought, place))
+        if place < count and kernels_pay(1):
+            guard = self._blocks.guard
+            place = int(_kernels.same_number(guard, self._at, self.held, sought, place))
             if place < 0:
                 raise self._blocks.damaged(place)
+        elif place < count and self._number_at(place) != sought:
+            return -1
         return place if place < count else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
@@ -174,12 +191,14 @@ class _Numbers:
         return self._find(self.sought(value), low, high, right=True)
 
     def check(self, place: int) -> None:
-        width = _WIDTHS[self.held]
+        width = WIDTHS[self.held]
         self._blocks.check(self._at + place * width, width)
 
     def _find(self, sought: int, low: int, high: int, *, right: bool) -> int:
+        if not kernels_pay(1):
+            return _search(self._number_at, sought, low, high, right=right)
         guard = self._blocks.guard
-        place = int(find_number(guard, self._at, self.held, sought, low, high, right))
+        place = int(_kernels.find_number(guard, self._at, self.held, sought, low, high, right))
         if place < 0:
             raise self._blocks.damaged(place)
         return place
@@ -187,65 +206,6 @@ class _Numbers:
 
 _INTEGER = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _FLOAT, _INT = struct.Struct("<d"), struct.Struct("<q")
-
-
-@kernel(int64, int64, int64, int64)
-def _number(at, held, place):  # type: ignore[no-untyped-def]
-    """A number as an integer in the same order."""
-    if held == INT64:
-        return array_at(pointer(at), place + 1, np.int64)[place]
-    if held == INT32:
-        return np.int64(array_at(pointer(at), place + 1, np.int32)[place])
-    if held >= FLOAT32:
-        value = (
-            array_at(pointer(at), place + 1, np.float64)[place]
-            if held == FLOAT64
-            else np.float64(array_at(pointer(at), place + 1, np.float32)[place])
-        )
-        if value != value:  # noqa: PLR0124 (NaN)
-            return _NAN
-        bits = np.float64(value).view(np.int64)
-        return bits if bits >= 0 else bits ^ _GREATEST
-    if held == UINT64:
-        return array_at(pointer(at), place + 1, np.int64)[place] ^ np.int64(-(2**63))
-    if held == UINT32:
-        return np.int64(array_at(pointer(at), place + 1, np.uint32)[place])
-    if held == INT16:
-        return np.int64(array_at(pointer(at), place + 1, np.int16)[place])
-    if held == UINT16:
-        return np.int64(array_at(pointer(at), place + 1, np.uint16)[place])
-    if held == INT8:
-        return np.int64(array_at(pointer(at), place + 1, np.int8)[place])
-    return np.int64(array_at(pointer(at), place + 1, np.uint8)[place])
-
-
-@kernel(int64, int64, int64, int64, int64, int64)
-def same_number(guard, at, held, sought, place):  # type: ignore[no-untyped-def]
-    """The place if it has the number, else ``ABSENT``; or what ``touch`` says."""
-    width = _WIDTHS[held]
-    bad = touch(guard, at + place * width, at + (place + 1) * width)
-    if bad:
-        return bad
-    return place if _number(at, held, place) == sought else ABSENT
-
-
-@kernel(int64, int64, int64, int64, int64, int64, int64, boolean)
-def find_number(guard, at, held, sought, low, high, right):  # type: ignore[no-untyped-def]
-    """The first place in [low, high) whose number is not less (``right``: greater); or what
-    ``touch`` says of a block that is damaged.
-    """
-    width = _WIDTHS[held]
-    while low < high:
-        middle = (low + high) // 2
-        bad = touch(guard, at + middle * width, at + (middle + 1) * width)
-        if bad:
-            return bad
-        found = _number(at, held, middle)
-        if found < sought or (right and found == sought):
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 class _Bytes:
@@ -270,8 +230,18 @@ class _Bytes:
         raw = value.encode(errors="surrogatepass") if self._text else value
         return np.frombuffer(raw, np.uint8) if raw else _EMPTY
 
+    def _bytes_at(self, place: int) -> bytes:
+        self.check(place)
+        first, last = self._ends[place : place + 2].tolist()
+        return ctypes.string_at(self._data + first, last - first)
+
     def exact(self, sought: npt.NDArray[np.uint8], count: int) -> int:
-        place = int(exact_bytes(self._blocks.guard, self._offsets, self._data, sought, count))
+        if not kernels_pay(1):
+            raw = sought.tobytes()
+            place = _search(self._bytes_at, raw, 0, count, right=False)
+            return place if place < count and self._bytes_at(place) == raw else -1
+        guard = self._blocks.guard
+        place = int(_kernels.exact_bytes(guard, self._offsets, self._data, sought, count))
         if place < 0:
             raise self._blocks.damaged(place)
         return place if place < count else -1
@@ -288,75 +258,16 @@ class _Bytes:
         self._blocks.check(self._data + first, last - first)
 
     def _find(self, sought: npt.NDArray[np.uint8], low: int, high: int, *, right: bool) -> int:
+        if not kernels_pay(1):
+            return _search(self._bytes_at, sought.tobytes(), low, high, right=right)
         guard = self._blocks.guard
-        place = int(find_bytes(guard, self._offsets, self._data, sought, low, high, right))
+        place = int(_kernels.find_bytes(guard, self._offsets, self._data, sought, low, high, right))
         if place < 0:
             raise self._blocks.damaged(place)
         return place
 
 
 _EMPTY = np.zeros(0, np.uint8)
-
-
-_LESS, _EQUAL, _GREATER = 1, 2, 3
-
-
-@kernel(int64, int64, int64, int64, bytes_in, int64)
-def _compared(guard, offsets_at, data_at, value, place):  # type: ignore[no-untyped-def]
-    """Whether the bytes at a place are less than a value, equal or greater; or what ``touch`` says
-    of a block that is damaged.
-    """
-    bad = touch(guard, offsets_at + 8 * place, offsets_at + 8 * place + 16)
-    if bad:
-        return bad
-    offsets = array_at(pointer(offsets_at), place + 2, np.int64)
-    start = offsets[place]
-    length = offsets[place + 1] - start
-    shared = min(length, len(value))
-    if shared > 0:
-        bad = touch(guard, data_at + start, data_at + start + shared)
-        if bad:
-            return bad
-        data = array_at(pointer(data_at), start + shared, np.uint8)
-        for i in range(shared):
-            if data[start + i] != value[i]:
-                return _LESS if data[start + i] < value[i] else _GREATER
-    if length == len(value):
-        return _EQUAL
-    return _LESS if length < len(value) else _GREATER
-
-
-@kernel(int64, int64, int64, int64, bytes_in, int64, int64, boolean)
-def find_bytes(guard, offsets_at, data_at, value, low, high, right):  # type: ignore[no-untyped-def]
-    """The first place in [low, high) whose bytes are not less (``right``: greater); or what
-    ``touch`` says of a block that is damaged.
-    """
-    while low < high:
-        middle = (low + high) // 2
-        sign = _compared(guard, offsets_at, data_at, value, middle)
-        if sign < 0:
-            return sign
-        if sign == _LESS or (right and sign == _EQUAL):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel(int64, int64, int64, int64, bytes_in, int64)
-def exact_bytes(guard, offsets_at, data_at, value, count):  # type: ignore[no-untyped-def]
-    """The place of the value among the first ``count``, else ``ABSENT``; or what ``touch`` says."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        sign = _compared(guard, offsets_at, data_at, value, middle)
-        if sign < 0 or sign == _EQUAL:
-            return sign if sign < 0 else middle
-        if sign == _LESS:
-            low = middle + 1
-        else:
-            high = middle
-    return ABSENT
 
 
 class _Decimals:
@@ -384,14 +295,22 @@ class _Decimals:
         return int.from_bytes(memoryview(one.buffers()[1])[: self._width], "little", signed=True)
 
     def exact(self, sought: int, count: int) -> int:
-        place = bisect.bisect_left(range(count), sought, key=self._number_at)
+        place = _search(self._number_at, sought, 0, count, right=False)
         return place if place < count and self._number_at(place) == sought else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        return bisect.bisect_left(range(high), self.sought(value), low, high, key=self._number_at)
+        return _search(self._number_at, self.sought(value), low, high, right=False)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        return bisect.bisect_right(range(high), self.sought(value), low, high, key=self._number_at)
+        return _search(self._number_at, self.sought(value), low, high, right=True)
 
     def check(self, place: int) -> None:
         self._blocks.check(self._at + place * self._width, self._width)
+
+
+def _search(
+    value_at: Callable[[int], Any], sought: Any, low: int, high: int, *, right: bool
+) -> int:
+    """The first place in [low, high) whose value is not less (``right``: greater)."""
+    bisect_side = bisect.bisect_right if right else bisect.bisect_left
+    return bisect_side(range(high), sought, low, high, key=value_at)

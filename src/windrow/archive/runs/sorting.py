@@ -15,9 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.archive.format.kernel_use import Kernels
 from windrow.archive.runs.search import directory_type
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import ints, ints_out, kernel, void
+
+_kernels = Kernels("windrow.archive.runs.kernels.ordering")
 
 
 @dataclass(frozen=True)
@@ -84,18 +86,5 @@ def arrange(
         ranks = ranks[first]
     starts = np.zeros(distinct + 2, np.int64)
     order = np.empty(len(ranks), np.int64)
-    _place(np.ascontiguousarray(ranks), starts, order)
+    _kernels.place(np.ascontiguousarray(ranks), starts, order)
     return (order if first is None else first[order]), starts[:-1]
-
-
-@kernel(void, ints, ints_out, ints_out)
-def _place(ranks, starts, order):  # type: ignore[no-untyped-def]
-    """Counting sort; ``starts`` comes in as zeros and goes out as the start of each rank."""
-    for rank_of in ranks:
-        starts[rank_of + 1] += 1
-    for i in range(1, len(starts)):
-        starts[i] += starts[i - 1]
-    free = starts[:-1].copy()
-    for i in range(len(ranks)):
-        order[free[ranks[i]]] = i
-        free[ranks[i]] += 1

@@ -11,21 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from windrow.archive.format.block_sums import Sums, SumsFile, small, summed
 from windrow.archive.format.disk import Disk, Sink, Written
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.run_ref import Format, RunRef, SumsRef
-from windrow.archive.runs.encoding import encode, encoded
+from windrow.archive.runs.encoding import encode
 from windrow.archive.runs.listing import Listing, listing_of
 from windrow.archive.runs.parallel import taken
-from windrow.archive.runs.parquet_encoding import chosen, group_rows
 from windrow.archive.runs.run_directory import write_directory, write_listing
 from windrow.archive.runs.sorting import arrange, rank, sortable
 from windrow.columns.arrays import Int64s
@@ -127,7 +124,9 @@ def write_run(
         if kind == "arrow":
             _write_arrow(sink, schema, _counted(pieces, tally))
         else:
-            _write_parquet(sink, layout, _counted(pieces, tally), group_rows(rows))
+            from windrow.archive.runs.parquet_write import write_parquet  # noqa: PLC0415
+
+            write_parquet(sink, layout, _counted(pieces, tally), rows)
 
     found: list[Sums] = []
     entries = disk.write(ref.entries_file, summed(fill, found) if disk.summed else fill)
@@ -172,21 +171,6 @@ def _write_arrow(sink: Sink, schema: pa.Schema, tables: Iterable[pa.Table]) -> N
     with pa.ipc.new_file(sink, schema) as writer:
         for table in tables:
             writer.write_table(table.combine_chunks())
-
-
-def _write_parquet(sink: Sink, layout: Layout, tables: Iterable[pa.Table], group: int) -> None:
-    schema = layout.given({})
-    plain = (encoded(table, schema) for table in tables)
-    first = next(plain)
-    # Of floats Parquet's least and greatest leave NaN out, which others then do not look for.
-    told = [
-        name
-        for name in layout.key
-        if name != layout.list_key and not pa.types.is_floating(schema.field(name).type)
-    ]
-    with pq.ParquetWriter(sink, schema, **chosen(first).options(told)) as writer:
-        for table in chain([first], plain):
-            writer.write_table(table, row_group_size=group)
 
 
 def _stamps(entries: pa.Table, layout: Layout) -> Any:

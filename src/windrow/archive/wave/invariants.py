@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from windrow.archive.errors import SchemeError
 from windrow.archive.format.disk import Disk
 from windrow.archive.progress import Progress, nobody
 from windrow.archive.verify.problem import Problem, listed, problem
 from windrow.archive.verify.verify import verify
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.wave.schemes.operations import Days, SchemeError, all_applied
+from windrow.archive.wave.schemes.operations import Days, all_applied
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.schemes.scheme import Scheme, State, is_constituent
 from windrow.archive.wave.techniques import overgrown

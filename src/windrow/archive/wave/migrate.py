@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self, TypedDict
 
+from windrow.archive.format.code_widths import joined
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.progress import Progress, nobody
-from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest

@@ -19,10 +19,10 @@ from windrow.archive.errors import (
     HalfwayError,
     StorageError,
 )
+from windrow.archive.format.code_widths import joined
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.runs.encoding import joined
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest

@@ -18,7 +18,6 @@ from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.format.schema_cast import declared
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.records.records import given
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.write import write_day
@@ -155,13 +154,16 @@ def _unwritten(plan: Planned | Index) -> list[Piece]:
 
 def _in_turns(data: Any, schema: pa.Schema) -> Iterator[pa.Table]:
     """Records as tables that can be sorted in memory."""
-    found = given(data, schema)
-    if isinstance(found, pa.Table):
-        yield from _slices(found)
+    if not isinstance(data, pa.Table):
+        from windrow.archive.records.records import given  # noqa: PLC0415 - loads readers of files
+
+        data = given(data, schema)
+    if isinstance(data, pa.Table):
+        yield from _slices(data)
         return
     held: list[pa.Table] = []
     size = 0
-    for batch in found:
+    for batch in data:
         table = declared(batch, schema)
         if held and size + table.nbytes > AT_ONCE.value:
             yield from _slices(pa.concat_tables(held))

@@ -12,10 +12,10 @@ from windrow.archive.lifetimes.partition_grid import (
     Assignment,
     Chronological,
     Grid,
+    GridTechnique,
     Randomised,
     RoundRobin,
 )
-from windrow.archive.lifetimes.partition_grid import Technique as GridTechnique
 from windrow.core.errors import InputError
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import struct
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,12 +67,19 @@ def key_of(text: str, layout: Layout) -> Any:
 
 def _value(text: str, name: str, kind: pa.DataType) -> Any:
     try:
-        value = read(pa.array([text]), kind)[0]
+        value = read(_one_text(text), kind)[0]
         return value if pa.types.is_temporal(kind) else value.as_py()  # Python has not all of them
     except pa.ArrowException as error:
         raise ArchiveError(
             where=f"key column {name}", expected=f"a value of type {kind}", found=text
         ) from error
+
+
+def _one_text(text: str) -> pa.Array:
+    """An array of one text, without ``pa.array``, which loads pandas to see what it is given."""
+    raw = text.encode()
+    offsets = struct.pack("<2i", 0, len(raw))
+    return pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(raw)])
 
 
 def print_json(value: Any) -> None:

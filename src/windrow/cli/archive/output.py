@@ -15,9 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.ipc
-import pyarrow.parquet
 
 from windrow.cli.answers import SHOWN, answer_table, count_of
 from windrow.cli.console import out
@@ -76,12 +73,14 @@ def writing(path: Path, schema: pa.Schema) -> Iterator[Write]:
 
 @contextmanager
 def _parquet(path: Path, schema: pa.Schema) -> Iterator[Write]:
+
     with pa.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         yield writer.write_table
 
 
 @contextmanager
 def _csv(path: Path, schema: pa.Schema) -> Iterator[Write]:
+
     with path.open("wb") as file:
         pa.csv.write_csv(schema.empty_table(), file)
         rows = pa.csv.WriteOptions(include_header=False)

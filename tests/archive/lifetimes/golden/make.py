@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.partition_grid import Chronological, Grid, Randomised, Technique
+from windrow.archive.lifetimes.partition_grid import Chronological, Grid, GridTechnique, Randomised
 from windrow.archive.versions.manifest import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -38,12 +38,12 @@ def instants() -> list[int]:
     return [*range(5, 40, 5), 55, 60, LAST]
 
 
-CHRONOLOGICAL = Grid(2, 2, Technique.NO_REBUILD, Chronological())
+CHRONOLOGICAL = Grid(2, 2, GridTechnique.NO_REBUILD, Chronological())
 GRIDS = {
     "arrow": ("arrow", Grid(2, 3)),
-    "parquet": ("parquet", Grid(3, 2, Technique.REBUILD, Randomised(4))),
+    "parquet": ("parquet", Grid(3, 2, GridTechnique.REBUILD, Randomised(4))),
     "arrow-chronological": ("arrow", CHRONOLOGICAL),
-    "parquet-draining": ("parquet", Grid(2, 3, Technique.REBUILD)),
+    "parquet-draining": ("parquet", Grid(2, 3, GridTechnique.REBUILD)),
 }
 
 

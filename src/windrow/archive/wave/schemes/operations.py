@@ -11,14 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from windrow.archive.errors import ArchiveError
+from windrow.archive.errors import SchemeError
 
 Days = tuple[int, ...]
 """A time-set: days in ascending order, each once."""
-
-
-class SchemeError(ArchiveError):
-    """A scheme was given a window, a number of constituents or a day that it cannot work with."""
 
 
 @dataclass(frozen=True)

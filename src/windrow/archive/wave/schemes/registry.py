@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from windrow.archive.errors import SchemeError
 from windrow.archive.wave.schemes.delete import Del
-from windrow.archive.wave.schemes.operations import SchemeError
 from windrow.archive.wave.schemes.rata import Rata
 from windrow.archive.wave.schemes.reindex import Reindex
 from windrow.archive.wave.schemes.reindex_plus import ReindexPlus

@@ -13,14 +13,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Protocol
 
-from windrow.archive.wave.schemes.operations import (
-    Build,
-    Days,
-    Operation,
-    SchemeError,
-    Step,
-    all_applied,
-)
+from windrow.archive.errors import SchemeError
+from windrow.archive.wave.schemes.operations import Build, Days, Operation, Step, all_applied
 
 Indexes = tuple[tuple[str, Days], ...]
 """Names and time-sets, in the order of the names' numbers."""

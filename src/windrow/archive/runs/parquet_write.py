@@ -1,4 +1,4 @@
-"""How the columns of a Parquet run are encoded: small, and quick to read a little of.
+"""Writing the entries of a Parquet run: small, and quick to read a little of.
 
 A probe decodes one or two row groups, of which it wants a few rows. To begin to decompress a page
 takes longer than to decode a short one, so what is nearly as small without compression is left so;
@@ -9,12 +9,17 @@ smallest is taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from windrow.archive.format.disk import Sink
+from windrow.archive.format.layout import Layout
+from windrow.archive.runs.encoding import encoded
 
 SHORTEST, LONGEST, MANY = 1_024, 4_096, 1_000
 """Rows of a row group, and how many of them a run may have before they get longer."""
@@ -52,6 +57,22 @@ class Columns:
                 self.dictionaries.append(leaf)
             else:
                 self.encodings[leaf] = encoding
+
+
+def write_parquet(sink: Sink, layout: Layout, tables: Iterable[pa.Table], rows: int) -> None:
+    """Tables of about so many rows in all, as a run has them, as a Parquet file."""
+    schema, group = layout.given({}), group_rows(rows)
+    plain = (encoded(table, schema) for table in tables)
+    first = next(plain)
+    # Of floats Parquet's least and greatest leave NaN out, which others then do not look for.
+    told = [
+        name
+        for name in layout.key
+        if name != layout.list_key and not pa.types.is_floating(schema.field(name).type)
+    ]
+    with pq.ParquetWriter(sink, schema, **chosen(first).options(told)) as writer:
+        for table in chain([first], plain):
+            writer.write_table(table, row_group_size=group)
 
 
 def group_rows(rows: int) -> int:

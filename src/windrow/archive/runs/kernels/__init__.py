@@ -1,0 +1,1 @@
+"""Kernels that search, sort and copy entries; they are loaded when they are first called."""
