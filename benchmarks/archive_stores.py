@@ -19,7 +19,7 @@ import pyarrow as pa
 from benchmarks.archive_days import KEY, SCHEMA
 from windrow.archive.archive import Archive
 from windrow.archive.format.run_ref import Format
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.wave.reader import Reader
 from windrow.archive.wave.wave import TechniqueName
 
@@ -102,7 +102,7 @@ class Windrow:
         return self.reader.probe(key, plain=True)
 
     def table(self, answer: pa.Table) -> pa.Table:
-        return decoded(answer)
+        return decode(answer)
 
     def totals(self) -> Totals:
         records = self.reader.scan(columns=["proto", "bytes", "packets"])

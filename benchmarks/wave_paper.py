@@ -38,7 +38,7 @@ from windrow.archive.advise.advise import Workload, advise
 from windrow.archive.advise.constraints import Measure
 from windrow.archive.advise.cost_model import measures
 from windrow.archive.advise.parameters import CASES
-from windrow.archive.advise.recommend import tried
+from windrow.archive.advise.recommend import constituent_counts
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TechniqueName
 
@@ -123,13 +123,17 @@ def modelled(figure: Figure) -> Lines:
     case, lines = CASES[figure.case], {}
     for name, scheme in SCHEMES.items():
         points = []
-        numbers = {"n": tried(case.window), "window": WINDOWS, "factor": (0.5, 1, 2, 3, 4, 5)}
+        numbers = {
+            "n": constituent_counts(case.window),
+            "window": WINDOWS,
+            "factor": (0.5, 1, 2, 3, 4, 5),
+        }
         for x in numbers[figure.over]:
             n = int(x) if figure.over == "n" else N
             if n < scheme.fewest:
                 continue
             window = {"n": case.window, "window": int(x), "factor": GROWN_WINDOW}[figure.over]
-            of = case.parameters.scaled(x) if figure.over == "factor" else case.parameters
+            of = case.parameters.scale(x) if figure.over == "factor" else case.parameters
             found = measures(name, figure.technique, window, n, of)
             points.append((float(x), Measure[figure.what.upper()].of(found)))
         lines[name] = points

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from windrow.archive.format.disk import Disk, Written
-from windrow.archive.format.os_errors import told
+from windrow.archive.format.os_errors import translate_os_errors
 
 
 class UnsyncedDisk(Disk):
@@ -52,7 +52,7 @@ class FaultyDisk(Disk):
             raise OSError(self.fault, os.strerror(self.fault))
 
     def make_folder(self, name: str) -> None:
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             self._operation(f"make_folder {name}")
         path = self.path(name)
         new = [folder for folder in (path, *path.parents) if not folder.exists()]
@@ -75,7 +75,7 @@ class FaultyDisk(Disk):
                 self._unsynced.add(path.stat().st_ino)
 
     def _sync(self, path: Path, flags: int) -> None:
-        with told(path):
+        with translate_os_errors(path):
             self._operation(f"sync {path.relative_to(self.root)}")
         if flags & os.O_DIRECTORY:
             path = Path(os.path.normpath(path))
@@ -91,14 +91,14 @@ class FaultyDisk(Disk):
         self._made.setdefault(self.path(new).parent, set()).add(self.path(new))
 
     def rename(self, name: str, new: str) -> None:
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             self._operation(f"rename {name}")
         self._bury(self.path(name))
         super().rename(name, new)
         self._made.setdefault(self.path(new).parent, set()).add(self.path(new))
 
     def delete(self, name: str) -> None:
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             self._operation(f"delete {name}")
         self._bury(self.path(name))
         super().delete(name)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.reader import Reader
 from windrow.archive.wave.schemes.registry import SCHEMES
@@ -56,7 +56,7 @@ def table(rows: Iterable[tuple[str | None, int]]) -> pa.Table:
 
 
 def bag(answer: pa.Table) -> list[Any]:
-    return sorted((tuple(row.values()) for row in decoded(answer).to_pylist()), key=repr)
+    return sorted((tuple(row.values()) for row in decode(answer).to_pylist()), key=repr)
 
 
 def answers(reader: Reader, now: int | None) -> Iterator[tuple[str, list[Any]]]:
@@ -110,5 +110,5 @@ def files_of(disk: Disk) -> set[str]:
 
 def named(archive: Archive) -> set[str]:
     """The runs that the newest version names."""
-    with archive._versions.pinned() as lease:
+    with archive._versions.lease() as lease:
         return {run.name for run in lease.manifest.runs}

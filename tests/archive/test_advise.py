@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 import pytest
 
 from windrow.archive.advise.advise import Workload, advise
-from windrow.archive.advise.calibrate import least, measured
+from windrow.archive.advise.calibrate import least_seconds, measure_prices
 from windrow.archive.advise.constraints import Constraints
-from windrow.archive.advise.prices import priced
-from windrow.archive.advise.rehearse import rehearsed
+from windrow.archive.advise.prices import price_days
+from windrow.archive.advise.rehearse import rehearse
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.wave.wave import Settings
 
 ROWS = 8_000
@@ -40,7 +40,7 @@ def flat(prices) -> list[float]:
 
 @pytest.mark.parametrize("key", [("src",), ("dst", "src"), ("words",)])
 def test_keys_of_every_kind_have_prices(tmp_path, key):
-    prices = measured(SAMPLE, key, ROWS // 4, tmp_path, "arrow", time.perf_counter)
+    prices = measure_prices(SAMPLE, key, ROWS // 4, tmp_path, "arrow", time.perf_counter)
     assert min(flat(prices)) >= 0
     assert min(prices.publish, prices.write, prices.search, prices.space.day) > 0
     assert prices.merge.of(1, 4) > 0
@@ -49,7 +49,7 @@ def test_keys_of_every_kind_have_prices(tmp_path, key):
 def test_prices_grow_with_the_rows_of_a_day_and_what_is_fixed_does_not(tmp_path):
     ticks = itertools.count()  # every measurement takes one tick
     one, ten = (
-        measured(SAMPLE, ("src",), ROWS // 4 * times, tmp_path / str(times), "arrow",
+        measure_prices(SAMPLE, ("src",), ROWS // 4 * times, tmp_path / str(times), "arrow",
                  lambda: next(ticks))
         for times in (1, 10)
     )  # fmt: skip
@@ -60,7 +60,7 @@ def test_prices_grow_with_the_rows_of_a_day_and_what_is_fixed_does_not(tmp_path)
 
 
 def test_a_day_in_a_run_of_its_own_takes_more_space_than_one_of_many(tmp_path):
-    prices = measured(SAMPLE, ("dst",), ROWS // 4, tmp_path, "arrow", time.perf_counter)
+    prices = measure_prices(SAMPLE, ("dst",), ROWS // 4, tmp_path, "arrow", time.perf_counter)
     sizes = []
     for n in (1, 4):
         archive = Archive.create(
@@ -78,22 +78,24 @@ def test_a_scan_is_foretold_with_what_is_done_with_its_values(tmp_path, columns)
     """A scan of mapped runs only points at them; decoding and adding up is what takes time."""
     large = pa.concat_tables([SAMPLE] * 25).drop_columns("words")
     rows = large.num_rows // 4
-    prices = measured(large, ("src",), rows, tmp_path / "p", "arrow", time.process_time, columns)
-    foretold = priced(rehearsed(Settings(4, "DEL", 2, "packed shadow")), prices, 0, 1).scan
+    prices = measure_prices(
+        large, ("src",), rows, tmp_path / "p", "arrow", time.process_time, columns
+    )
+    foretold = price_days(rehearse(Settings(4, "DEL", 2, "packed shadow")), prices, 0, 1).scan
     archive = Archive.create(
         tmp_path / "a", large.schema, "src", window=4, scheme="DEL", n=2, technique="packed shadow"
     )
     archive.append_days({d: large.slice((d - 1) * rows, rows) for d in range(1, 5)}, now=4)
     with archive.reader() as reader:
         release = pa.default_memory_pool().release_unused
-        took = least(lambda: added_up(reader, columns), time.process_time, release)
-        alone = least(lambda: reader.scan(columns=columns), time.process_time)
+        took = least_seconds(lambda: added_up(reader, columns), time.process_time, release)
+        alone = least_seconds(lambda: reader.scan(columns=columns), time.process_time)
     assert alone < took / 3
     assert took / 2 < foretold < 2 * took
 
 
 def added_up(reader, columns):
-    rows = decoded(reader.scan(columns=columns))
+    rows = decode(reader.scan(columns=columns))
     return pc.sum(rows.column("bytes"))
 
 

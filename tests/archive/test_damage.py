@@ -20,7 +20,7 @@ from tests.archive.plain import SCHEMA, named, table
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError, DamagedError, StorageError
 from windrow.archive.format.disk import Written
-from windrow.archive.format.os_errors import told
+from windrow.archive.format.os_errors import translate_os_errors
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.versions.manifest import Manifest
@@ -205,7 +205,7 @@ def test_a_sector_that_cannot_be_read_is_a_problem_that_verify_names(tmp_path):
     class FailingDisk(UnsyncedDisk):
         def sum(self, name: str) -> Written:
             if name == bad:
-                with told(self.path(name)):
+                with translate_os_errors(self.path(name)):
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
             return super().sum(name)
 

@@ -11,10 +11,10 @@ from tests.archive.disks import Crash, UnsyncedDisk, mapped
 from tests.archive.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, DayError, SchemeError
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.write import write_day
 from windrow.archive.versions.pinned_reader import Range
-from windrow.archive.wave.schemes.operations import all_applied
+from windrow.archive.wave.schemes.operations import apply_all
 
 
 def archive_at(path, *, window=3, scheme="DEL", n=1, **more) -> Archive:
@@ -156,7 +156,7 @@ def test_a_closed_reader_says_so_and_its_answers_stay(tmp_path):
         reader.probe("a")
     archive.advance(9)
     archive.vacuum()
-    assert decoded(answer).to_pylist() == [{"key": "a", "value": 1}]
+    assert decode(answer).to_pylist() == [{"key": "a", "value": 1}]
 
 
 def test_there_is_one_archive_to_a_directory(tmp_path):
@@ -233,7 +233,7 @@ def test_a_plan_leaves_out_what_was_done_while_the_day_was_awaited(scheme, tmp_p
     for day, step in archive.plan(15):
         assert archive.plan()[0][1].before == ()
         assert archive.plan()[0][1].operations == step.operations[len(step.before) :]
-        state = all_applied(state, archive.plan()[0][1].operations + archive.plan(2)[1][1].before)
+        state = apply_all(state, archive.plan()[0][1].operations + archive.plan(2)[1][1].before)
         archive.advance(day)
         assert state == {index.name: index.days for index in archive.stat().indexes}
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.archive.golden.make import HERE, digest, records
 from windrow.archive.archive import Archive
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.wave.wave import DRAINING
 
 MARKS = ((1, ""), (1, "-summed"), (2, "-sums"))
@@ -42,7 +42,7 @@ def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
     assert digest(archive) == expected["hard"]
     assert digest(archive, soft=True) == expected["soft"]
     with archive.reader() as reader:
-        found = decoded(reader.probe(("w3",), columns=["doc", "_day"])).to_pylist()
+        found = decode(reader.probe(("w3",), columns=["doc", "_day"])).to_pylist()
     wanted = [
         {"doc": row["doc"], "_day": day}
         for day in range(3, 7)
@@ -56,7 +56,7 @@ def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
         assert archive.verify() == []
     assert not any(index.name.startswith(DRAINING) for index in archive.stat().indexes)
     with archive.reader() as reader:
-        docs = decoded(reader.scan(9, 9, columns=["doc"])).column("doc").to_pylist()
+        docs = decode(reader.scan(9, 9, columns=["doc"])).column("doc").to_pylist()
     assert sorted(set(docs)) == [0, 1, 2, 3, 4]
     archive.vacuum()
     assert archive.verify() == []

@@ -22,7 +22,7 @@ from windrow.archive.errors import (
     StorageError,
 )
 from windrow.archive.format.disk import Disk, Written
-from windrow.archive.format.os_errors import told
+from windrow.archive.format.os_errors import translate_os_errors
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.versions.leases import leases
 from windrow.archive.versions.versions import Versions
@@ -184,7 +184,7 @@ def test_a_lease_that_cannot_be_removed_does_not_spoil_what_was_done(tmp_path):
     class Sticky(UnsyncedDisk):
         def delete(self, name: str) -> None:
             if name.startswith("leases/"):
-                with told(self.path(name)):
+                with translate_os_errors(self.path(name)):
                     raise OSError(errno.EROFS, os.strerror(errno.EROFS))
             super().delete(name)
 
@@ -305,18 +305,18 @@ class NoRoomAtAll(UnsyncedDisk):
     """Not for another name of a file, even."""
 
     def write(self, name: str, fill: Callable[..., None]) -> Written:
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             refuse()
         return super().write(name, fill)
 
     def hold(self, name: str) -> int | None:
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             refuse()
         return super().hold(name)
 
     def try_hold(self, name: str) -> int | None:
         if not self.path(name).exists():
-            with told(self.path(name)):
+            with translate_os_errors(self.path(name)):
                 refuse()
         return super().try_hold(name)
 

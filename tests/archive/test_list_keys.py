@@ -23,7 +23,7 @@ from tests.archive.plain import bag
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.schema_cast import listed
+from windrow.archive.format.schema_cast import lists_of_views
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.runs import merge
@@ -188,7 +188,7 @@ def test_views_become_lists_of_the_same_values(lists, data):
         views = pa.array(lists, kind)
         order = data.draw(st.permutations(range(len(lists))))
         chosen = views.take(pa.array(order, pa.int64())).slice(data.draw(st.integers(0, 2)))
-        found = listed(chosen)
+        found = lists_of_views(chosen)
         found.validate(full=True)
         assert found.to_pylist() == chosen.to_pylist()
 

@@ -17,7 +17,7 @@ from tests.archive.keys import KINDS
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.condition_pruning import MANY, rows_for
 
 MANY_KEYS = 20_000
@@ -34,10 +34,10 @@ def filled(path, keys, kind, *, form="arrow", days=3):
 
 def compared(reader, condition):
     """The answer by the index and by looking at everything, and how many rows the index gave."""
-    batches = list(reader.matching(condition, columns=["k", "v"]))
+    batches = list(reader.batches_matching(condition, columns=["k", "v"]))
     schema = reader.scan(columns=["k", "v"]).schema
-    given_ = decoded(pa.Table.from_batches(batches, schema))
-    everything = decoded(reader.scan(columns=["k", "v"]))
+    given_ = decode(pa.Table.from_batches(batches, schema))
+    everything = decode(reader.scan(columns=["k", "v"]))
     found, wanted = (
         sorted(t.filter(condition).column("v").to_pylist()) for t in (given_, everything)
     )
@@ -118,7 +118,9 @@ def test_what_selects_everything_is_not_examined_for_long(tmp_path, monkeypatch)
         )
         for run, _ in reader._live(None, None):
             asked.clear()
-            assert rows_for(pc.field("v") >= 0, run.layout.given({}), run) == [(0, run.ref.rows)]
+            assert rows_for(pc.field("v") >= 0, run.layout.reader_schema({}), run) == [
+                (0, run.ref.rows)
+            ]
             assert sum(asked) < 2 * MANY.value
 
 

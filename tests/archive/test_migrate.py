@@ -131,7 +131,7 @@ def test_days_that_a_soft_window_still_holds_do_not_come_back_with_a_longer_one(
 def test_days_that_come_while_the_window_is_rebuilt_are_caught_up_with(tmp_path):
     archive, plain = filled(tmp_path, "DEL")
     other = Archive.open(tmp_path)
-    with archive._versions.pinned() as lease:
+    with archive._versions.lease() as lease:
         for day in (9, 10):
             take_day(other, plain, day)
         other.append(14, table([("z", 1)]))
@@ -151,7 +151,7 @@ def test_days_that_come_while_the_window_is_rebuilt_are_caught_up_with(tmp_path)
 
 def test_two_migrations_at_once_are_a_conflict(tmp_path):
     archive, plain = filled(tmp_path)
-    with archive._versions.pinned() as lease:
+    with archive._versions.lease() as lease:
         Archive.open(tmp_path).migrate(scheme="DEL")
         target = Target(Wave.of(lease.manifest).settings, "arrow")
         with pytest.raises(ConflictError):

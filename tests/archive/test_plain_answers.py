@@ -17,7 +17,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.runs.copier import Copier, sheet
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.finder import Finder
 from windrow.archive.runs.run import Run
 from windrow.archive.runs.write import write_day
@@ -76,7 +76,7 @@ def test_keys_of_other_types_are_found_too(kind, keys, tmp_path):
             assert found.schema == schema
             same = [i for i, k in enumerate(keys) if repr(k) == repr(key)]
             assert sorted(found["v"].to_pylist()) == sorted(same * 3)
-            assert repr(decoded(reader.probe(key)).to_pylist()) == repr(found.to_pylist())
+            assert repr(decode(reader.probe(key)).to_pylist()) == repr(found.to_pylist())
 
 
 def batch_of(rows: int, seed: int) -> pa.RecordBatch:
@@ -105,7 +105,7 @@ def batch_of(rows: int, seed: int) -> pa.RecordBatch:
     )
 
 
-PLAIN = decoded(pa.Table.from_batches([batch_of(1, 0)])).schema
+PLAIN = decode(pa.Table.from_batches([batch_of(1, 0)])).schema
 
 
 @settings(max_examples=30)
@@ -118,7 +118,7 @@ def test_rows_that_are_copied_are_those_that_arrow_decodes(cuts):
     found.validate(full=True)
     slices = [b.slice(a, n) for b, (a, n) in zip(batches, cuts, strict=True)]
     assert pa.Table.from_batches([found]).equals(
-        decoded(pa.Table.from_batches(slices)).combine_chunks()
+        decode(pa.Table.from_batches(slices)).combine_chunks()
     )
 
 
@@ -146,10 +146,10 @@ def test_more_text_than_offsets_reach_is_left_to_arrow(times, fits):
 )
 def test_what_cannot_be_copied_is_left_to_arrow(column, tmp_path):
     batch = pa.record_batch({"k": ["x", "x", "y"], "v": column})
-    plain = decoded(pa.Table.from_batches([batch])).schema
+    plain = decode(pa.Table.from_batches([batch])).schema
     assert sheet(batch, plain) is None
     archive = Archive.create(tmp_path, plain, "k", window=2, scheme="DEL", n=1)
-    archive.append(1, decoded(pa.Table.from_batches([batch])), now=1)
+    archive.append(1, decode(pa.Table.from_batches([batch])), now=1)
     with archive.reader() as reader:
         values = reader.probe("x", plain=True)["v"].to_pylist()
         assert values == column.slice(0, 2).to_pylist()
@@ -177,7 +177,7 @@ def test_a_plain_answer_is_a_decoded_one_whatever_is_asked(form, tmp_path):
             for days in ((None, None), (5, 7), (9, 9), (1, 2)):
                 for columns in (None, ["w", "_day"]):
                     found = reader.probe(key, *days, columns=columns, plain=True)
-                    expected = decoded(reader.probe(key, *days, columns=columns))
+                    expected = decode(reader.probe(key, *days, columns=columns))
                     assert found.schema.equals(expected.schema)
                     assert found.combine_chunks().equals(expected.combine_chunks())
         assert len(reader.probe("k0", plain=True)) > 100

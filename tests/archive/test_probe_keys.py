@@ -11,7 +11,7 @@ import pytest
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 
 KEYS = {
     "int": (pa.int32(), [3, -1, 7, 2**31 - 1]),
@@ -54,7 +54,7 @@ def test_a_key_of_any_type_is_found_in_every_run(name, tmp_path):
                 for row in days[day].to_pylist()
                 if row["k"] == value
             )
-            found = decoded(reader.probe(value))
+            found = decode(reader.probe(value))
             assert sorted(found.column("v").to_pylist()) == expected
             assert set(found.column("k").to_pylist()) == {value}
         with pytest.raises(ArchiveError, match="a key of type"):

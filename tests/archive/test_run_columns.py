@@ -14,7 +14,7 @@ import pytest
 from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
-from windrow.archive.runs.parquet_write import LONGEST, SHORTEST, chosen, group_rows
+from windrow.archive.runs.parquet_write import LONGEST, SHORTEST, choose_encodings, group_rows
 from windrow.archive.runs.run import ALL, Run
 from windrow.archive.runs.write import write_day
 
@@ -91,7 +91,7 @@ def test_others_read_the_same_values(tmp_path):
 @pytest.mark.parametrize("columns", [TABLE.column_names, ["url", "word"], ["place", "_day"]])
 def test_a_bucket_is_the_rows_of_the_file(tmp_path, columns):
     run = written(tmp_path)
-    schema = pa.schema([run.layout.given({}).field(name) for name in columns])
+    schema = pa.schema([run.layout.reader_schema({}).field(name) for name in columns])
     for key in (0, 17, 199):
         start, stop = run.directory.find(key)
         found = pa.Table.from_batches(run.entries.bucket(start, stop, schema, ALL), schema)
@@ -109,7 +109,7 @@ def test_a_long_run_has_longer_row_groups_within_bounds():
 
 def test_a_short_run_is_not_tried_out(tmp_path):
     few = TABLE.slice(0, 10)
-    assert set(chosen(few.select(["key", "any"])).compressions.values()) == {"zstd"}
+    assert set(choose_encodings(few.select(["key", "any"])).compressions.values()) == {"zstd"}
     assert written(tmp_path, few).ref.rows == 10
 
 

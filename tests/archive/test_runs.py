@@ -19,7 +19,7 @@ from windrow.archive.errors import ArchiveError, DamagedError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs import merge as merging
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.sorting import arrange, rank
@@ -35,10 +35,10 @@ def disk_at(path: Path) -> Disk:
 
 
 def read(run: Run, rows: tuple[int, int], only: Only = ALL, bucket: bool = True) -> list[tuple]:
-    schema = run.layout.given({})
+    schema = run.layout.reader_schema({})
     answer = run.entries.bucket if bucket else run.entries.rows
     table = pa.Table.from_batches(answer(*rows, schema, only), schema)
-    return [tuple(row.values()) for row in decoded(table).to_pylist()]
+    return [tuple(row.values()) for row in decode(table).to_pylist()]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -290,7 +290,7 @@ def test_a_probe_of_an_arrow_run_copies_nothing(tmp_path):
     )
     ref, encodings = write_day(disk, layout, {}, layout.entries(table, 1), "r", "arrow")
     run = Run(disk, layout, ref)
-    schema = layout.given(encodings).remove(3)
+    schema = layout.reader_schema(encodings).remove(3)
     run.entries.bucket(0, 1, schema, ALL)
     before = pa.total_allocated_bytes()
     answer = pa.Table.from_batches(run.entries.bucket(*run.directory.find(77), schema, ALL), schema)

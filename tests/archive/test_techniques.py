@@ -13,7 +13,7 @@ from windrow.archive.format.disk import Written
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.wave.rewrite_plan import Copied, Merged, Paper
+from windrow.archive.wave.rewrite_plan import Copied, Draft, Merged
 from windrow.archive.wave.schemes.operations import Add, Build, Copy, Delete, Drop, Pack, Rename
 from windrow.archive.wave.techniques import InPlace, PackedShadow, SimpleShadow, overgrown
 from windrow.archive.wave.wave import Index, Part, Settings, Wave
@@ -26,12 +26,12 @@ def run(name: str, *days: int, rows: int = 10) -> RunRef:
 
 
 def carried_out(indexes, ahead, technique, *operations):
-    paper = Paper(indexes, ahead)
+    draft = Draft(indexes, ahead)
     for operation in operations:
-        paper.carry_out(operation)
+        draft.carry_out(operation)
     return {
         name: plan.parts if isinstance(plan, Index) else plan.pieces
-        for name, plan in paper.settled(technique).items()
+        for name, plan in draft.finish(technique).items()
     }
 
 
@@ -94,11 +94,11 @@ def test_an_index_that_only_grows_keeps_within_its_room(sizes, growth):
     pieces: tuple = ()
     for day, rows in enumerate(sizes):
         indexes = {"I1": Index(tuple(range(day)), tuple(pieces))}
-        paper = Paper(indexes, {day: [run(str(day), day, rows=rows)]})
-        paper.carry_out(Add("I1", (day,)) if day else Build("I1", (0,)))
+        draft = Draft(indexes, {day: [run(str(day), day, rows=rows)]})
+        draft.carry_out(Add("I1", (day,)) if day else Build("I1", (0,)))
         pieces = tuple(
             p if isinstance(p, Part) else Part(as_run(p, day))
-            for p in paper.settled(technique)["I1"].pieces
+            for p in draft.finish(technique)["I1"].pieces
         )
         first, *rest = pieces
         assert sum(p.rows for p in rest) <= (growth - 1) * first.rows
@@ -138,7 +138,7 @@ def test_entries_written_for_a_day_are_those_of_the_technique(technique, written
     before = set(archive.disk.names("runs"))
     archive.append(5, table(rows), now=5)
     new = {n.rpartition(".")[0] for n in set(archive.disk.names("runs")) - before}
-    with archive._versions.pinned() as lease:
+    with archive._versions.lease() as lease:
         kept = {r.name: r.rows for r in lease.manifest.runs}
     assert sum(kept.get(name, 100) for name in new) == written  # not kept: the day by itself
 
@@ -183,7 +183,7 @@ def test_data_can_be_queried_before_its_constituent_is_packed(tmp_path):
     archive = filled(tmp_path, 8)
     archive.append(9, table([("k", 9)]), now=9)
     added, packed = archive._versions.numbers()[-2:]
-    with archive._versions.pinned() as lease:
+    with archive._versions.lease() as lease:
         assert lease.manifest.version == packed
     counts = [len(archive._versions.read(v).runs) for v in (added, packed)]
     assert counts[0] - counts[1] == 2  # three runs have become one

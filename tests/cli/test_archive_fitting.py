@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.archive import Archive
-from windrow.archive.records.coerce import misfits, typed
+from windrow.archive.records.coerce import coerce_column, misfits
 from windrow.cli.main import app
 from windrow.core.errors import InputError
 
@@ -22,7 +22,7 @@ MOMENT = datetime(2026, 3, 1, 2, tzinfo=UTC)
 
 def fit(values, kind):
     """The values that fit, and where those are that do not."""
-    found = typed(values, pa.field("c", kind), "here")
+    found = coerce_column(values, pa.field("c", kind), "here")
     return found.to_pylist(), misfits(values, found).tolist()
 
 

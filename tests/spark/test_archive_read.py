@@ -18,7 +18,7 @@ from windrow.archive.format.block_sums import SMALL
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.format.layout import Layout
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.leases import leases
 from windrow.archive.versions.pinned_reader import Range
 from windrow.spark.archive import append, read, reading
@@ -389,7 +389,7 @@ def test_a_record_whose_key_is_a_list_is_one_row_by_every_way(spark, tmp_path, f
     frame = spark.createDataFrame([(["x", "y"], 9), (["y"], 8)], "tags array<string>, v bigint")
     append(frame, tmp_path, 4, now=4)
     with archive.reader() as reader:
-        assert decoded(reader.probe("y", columns=["v"])).column("v").to_pylist() in ([8, 9], [9, 8])
+        assert decode(reader.probe("y", columns=["v"])).column("v").to_pylist() in ([8, 9], [9, 8])
 
 
 def test_types_that_spark_has_not_come_as_the_next_wider(spark, tmp_path):

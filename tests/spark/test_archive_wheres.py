@@ -138,7 +138,7 @@ def test_no_row_that_satisfies_all_is_left_out(tmp_path_factory, days, wheres):
 
 
 def test_what_conditions_leave():
-    schema = spark_schema(LAYOUT.given({}))
+    schema = spark_schema(LAYOUT.reader_schema({}))
 
     def left(*conditions):
         return Where.of(conditions, LAYOUT, schema)
@@ -169,7 +169,7 @@ def test_what_conditions_leave():
 )
 def test_values_that_spark_has_otherwise_are_not_looked_up(kind, clear, unclear):
     layout = Layout(pa.schema([("k", kind)]), ("k",))
-    schema = spark_schema(layout.given({}))
+    schema = spark_schema(layout.reader_schema({}))
     for value, used in ((clear, True), (unclear, False)):
         if value is not None:
             for condition in (EqualTo(("k",), value), LessThan(("k",), value)):
@@ -178,7 +178,7 @@ def test_values_that_spark_has_otherwise_are_not_looked_up(kind, clear, unclear)
 
 def test_an_hour_that_comes_twice_is_two():
     layout = Layout(pa.schema([("k", pa.timestamp("us", "Europe/Berlin"))]), ("k",))
-    schema = spark_schema(layout.given({}))
+    schema = spark_schema(layout.reader_schema({}))
     conditions = [In(("k",), tuple(TWICE)), GreaterThan(("k",), TWICE[1])]
     assert sorted(Where.of(conditions, layout, schema).key) == TWICE[1:]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
     from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
     from windrow.archive.lifetimes.reader import LifetimeReader
-    from windrow.archive.runs.encoding import decoded
+    from windrow.archive.runs.encoding import decode
     from windrow.archive.versions.pinned_reader import Range
     from windrow.archive.wave.reader import Reader
     from windrow.archive.wave.schemes.registry import scheme_of
@@ -57,7 +57,7 @@ __all__ = [
     "SchemeError",
     "StorageError",
     "UpdateTechnique",
-    "decoded",
+    "decode",
     "open",
     "recommend",
     "scheme_of",
@@ -75,7 +75,7 @@ _HOMES = {
     "Range": "versions.pinned_reader",
     "Reader": "wave.reader",
     "UpdateTechnique": "advise.parameters",
-    "decoded": "runs.encoding",
+    "decode": "runs.encoding",
     "open": "archive",
     "recommend": "advise.recommend",
     "scheme_of": "wave.schemes.registry",

@@ -45,7 +45,7 @@ from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.vacuum import Vacuumed, vacuum
+from windrow.archive.versions.vacuum import VacuumResult, vacuum
 from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.stat import Statistics, statistics
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from windrow.archive.wave.migrate import Changes
     from windrow.archive.wave.reader import Reader
     from windrow.archive.wave.schemes.operations import Step
-    from windrow.archive.wave.write_session import Session
+    from windrow.archive.wave.write_session import WriteSession
 
 
 class Archive:
@@ -164,14 +164,14 @@ class Archive:
             return session.commit(runs, now=now, batch=batch, progress=progress)
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
+    def session(self) -> Iterator[WriteSession]:
         """A writer at work: for runs that are written elsewhere, by Spark's tasks for example."""
         from windrow.archive.runs.run import OpenRuns
-        from windrow.archive.wave.write_session import Session
+        from windrow.archive.wave.write_session import WriteSession
 
-        with self._versions.pinned() as lease:
+        with self._versions.lease() as lease:
             opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
-            yield Session(self.disk, lease, opened)
+            yield WriteSession(self.disk, lease, opened)
 
     def advance(self, now: int, *, progress: Progress = nobody) -> int:
         """Move the window on so that ``now`` is its newest day. Returns the version.
@@ -202,9 +202,9 @@ class Archive:
 
     def plan(self, days: int = 1) -> list[tuple[int, Step]]:
         """The operations of the coming days, without doing them."""
-        from windrow.archive.wave.transition import coming
+        from windrow.archive.wave.transition import plan_days
 
-        return coming(Wave.of(self._versions.newest()), days)
+        return plan_days(Wave.of(self._versions.newest()), days)
 
     def migrate(
         self, *, how: How = "rebuild", progress: Progress = nobody, **changes: Unpack[Changes]
@@ -217,7 +217,7 @@ class Archive:
         from windrow.archive.runs.run import OpenRuns
         from windrow.archive.wave.migrate import Target, migrate
 
-        with self._versions.pinned() as lease:
+        with self._versions.lease() as lease:
             target = Target.of(lease.manifest, changes, how)
             opened = OpenRuns(self.disk, self.layout)
             return migrate(self.disk, lease, opened, target, progress)
@@ -229,7 +229,7 @@ class Archive:
         manifest = self._versions.newest()
         return estimate(manifest, Target.of(manifest, changes, how))
 
-    def vacuum(self, progress: Progress = nobody) -> Vacuumed:
+    def vacuum(self, progress: Progress = nobody) -> VacuumResult:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
         return vacuum(self.disk, progress)
 
@@ -237,7 +237,7 @@ class Archive:
         """Read everything and check it: checksums, order, counts, invariants. Empty: all well."""
         from windrow.archive.wave.invariants import verify_window
 
-        with self._versions.pinned() as lease:
+        with self._versions.lease() as lease:
             return verify_window(self.disk, lease.manifest, progress)
 
     def stat(self) -> Statistics:

@@ -206,7 +206,7 @@ def test_figure_8_reindexing_does_not_scale_with_the_window_and_the_others_do():
 
 
 def grown(scheme, factor, add_growth=1.0):
-    return measures(scheme, SIMPLE, 14, 4, SCAM.parameters.scaled(factor, add_growth)).work
+    return measures(scheme, SIMPLE, 14, 4, SCAM.parameters.scale(factor, add_growth)).work
 
 
 def test_figure_9_in_proportion_to_the_data_wata_stays_best():

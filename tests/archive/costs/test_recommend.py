@@ -10,7 +10,7 @@ import pytest
 from windrow.archive.advise.advise import FormatCost, choose_format
 from windrow.archive.advise.constraints import Constraints, Measure
 from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, Parameters, UpdateTechnique
-from windrow.archive.advise.recommend import beats, knee, recommend, tried
+from windrow.archive.advise.recommend import beats, constituent_counts, knee, recommend
 
 IN_PLACE, SIMPLE, PACKED = UpdateTechnique
 ALL_FIGURES = (Measure.WORK, Measure.TRANSITION, Measure.SPACE)
@@ -134,9 +134,9 @@ def test_a_window_of_one_day_has_an_answer():
 
 
 def test_every_number_up_to_ten_is_tried_and_the_window_itself():
-    assert tried(7) == [1, 2, 3, 4, 5, 6, 7]
-    assert tried(40) == [*range(1, 11), 15, 20, 30, 40]
-    assert tried(365) == [*range(1, 11), 15, 20, 30, 50, 70, 100, 150, 200, 300, 365]
+    assert constituent_counts(7) == [1, 2, 3, 4, 5, 6, 7]
+    assert constituent_counts(40) == [*range(1, 11), 15, 20, 30, 40]
+    assert constituent_counts(365) == [*range(1, 11), 15, 20, 30, 50, 70, 100, 150, 200, 300, 365]
 
 
 def test_a_flat_curve_takes_the_fewest_constituents():

@@ -15,9 +15,9 @@ from windrow.archive.advise.advise import _parameters as paper_parameters
 from windrow.archive.advise.choose import ALIKE, choose
 from windrow.archive.advise.constraints import Constraints
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
-from windrow.archive.advise.prices import Line, Prices, priced
-from windrow.archive.advise.recommend import tried
-from windrow.archive.advise.rehearse import rehearsed
+from windrow.archive.advise.prices import Line, Prices, price_days
+from windrow.archive.advise.recommend import constituent_counts
+from windrow.archive.advise.rehearse import rehearse
 from windrow.archive.archive import Archive
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES, Settings
@@ -51,7 +51,7 @@ def test_the_archive_does_what_was_rehearsed(tmp_path, scheme, technique, n):
         disk, DATA.schema, "key", window=WINDOW, scheme=scheme, n=n, technique=technique
     )
     archive.append_days(dict.fromkeys(range(1, WINDOW + 1), DATA), now=WINDOW)
-    days = rehearsed(Settings(WINDOW, scheme, n, technique), 1)
+    days = rehearse(Settings(WINDOW, scheme, n, technique), 1)
     for day in range(WINDOW + 1, 3 * WINDOW + 1):
         disk.runs, disk.versions = 0, []
         archive.append(day, DATA, now=day)
@@ -95,7 +95,7 @@ OF = Parameters(
 
 def test_what_is_rehearsed_is_added_up_at_its_price():
     """DEL, n = 1, packed: each day is written, then merged with the four that stay."""
-    found = priced(rehearsed(Settings(5, "DEL", 1, "packed shadow")), PRICES, probes=10, scans=1)
+    found = price_days(rehearse(Settings(5, "DEL", 1, "packed shadow")), PRICES, probes=10, scans=1)
     assert found.transition.average == found.transition.most == 10 + 1 + 2 + 5 * 5
     assert found.pre_transition.average == 0
     assert found.probe == pytest.approx(0.01 + 0.1)
@@ -119,7 +119,7 @@ def test_dear_probes_want_one_constituent_and_dear_merges_as_many_as_there_are_d
     probed = choose(7, PRICES, replace(OF, probes=10_000), Constraints())
     assert (probed[0].n, probed[0].measures.probe) == (1, pytest.approx(0.11))
     unasked = choose(7, replace(PRICES, merge=Line(50, 50)), replace(OF, probes=0), Constraints())
-    days = rehearsed(Settings(7, unasked[0].scheme, unasked[0].n, unasked[0].technique))
+    days = rehearse(Settings(7, unasked[0].scheme, unasked[0].n, unasked[0].technique))
     assert fmean(day.transition.merges + day.after.merges for day in days) == 0
 
 
@@ -152,7 +152,7 @@ def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
     monkeypatch.setattr("windrow.archive.advise.choose.LONG", 11)
     monkeypatch.setattr(
         "windrow.archive.advise.choose.rehearsed",
-        lambda settings, *of: seen.append(settings) or rehearsed(settings, *of),
+        lambda settings, *of: seen.append(settings) or rehearse(settings, *of),
     )
     told = []
     some = choose(12, DISK, of, Constraints(), scan_days, lambda *of: told.append(of))
@@ -162,7 +162,7 @@ def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
     best = {(one.scheme, one.technique): one.measures.work for one in every}
     for one in some[:5]:
         assert one.measures.work <= 1.1 * best[one.scheme, one.technique]
-    assert len(set(seen)) == len(seen) < 0.75 * len(PAIRS) * len(tried(12))
+    assert len(set(seen)) == len(seen) < 0.75 * len(PAIRS) * len(constituent_counts(12))
 
 
 def test_of_a_long_window_what_meets_the_limits_is_found_wherever_it_lies(monkeypatch):

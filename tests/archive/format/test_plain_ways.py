@@ -78,7 +78,7 @@ def test_places_are_those_that_kernels_find(name, way):
             (
                 search.left(value, low, high),
                 search.right(value, low, high),
-                search.exact(search.sought(value), high),
+                search.exact(search.convert_key(value), high),
             )
             for value in [*values, *column.cast(kind)]
             for low in range(len(column))

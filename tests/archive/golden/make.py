@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from windrow.archive.archive import Archive
 from windrow.archive.format import block_sums as sums
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.manifest import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -69,7 +69,7 @@ def digest(archive: Archive, *, soft: bool = False) -> list[int | str]:
     """How many entries there are, and a digest of them with their days."""
     with archive.reader(soft=soft) as reader:
         names = [*reader.schema.names, "_day"]
-        rows = sorted(repr(row) for row in decoded(reader.scan(columns=names)).to_pylist())
+        rows = sorted(repr(row) for row in decode(reader.scan(columns=names)).to_pylist())
     return [len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()]
 
 

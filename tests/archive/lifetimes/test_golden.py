@@ -14,7 +14,7 @@ from windrow.archive.lifetimes.partition_grid import (
     Randomised,
     RoundRobin,
 )
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 
 GOLDEN = sorted(path for path in HERE.glob("*-*") if path.is_dir())
 
@@ -55,7 +55,7 @@ def test_it_opens_answers_as_it_did_and_goes_on(golden, tmp_path):
             updates.append(later)
         assert index.verify() == []
         with index.reader() as reader:
-            assert sorted(decoded(reader.scan()).column("v").to_pylist()) == expected(updates)
-            found = decoded(reader.probe("k2")).column("v").to_pylist()
+            assert sorted(decode(reader.scan()).column("v").to_pylist()) == expected(updates)
+            found = decode(reader.probe("k2")).column("v").to_pylist()
             assert sorted(found) == expected(updates, "k2")
     assert index.contents().draining == ()

@@ -16,7 +16,7 @@ from windrow.archive.errors import ArchiveError, ConflictError, LifetimeError
 from windrow.archive.lifetimes.index_contents import IndexState
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, d_ins, r_exp, r_ins
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.pinned_reader import Range
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
@@ -36,7 +36,7 @@ def table(*rows):
 def values(index, key=None, now=None, column="v"):
     with index.reader(now) as reader:
         found = reader.scan() if key is None else reader.probe(key)
-        return sorted(decoded(found).column(column).to_pylist())
+        return sorted(decode(found).column(column).to_pylist())
 
 
 def test_figure_3_on_disk_writes_the_row_and_leaves_the_rest_alone(tmp_path):
@@ -71,7 +71,7 @@ def test_stat_draws_figure_3_and_plan_says_what_comes(tmp_path):
     assert [s.entries for s in found.subindices] == [10, 6, 10, 10]
     assert found.entries == len(values(index)) == 36
     assert found.bytes == sum(run.bytes for run in index.contents().runs.values())
-    assert sum(s.dead for s in found.subindices) == index.contents().state.stored() - 36
+    assert sum(s.dead for s in found.subindices) == index.contents().state.stored_records() - 36
     first, second = index.plan(2)
     assert (first.now, first.inserted, first.expired) == (18, ("I1", "I2"), ("I1", "I3"))
     assert (second.now, second.inserted, second.expired) == (20, ("I3", "I4"), ("I2", "I4"))
@@ -183,7 +183,7 @@ def test_a_reader_keeps_its_instant_and_its_files_while_the_index_moves_on(tmp_p
         for now in range(4, 40, 2):
             index.insert(now, table((1, "new")), pa.array([now + 3]))
             index.vacuum()
-        assert sorted(decoded(reader.scan()).column("v").to_pylist()) == ["a", "b"]
+        assert sorted(decode(reader.scan()).column("v").to_pylist()) == ["a", "b"]
     assert index.vacuum().files > 0
     with pytest.raises(ArchiveError, match="closed"):
         reader.scan()
@@ -248,7 +248,7 @@ def test_a_timed_probe_finds_periods_of_insertion_though_buckets_are_in_the_orde
         for between, expected in alive.items():
             left = sorted(row for row in expected if int(row.split()[-1]) > now)
             for plain in (False, True):
-                found = decoded(reader.probe(1, *between, plain=plain))
+                found = decode(reader.probe(1, *between, plain=plain))
                 assert sorted(found.column("v").to_pylist()) == left
 
 
@@ -263,7 +263,7 @@ def test_columns_that_repeat_are_encoded_in_old_and_new_runs_alike(tmp_path):
     alive = [
         f"value {i % (now * 3)}" for now in (2, 4, 6) for i in range(2_000) if now + 1 + i % 16 > 6
     ]
-    assert sorted(decoded(found).column("v").to_pylist()) == sorted(alive)
+    assert sorted(decode(found).column("v").to_pylist()) == sorted(alive)
 
 
 def test_two_writers_race_and_one_is_told(tmp_path):

@@ -160,7 +160,7 @@ class IndexMachine(RuleBasedStateMachine):
             state = part.state
             runs = [run for runs in state.subindices for run in runs]
             assert all(run.live(state.over) for run in runs)
-            assert state.stored() <= 2 * sum(state.sizes())
+            assert state.stored_records() <= 2 * sum(state.sizes())
             if part.grid.technique is GridTechnique.REBUILD:
                 assert all(len(runs) <= 1 for runs in state.subindices)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.archive.disks import UnsyncedDisk
 from windrow.archive.lifetimes import live_rows as module
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.live_rows import living_ranges
+from windrow.archive.lifetimes.live_rows import live_ranges
 from windrow.archive.lifetimes.partition_grid import d_ins
 
 
@@ -22,7 +22,7 @@ from windrow.archive.lifetimes.partition_grid import d_ins
 def test_ranges_are_the_rows_that_expire_late_enough_and_as_few_as_can_be(buckets, after):
     expiries = np.array([e for bucket in buckets for e in sorted(bucket)], np.int64)
     edges = np.cumsum([0, *map(len, buckets)]).astype(np.int64)
-    starts, stops = living_ranges(edges, expiries, after)
+    starts, stops = live_ranges(edges, expiries, after)
     rows = [row for a, b in zip(starts, stops, strict=True) for row in range(a, b)]
     assert rows == np.flatnonzero(expiries >= after).tolist()
     assert all(starts[1:] > stops[:-1])

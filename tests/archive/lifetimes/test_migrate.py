@@ -82,10 +82,10 @@ def well(index: LifetimeIndex, now: int) -> None:
     for part in index.contents().partitions:
         runs = [run for runs in part.state.subindices for run in runs]
         assert all(run.live(part.state.over) for run in runs)
-        assert part.state.stored() <= 2 * sum(part.state.sizes())
+        assert part.state.stored_records() <= 2 * sum(part.state.sizes())
         if part.grid.technique is REBUILD:
             assert all(len(runs) <= 1 for runs in part.state.subindices)
-            assert part.state.stored() == sum(part.state.sizes())
+            assert part.state.stored_records() == sum(part.state.sizes())
 
 
 def numbered(index: LifetimeIndex) -> dict[int, str]:
@@ -221,7 +221,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path):
 def test_what_comes_meanwhile_is_caught_up_with(tmp_path, new, how, meanwhile):
     index, other = filled(tmp_path, Grid(2, 2)), LifetimeIndex.open(UnsyncedDisk(tmp_path))
     held = [(100 * at + i, at + i) for at in range(1, FULL + 1) for i in range(1, LONGEST + 1)]
-    with index._versions.pinned() as lease:
+    with index._versions.lease() as lease:
         for count, now in enumerate(meanwhile):
             table = pa.table({"k": [0, 0], "v": [-count, -count]}, SCHEMA)
             other.insert(now, table, pa.array([now + 1, now + 5]), batch=("other", count))
@@ -262,7 +262,7 @@ def test_a_migration_goes_on_however_often_others_are_faster(tmp_path):
 
 def test_two_migrations_at_once_are_a_conflict(tmp_path):
     index = filled(tmp_path, Grid(2, 2))
-    with index._versions.pinned() as lease:
+    with index._versions.lease() as lease:
         LifetimeIndex.open(UnsyncedDisk(tmp_path)).migrate(grid=Grid(3, 3))
         cells = target_of(lease.manifest, {"grid": Grid(1, 2)})
         with pytest.raises(ConflictError, match="another migration"):

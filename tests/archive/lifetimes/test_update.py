@@ -91,14 +91,14 @@ def test_rebuilt_sub_indices_are_one_run_without_dead(grid, batches):
     packed = Grid(grid.insertions, grid.expiries, GridTechnique.REBUILD, grid.assignment)
     for _, _, after, _ in run(packed, batches, Periods(P, 1)):
         assert all(len(runs) <= 1 for runs in after.subindices)
-        assert after.stored() == sum(after.sizes())
+        assert after.stored_records() == sum(after.sizes())
 
 
 @given(grid=GRIDS, batches=BATCHES)
 def test_without_rebuilding_files_hold_at_most_two_records_for_each_live_one(grid, batches):
     loose = Grid(grid.insertions, grid.expiries, GridTechnique.NO_REBUILD, grid.assignment)
     for k, _, after, step in run(loose, batches, Periods(P, 1)):
-        assert after.stored() <= 2 * sum(after.sizes())
+        assert after.stored_records() <= 2 * sum(after.sizes())
         for runs in after.subindices:
             assert all(state.live(k) for state in runs)
         for write in step.writes:

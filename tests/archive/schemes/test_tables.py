@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.archive.wave.schemes.delete import Del
-from windrow.archive.wave.schemes.operations import Add, Build, all_applied
+from windrow.archive.wave.schemes.operations import Add, Build, apply_all
 from windrow.archive.wave.schemes.rata import Rata
 from windrow.archive.wave.schemes.reindex import Reindex
 from windrow.archive.wave.schemes.reindex_plus import ReindexPlus
@@ -131,7 +131,7 @@ def test_table_6_another_first_split_holds_more_days_than_that_of_table_3():
     for row, operations in zip(rows, [FIRST, *THEN], strict=True):
         _, printed, *cells = (cell.strip() for cell in row.split("|"))
         assert [str(operation) for operation in operations] == printed.split("; ")
-        held = all_applied(held, operations)
+        held = apply_all(held, operations)
         assert [held[f"I{k}"] for k in (1, 2, 3, 4)] == [days_of(cell) for cell in cells[:4]]
         lengths.append(sum(map(len, held.values())))
     assert lengths == [10, 11, 12, 13, 10]
@@ -145,10 +145,10 @@ def test_table_6_another_first_split_holds_more_days_than_that_of_table_3():
 
 
 def test_table_6_differs_from_wata_by_its_first_split_only():
-    held = all_applied(all_applied({}, FIRST), THEN[0])
+    held = apply_all(apply_all({}, FIRST), THEN[0])
     state = state_of(10, 11, held)
     for day, operations in zip((12, 13, 14), THEN[1:], strict=True):
-        held = all_applied(held, operations)
+        held = apply_all(held, operations)
         state, _ = Wata().advance(state, day)
         assert state.indexes == held
 

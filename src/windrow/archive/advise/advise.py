@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from windrow.archive.advise.calibrate import Timer, measured
+from windrow.archive.advise.calibrate import Timer, measure_prices
 from windrow.archive.advise.choose import Choice, Layout, choose
 from windrow.archive.advise.constraints import Constraints
 from windrow.archive.advise.parameters import Parameters
 from windrow.archive.advise.prices import Prices
-from windrow.archive.advise.reasons import lasting
+from windrow.archive.advise.reasons import duration_text
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.run_ref import Format
 
@@ -70,8 +70,8 @@ def choose_format(
         return FormatChoice(dearer, cheaper, reason)
     reason = (
         f"{probes:,.0f} probes and {scans:,.0f} scans a day take "
-        f"{lasting(cheaper.work(probes, scans))} with {cheaper.name} and "
-        f"{lasting(dearer.work(probes, scans))} with {dearer.name}, writing included"
+        f"{duration_text(cheaper.work(probes, scans))} with {cheaper.name} and "
+        f"{duration_text(dearer.work(probes, scans))} with {dearer.name}, writing included"
     )
     return FormatChoice(cheaper, dearer, reason)
 
@@ -130,7 +130,7 @@ def advise(
     names = (key,) if isinstance(key, str) else tuple(key)
     forms: tuple[Format, Format] = ("arrow", "parquet")
     prices_of = {
-        form: measured(
+        form: measure_prices(
             sample, names, workload.rows, directory / form, form, timer, workload.scan_columns
         )
         for form in forms

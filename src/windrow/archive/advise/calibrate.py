@@ -22,7 +22,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import FOLDER, Format, RunRef
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.run import Run
 from windrow.archive.wave.reader import Reader
 from windrow.archive.wave.rewrite_plan import Copied, Merged, Piece, Planned
@@ -38,7 +38,7 @@ PAGE = 4096
 Timer = Callable[[], float]
 
 
-def measured(
+def measure_prices(
     sample: pa.Table,
     key: Sequence[str],
     rows: int,
@@ -71,11 +71,11 @@ def measured(
         scale,
     )
     return Prices(
-        publish=_publishing(sample, key, directory, timer),
+        publish=_publish_seconds(sample, key, directory, timer),
         write=write.of(1, 1),
         merge=merge,
         copy=copy,
-        **_asked(sample, days, key, directory, form, timer, scale, scanned),
+        **_query_prices(sample, days, key, directory, form, timer, scale, scanned),
         space=_sizes([part.run.bytes for part in parts], whole.run.bytes, scale),
     )
 
@@ -102,7 +102,7 @@ class _Bench:
         self, works: Sequence[Callable[[], Any]], sizes: tuple[float, float], scale: float
     ) -> Line:
         """The line through two sizes, in days of the sample; ``scale`` of them are a day."""
-        small, large = (least(work, self._timer) for work in works)
+        small, large = (least_seconds(work, self._timer) for work in works)
         return _through(small, large, sizes, scale)
 
 
@@ -116,17 +116,17 @@ def _sizes(days: Sequence[int], whole: int, scale: float) -> Line:
     return _through(fmean(days) / MEGA, whole / MEGA, (1.0, float(DAYS)), scale)
 
 
-def _publishing(sample: pa.Table, key: Sequence[str], directory: Path, timer: Timer) -> float:
+def _publish_seconds(sample: pa.Table, key: Sequence[str], directory: Path, timer: Timer) -> float:
     """A version that has no new data: a lease, a step on paper, a manifest."""
     archive = Archive.create(
         directory / "versions", sample.schema, tuple(key),
         window=DAYS, scheme="DEL", n=DAYS, technique="in-place",
     )  # fmt: skip
     nothing, numbers = sample.slice(0, 0), iter(range(1, 2 * TIMES))
-    return least(lambda: archive.append(day := next(numbers), nothing, now=day), timer)
+    return least_seconds(lambda: archive.append(day := next(numbers), nothing, now=day), timer)
 
 
-def _asked(
+def _query_prices(
     sample: pa.Table,
     days: Sequence[pa.Table],
     key: Sequence[str],
@@ -153,10 +153,12 @@ def _asked(
 
     keys = _keys(sample, key)
     with archive("one", 1).reader() as one, archive("many", DAYS).reader() as many:
-        probe, probes = (least(partial(_probe, r, keys), timer) / len(keys) for r in (one, many))
-        scan, scans = (least(partial(_scan, r, None, columns), timer) for r in (one, many))
-        some = least(partial(_scan, one, DAYS, columns), timer)
-        consume = least(partial(_added_up, one.scan(columns=columns)), timer, _without_memory)
+        probe, probes = (
+            least_seconds(partial(_probe, r, keys), timer) / len(keys) for r in (one, many)
+        )
+        scan, scans = (least_seconds(partial(_scan, r, None, columns), timer) for r in (one, many))
+        some = least_seconds(partial(_scan, one, DAYS, columns), timer)
+        consume = least_seconds(partial(_add_up, one.scan(columns=columns)), timer, _without_memory)
     search = max((probes - probe) / (DAYS - 1), 1e-9)
     each = max((scans - scan) / (DAYS - 1), 0.0)
     return {
@@ -195,9 +197,9 @@ def _scan(reader: Reader, first: int | None, columns: Sequence[str] | None) -> N
                     np.frombuffer(buffer, np.uint8)[::PAGE].sum()
 
 
-def _added_up(rows: pa.Table) -> None:
+def _add_up(rows: pa.Table) -> None:
     """Look at every value: in plain types, numbers summed. An aggregate does no less (2.1)."""
-    for column in decoded(rows).columns:
+    for column in decode(rows).columns:
         kind = column.type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             pc.sum(column)
@@ -207,7 +209,7 @@ def _without_memory() -> None:
     pa.default_memory_pool().release_unused()
 
 
-def least(
+def least_seconds(
     work: Callable[[], Any], timer: Timer, before: Callable[[], None] = lambda: None
 ) -> float:
     """The shortest of several times, after one that is not counted; ``before`` never is."""

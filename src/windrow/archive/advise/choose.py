@@ -18,10 +18,10 @@ from math import inf
 from windrow.archive.advise.constraints import Constraints
 from windrow.archive.advise.cost_model import Measures, measures
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
-from windrow.archive.advise.prices import Prices, priced
+from windrow.archive.advise.prices import Prices, price_days
 from windrow.archive.advise.reasons import reasons_for
-from windrow.archive.advise.recommend import tried
-from windrow.archive.advise.rehearse import rehearsed
+from windrow.archive.advise.recommend import constituent_counts
+from windrow.archive.advise.rehearse import rehearse
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES, Settings, TechniqueName
 
@@ -67,8 +67,8 @@ def choose(
         """What a day takes, by rehearsal; infinite if the layout does not meet the constraints."""
         progress(layout, work.cache_info().currsize)
         scheme, technique, n = layout
-        days = rehearsed(Settings(window, scheme, n, technique), scan_days)
-        measured = priced(days, prices, parameters.probes, parameters.scans)
+        days = rehearse(Settings(window, scheme, n, technique), scan_days)
+        measured = price_days(days, prices, parameters.probes, parameters.scans)
         if not constraints.met_by(measured, probed=parameters.probes > 0):
             return inf
         found[layout] = measured
@@ -82,7 +82,7 @@ def choose(
         _look(curves, work, window, parameters, scan_days)
     left, choices = list(found), []
     while left:
-        scheme, technique, n = first = _preferred(left, found)
+        scheme, technique, n = first = _pick(left, found)
         curve = {k: m for (s, t, k), m in found.items() if (s, t) == first[:2]}
         reasons = reasons_for(scheme, technique, n, curve, parameters)
         choices.append(Choice(scheme, technique, n, found[first], reasons))
@@ -90,7 +90,7 @@ def choose(
     return choices
 
 
-def _preferred(layouts: list[Layout], found: dict[Layout, Measures]) -> Layout:
+def _pick(layouts: list[Layout], found: dict[Layout, Measures]) -> Layout:
     least = min(found[one].work for one in layouts)
     alike = [one for one in layouts if found[one].work <= (1 + ALIKE) * least]
     return min(alike, key=lambda one: (one[2], not SCHEMES[one[0]].hard, found[one].work))
@@ -99,7 +99,7 @@ def _preferred(layouts: list[Layout], found: dict[Layout, Measures]) -> Layout:
 def _curves(window: int, constraints: Constraints) -> list[list[Layout]]:
     """For each scheme and technique that is admitted, what can be tried, from few n to many."""
     return [
-        [(name, technique, n) for n in tried(window) if n >= scheme.fewest]
+        [(name, technique, n) for n in constituent_counts(window) if n >= scheme.fewest]
         for name, scheme in SCHEMES.items()
         for technique in TECHNIQUES
         if all(constraints.admits(scheme, paper) for paper in _of_the_paper(technique))
@@ -124,17 +124,17 @@ def _look(
     asked = parameters if scan_days is None else replace(parameters, scans=0.0)
     promises = []
     for curve in curves:
-        works = [_modelled(layout, window, asked) for layout in curve]
+        works = [_model_work(layout, window, asked) for layout in curve]
         promises.append((min(works), works.index(min(works)), curve))
     least, taken = inf, 0
     for promise, start, curve in sorted(promises, key=lambda one: one[0]):
         if taken < TAKEN or promise <= HOPELESS * least:
             starts = {start} if scan_days is None else {start, len(curve) - 1}
-            least = min(least, *(_descended(curve, each, work) for each in starts))
+            least = min(least, *(_descend(curve, each, work) for each in starts))
             taken += 1
 
 
-def _descended(curve: Sequence[Layout], start: int, work: Callable[[Layout], float]) -> float:
+def _descend(curve: Sequence[Layout], start: int, work: Callable[[Layout], float]) -> float:
     """The least work of a curve, looked for from one place outwards until it rises both ways."""
     least = work(curve[start])
     for way in (curve[start + 1 :], curve[:start][::-1]):
@@ -153,7 +153,7 @@ def _of_the_paper(technique: TechniqueName) -> tuple[UpdateTechnique, ...]:
     return (UpdateTechnique(technique),)
 
 
-def _modelled(layout: Layout, window: int, parameters: Parameters) -> float:
+def _model_work(layout: Layout, window: int, parameters: Parameters) -> float:
     scheme, technique, n = layout
     papers = _of_the_paper(technique)
     return min(measures(scheme, paper, window, n, parameters).work for paper in papers)

@@ -71,10 +71,12 @@ def measures(
 @lru_cache(maxsize=4096)
 def efforts(scheme: str, window: int, n: int) -> dict[UpdateTechnique, tuple[DayEffort, ...]]:
     """A period's days in the steady state, by technique; costs O(W) steps of the scheme."""
-    return walked(scheme_of(scheme), window, n)
+    return walk_period(scheme_of(scheme), window, n)
 
 
-def walked(scheme: Scheme, window: int, n: int) -> dict[UpdateTechnique, tuple[DayEffort, ...]]:
+def walk_period(
+    scheme: Scheme, window: int, n: int
+) -> dict[UpdateTechnique, tuple[DayEffort, ...]]:
     """As ``efforts``, for a scheme that the registry need not know."""
     meters = {technique: Meter(technique) for technique in UpdateTechnique}
     state, step = scheme.start(window, n)

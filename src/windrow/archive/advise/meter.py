@@ -168,7 +168,7 @@ class Meter:
         shadowed = self.technique is UpdateTechnique.SIMPLE_SHADOW
         if shadowed and is_constituent(target) and target not in self._pinned:
             self._pin(target)
-            self._spend(_copying(held), False)
+            self._spend(_copy_effort(held), False)
         self._put(target, Held(unpacked=held.days + change))
         in_sight = is_constituent(target) and not shadowed
         effort = Effort(added=change) if change > 0 else Effort(deleted=-change)
@@ -191,7 +191,7 @@ class Meter:
         if self.technique is UpdateTechnique.PACKED_SHADOW:
             self._unwritten[target] = Held()
         else:
-            self._spend(_copying(self._indexes[source]), now)
+            self._spend(_copy_effort(self._indexes[source]), now)
 
     def _write_out(self, names: Iterable[str], *, in_transition: bool) -> None:
         """The one pass over a packed index; what it replaces is there until it ends."""
@@ -235,5 +235,5 @@ class Meter:
         self._moments.add(self._total + besides)
 
 
-def _copying(held: Held) -> Effort:
+def _copy_effort(held: Held) -> Effort:
     return Effort(copied=held.unpacked, smart_copied=held.packed)

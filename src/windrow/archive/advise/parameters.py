@@ -46,7 +46,7 @@ class Parameters:
     scan_indexes: float | None = None  # [Scan_idx]
     runs: float = 0.0  # more than one that an index has for each day of it that is not packed
 
-    def scaled(self, factor: float, add_growth: float = 1.0) -> Parameters:
+    def scale(self, factor: float, add_growth: float = 1.0) -> Parameters:
         """The same application with ``factor`` times the data a day.
 
         Incremental indexing grows with the power ``add_growth`` of the data: above 1 where

@@ -45,7 +45,7 @@ class Prices:
     space: Line
     """Megabytes of each run (its dictionaries and its directory), and of each day in it."""
 
-    def spent(self, work: Work) -> float:
+    def seconds_of(self, work: Work) -> float:
         return (
             work.versions * self.publish
             + self.merge.of(work.merges, work.merged)
@@ -56,10 +56,10 @@ class Prices:
         return self.space.of(stored.runs, stored.days)
 
 
-def priced(days: tuple[Day, ...], prices: Prices, probes: float, scans: float) -> Measures:
+def price_days(days: tuple[Day, ...], prices: Prices, probes: float, scans: float) -> Measures:
     """The measures of the paper's section 4, from what was rehearsed."""
-    transition = _over(prices.write + prices.spent(day.transition) for day in days)
-    after = _over(prices.spent(day.after) for day in days)
+    transition = _over(prices.write + prices.seconds_of(day.transition) for day in days)
+    after = _over(prices.seconds_of(day.after) for day in days)
     probe = prices.probe + prices.search * _average(days, lambda day: day.probed)
     scan = (
         prices.scan.of(

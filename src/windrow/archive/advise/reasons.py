@@ -34,7 +34,8 @@ def reasons_for(
     parameters: Parameters,
 ) -> tuple[str, ...]:
     here = curve[n]
-    waited, prepared = here.transition.average, here.pre_transition.average
+    waited = here.transition.average
+    work, prepared = duration_text(here.work), duration_text(here.pre_transition.average)
     space, peak = here.space, here.transition_space
     window = (
         "hard"
@@ -44,9 +45,9 @@ def reasons_for(
     return (
         f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
         f"{technique}: {_TECHNIQUES[technique]}",
-        f"a day takes {lasting(here.work)}, {lasting(prepared)} of them for preparation",
-        f"new data can be queried after {lasting(waited)}",
-        f"it holds {shown(space.average)} MB, {shown(peak.most)} MB at most",
+        f"a day takes {work}, {prepared} of them for preparation",
+        f"new data can be queried after {duration_text(waited)}",
+        f"it holds {number_text(space.average)} MB, {number_text(peak.most)} MB at most",
         *_more_or_fewer(n, curve, parameters),
     )
 
@@ -63,7 +64,7 @@ def _more_or_fewer(n: int, curve: Mapping[int, Measures], parameters: Parameters
             then, now = (m.probe if asked == "probe" else m.scan for m in (curve[other], curve[n]))
             said.append(
                 f"n = {other} instead of {n}: {_difference(work, curve[n].work)}, "
-                f"a {asked} takes {lasting(then)} instead of {lasting(now)}"
+                f"a {asked} takes {duration_text(then)} instead of {duration_text(now)}"
             )
     return said
 
@@ -72,21 +73,23 @@ def _difference(work: float, of: float) -> str:
     """What is less than a thousandth of the work is no difference."""
     if abs(work) < of / 1000:
         return "level in work"
-    return f"{'+' if work > 0 else '-'}{lasting(abs(work))} of work"
+    return f"{'+' if work > 0 else '-'}{duration_text(abs(work))} of work"
 
 
-def lasting(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A time in the unit that suits it.
 
-    >>> lasting(0), lasting(1.02e-5), lasting(0.0123), lasting(2.5), lasting(6627)
-    ('0 s', '10.2 µs', '12.3 ms', '2.5 s', '6,627 s')
+    >>> duration_text(0), duration_text(1.02e-5), duration_text(0.0123)
+    ('0 s', '10.2 µs', '12.3 ms')
+    >>> duration_text(2.5), duration_text(6627)
+    ('2.5 s', '6,627 s')
     """
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
-            return f"{shown(seconds / size)} {unit}"
-    return f"{shown(seconds / 1e-6)} µs" if seconds > 0 else "0 s"
+            return f"{number_text(seconds / size)} {unit}"
+    return f"{number_text(seconds / 1e-6)} µs" if seconds > 0 else "0 s"
 
 
-def shown(value: float) -> str:
+def number_text(value: float) -> str:
     """Three digits, or all before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -91,7 +91,7 @@ def knee(curve: Curve, window: int, minimise: tuple[Measure, ...]) -> int:
     return fewest if flat else min(scaled, key=lambda n: (scaled[n], n))
 
 
-def tried(window: int) -> list[int]:
+def constituent_counts(window: int) -> list[int]:
     """The numbers of constituents worth telling apart: all up to ten, then 15, 20, 30, 50, 70..."""
     numbers = list(range(1, min(window, 10) + 1))
     power = 10
@@ -111,7 +111,7 @@ def _curves(
                 continue
             curve = {
                 n: measures(name, technique, window, n, parameters)
-                for n in tried(window)
+                for n in constituent_counts(window)
                 if n >= scheme.fewest
             }
             probed = parameters.probes > 0

@@ -21,7 +21,7 @@ from windrow.archive.format.disk import Disk, Written
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.runs.run import Run
-from windrow.archive.wave.transition import settled, stepped
+from windrow.archive.wave.transition import finish_pending, step_to
 from windrow.archive.wave.wave import Part, Settings, Wave
 from windrow.archive.wave.writer import Writer
 
@@ -100,7 +100,7 @@ class _PaperWriter(Writer):
 
     def __post_init__(self) -> None:
         nowhere = Layout(pa.schema([("key", pa.int64())]), ("key",))
-        super().__init__(Disk(Path("paper")), nowhere, "arrow", {}, "paper", _refused)
+        super().__init__(Disk(Path("paper")), nowhere, "arrow", {}, "paper", _refuse_to_open)
 
     def _merge(self, parts: Iterable[Part]) -> RunRef | None:
         found = list(parts)
@@ -118,41 +118,41 @@ class _PaperWriter(Writer):
         self.written += Stored(1, run.rows / DAY)
         return replace(run, name=self._name())
 
-    def noted(self, versions: int) -> Work:
+    def take_work(self, versions: int) -> Work:
         """What was done since this was last asked, and so many versions."""
         done, self.work = self.work + Work(versions=versions), Work()
         return done
 
 
-def rehearsed(settings: Settings, scan_days: int | None = None) -> tuple[Day, ...]:
+def rehearse(settings: Settings, scan_days: int | None = None) -> tuple[Day, ...]:
     """The days of a window once it has been moved on by its length, one after the other.
 
     ``scan_days`` is how many of the newest days a scan reads, all of the window if None.
     """
     window, writer = settings.window, _PaperWriter()
     ahead = {day: (_run(f"d{day}", ((day, DAY),)),) for day in range(1, window + 1)}
-    wave = settled(stepped(Wave(settings, ahead=ahead), window, writer), writer)
+    wave = finish_pending(step_to(Wave(settings, ahead=ahead), window, writer), writer)
     days = []
     for day in range(window + 1, 3 * window + 1):
         noted = day > 2 * window
-        held, writer.written = _stored(wave) if noted else Stored(), Stored(1, 1)
-        writer.noted(0)
+        held, writer.written = _storage(wave) if noted else Stored(), Stored(1, 1)
+        writer.take_work(0)
         wave = replace(wave, ahead={day: (_run(f"d{day}", ((day, DAY),)),)})
-        wave = stepped(wave, day, writer)
-        transition = writer.noted(1)
-        done = settled(wave, writer)
-        after = writer.noted(int(done != wave))
+        wave = step_to(wave, day, writer)
+        transition = writer.take_work(1)
+        done = finish_pending(wave, writer)
+        after = writer.take_work(int(done != wave))
         wave = done
         if noted:
-            all_of_it = _scanned(wave, day, window)
-            scanned = all_of_it if scan_days is None else _scanned(wave, day, scan_days)
+            all_of_it = _scan_reads(wave, day, window)
+            scanned = all_of_it if scan_days is None else _scan_reads(wave, day, scan_days)
             peak = held + writer.written
             probed = int(all_of_it.runs)
-            days.append(Day(transition, after, probed, scanned, _stored(wave), peak))
+            days.append(Day(transition, after, probed, scanned, _storage(wave), peak))
     return tuple(days)
 
 
-def _scanned(wave: Wave, now: int, days: int) -> Read:
+def _scan_reads(wave: Wave, now: int, days: int) -> Read:
     """What a reader would read of the newest days."""
     first = max(now - days, now - wave.settings.window) + 1
     runs, whole, sieved, handed_over = 0, 0.0, 0.0, 0
@@ -168,7 +168,7 @@ def _scanned(wave: Wave, now: int, days: int) -> Read:
     return Read(runs, whole, sieved, handed_over)
 
 
-def _stored(wave: Wave) -> Stored:
+def _storage(wave: Wave) -> Stored:
     parts = (part.run for index in wave.indexes.values() for part in index.parts)
     rows = {run.name: run.rows for run in parts}
     return Stored(len(rows), sum(rows.values()) / DAY)
@@ -178,5 +178,5 @@ def _run(name: str, days: tuple[tuple[int, int], ...]) -> RunRef:
     return RunRef(name, "arrow", days, None, Written(sum(r for _, r in days), 0), Written(0, 0))
 
 
-def _refused(ref: RunRef) -> Run:
+def _refuse_to_open(ref: RunRef) -> Run:
     raise AssertionError(f"{ref.name} is a run on paper")

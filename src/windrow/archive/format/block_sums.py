@@ -89,7 +89,7 @@ class SummingSink:
         self.closed = True
 
 
-def summed(fill: Callable[[Sink], None], found: list[Sums]) -> Callable[[Sink], None]:
+def with_sums(fill: Callable[[Sink], None], found: list[Sums]) -> Callable[[Sink], None]:
     """``fill``, and the sums of the blocks that it writes added to ``found``."""
 
     def fill_summed(sink: Sink) -> None:
@@ -118,7 +118,7 @@ def top_of(ends: Sums) -> int:
     return xxh64(ends.ctypes.data, ends.nbytes)
 
 
-def cut(buffer: pa.Buffer, blocks: int) -> tuple[Sums, Sums] | None:
+def split_sums(buffer: pa.Buffer, blocks: int) -> tuple[Sums, Sums] | None:
     """The sums of so many blocks in a file of sums, and those of the sums; None if it is not so
     long as it has to be.
     """

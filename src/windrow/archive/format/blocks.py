@@ -71,7 +71,7 @@ class Blocks:
                 else self._touch(address - self.base, address - self.base + size)
             )
             if bad:
-                raise self.damaged(bad)
+                raise self.damage_error(bad)
 
     def _touch(self, low: int, high: int) -> int:
         """The kernel's way in plain Python, for the bytes [low, high) of the file."""
@@ -113,7 +113,7 @@ class Blocks:
         start = buffer.address - self.base
         return bool(0 <= start <= start + buffer.size <= self.buffer.size)
 
-    def damaged(self, bad: int) -> DamagedError:
+    def damage_error(self, bad: int) -> DamagedError:
         """What to raise for an answer of ``touch``."""
         block = -1 - bad
         assert self._summed is not None, "there is something to compare with"

@@ -16,7 +16,7 @@ def widest(*widths: str) -> str:
     return max(widths, key=_WIDTHS.__getitem__)
 
 
-def joined(*encodings: Mapping[str, str]) -> dict[str, str]:
+def join_encodings(*encodings: Mapping[str, str]) -> dict[str, str]:
     """What several writers have chosen, each from the same before, as one."""
     names = {name: None for chosen in encodings for name in chosen}
     return {n: widest(*(chosen[n] for chosen in encodings if n in chosen)) for n in names}

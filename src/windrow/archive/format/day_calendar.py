@@ -83,14 +83,16 @@ NUMBERS = Calendar()
 """Days that somebody else counts."""
 
 
-def reached(days: Iterable[int], now: int | None, window: int) -> int | None:
+def latest_plausible_day(days: Iterable[int], now: int | None, window: int) -> int | None:
     """The last of some days that time has come to, for want of a clock on the wall.
 
     A day that lies by itself, more than a window after all others, may be a wrong number, and would
     make all others expire: it is believed when the days after it begin to come.
 
-    >>> reached([4, 5, 999], now=3, window=7), reached([999, 1000], now=5, window=7)
-    (5, 1000)
+    >>> latest_plausible_day([4, 5, 999], now=3, window=7)
+    5
+    >>> latest_plausible_day([999, 1000], now=5, window=7)
+    1000
     """
     later = sorted({day for day in days if now is None or day > now})
     for day, following in zip(later, [*later[1:], None], strict=True):

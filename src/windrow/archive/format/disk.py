@@ -23,8 +23,8 @@ from typing import BinaryIO, Protocol
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError, StorageError
-from windrow.archive.format.os_errors import told
-from windrow.archive.format.pages import Pages, mapped
+from windrow.archive.format.os_errors import translate_os_errors
+from windrow.archive.format.pages import Pages, map_file
 from windrow.core.paths import local_path
 
 _PIECE = 1 << 22
@@ -84,18 +84,18 @@ class Disk:
     def path(self, name: str) -> Path:
         return self.root / name
 
-    def missing(self) -> int:
+    def missing_folders(self) -> int:
         """How many folders have to be made for this one to be there."""
         root = self.root.absolute()
         return sum(not folder.exists() for folder in (root, *root.parents))
 
     def make_folder(self, name: str) -> None:
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             self.path(name).mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, fill: Callable[[_Summing], None]) -> Written:
         """Create a file that must not be there yet. It is not durable before ``sync``."""
-        with told(self.path(name)), self.path(name).open("xb") as file:
+        with translate_os_errors(self.path(name)), self.path(name).open("xb") as file:
             sink = _Summing(file)
             fill(sink)
         return Written(sink.size, sink.checksum)
@@ -122,29 +122,29 @@ class Disk:
         os.link(self.path(name), self.path(new))
 
     def rename(self, name: str, new: str) -> None:
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             self.path(name).rename(self.path(new))
 
     def delete(self, name: str) -> None:
         """Remove a name; one that is gone already is no error."""
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             self.path(name).unlink(missing_ok=True)
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, in order; none if the folder is not there."""
-        with told(self.path(folder)):
+        with translate_os_errors(self.path(folder)):
             try:
                 return sorted(os.listdir(self.path(folder)))  # noqa: PTH208 (names, not paths)
             except FileNotFoundError:
                 return []
 
     def size(self, name: str) -> int:
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             return self.path(name).stat().st_size
 
     def read(self, name: str) -> bytes:
         """A whole small file; ``FileNotFoundError`` if it is gone."""
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             return self.path(name).read_bytes()
 
     def sum(self, name: str) -> Written:
@@ -159,25 +159,25 @@ class Disk:
         here, where looking at a page of it would end the process.
         """
         try:
-            with told(self.path(name)), self.path(name).open("rb") as file:
+            with translate_os_errors(self.path(name)), self.path(name).open("rb") as file:
                 while piece := file.read(_PIECE):
                     yield piece
         except FileNotFoundError as error:
-            raise self._damaged(name, "none") from error
+            raise self._damage_error(name, "none") from error
 
     def map(self, name: str) -> pa.Buffer:
         """A file's bytes without reading them; they stay readable when the name is deleted."""
         try:
-            with told(self.path(name)):
-                return mapped(self.path(name))
+            with translate_os_errors(self.path(name)):
+                return map_file(self.path(name))
         except FileNotFoundError as error:
-            raise self._damaged(name, "none") from error
+            raise self._damage_error(name, "none") from error
 
     def map_pages(self, name: str) -> Pages:
         """The same, for reading a little here and there."""
         return Pages(self.map(name))
 
-    def _damaged(self, name: str, found: str) -> DamagedError:
+    def _damage_error(self, name: str, found: str) -> DamagedError:
         return DamagedError(
             where=str(self.path(name)),
             expected="a file that the manifest names",
@@ -191,7 +191,7 @@ class Disk:
         A process that dies, however it dies, lets go. Where nothing can be written nothing can
         be deleted, and nothing is locked.
         """
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             try:
                 handle, mine = os.open(self.path(name), _MADE, 0o644), False
             except OSError as error:
@@ -221,10 +221,10 @@ class Disk:
 
     def try_hold(self, name: str) -> int | None:
         """Lock a file, made if need be; None if somebody else has it."""
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             handle, mine = os.open(self.path(name), _MADE, 0o644), False
             try:
-                mine = _locked(handle)
+                mine = _try_lock(handle)
             finally:
                 if not mine:
                     os.close(handle)
@@ -232,13 +232,13 @@ class Disk:
 
     def clear_abandoned(self, name: str) -> bool:
         """Whether the holder of a file is gone; if so the file is removed."""
-        with told(self.path(name)):
+        with translate_os_errors(self.path(name)):
             try:
                 handle = self._open_any_way(self.path(name))
             except FileNotFoundError:
                 return True
             try:
-                if not _locked(handle):
+                if not _try_lock(handle):
                     return False
                 self.delete(name)
                 return True
@@ -255,7 +255,7 @@ class Disk:
 
     @staticmethod
     def _sync(path: Path, flags: int) -> None:
-        with told(path):
+        with translate_os_errors(path):
             handle = os.open(path, flags)
             try:
                 os.fsync(handle)
@@ -263,7 +263,7 @@ class Disk:
                 os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     """Whether this process has the lock of an open file now, without waiting for it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.format.schema_cast import declared
+from windrow.archive.format.schema_cast import cast_to_schema
 
 DAY, EXPIRY = "_day", "_exp"
 DAY_TYPE = pa.dictionary(pa.int16(), pa.int32())
@@ -124,7 +124,7 @@ class Layout:
         day = pa.field(DAY, DAY_TYPE)
         return (day, pa.field(EXPIRY, pa.int64())) if self.lifetimes else (day,)
 
-    def stored(self, encodings: Mapping[str, str]) -> pa.Schema:
+    def stored_schema(self, encodings: Mapping[str, str]) -> pa.Schema:
         """The columns as an Arrow run has them: those in ``encodings`` are dictionary-encoded."""
         fields = [
             pa.field(f.name, pa.dictionary(_INDEX[encodings[f.name]], f.type))
@@ -134,15 +134,15 @@ class Layout:
         ]
         return pa.schema([*fields, *self.stamps])
 
-    def given(self, encodings: Mapping[str, str]) -> pa.Schema:
+    def reader_schema(self, encodings: Mapping[str, str]) -> pa.Schema:
         """The columns as readers are given them, and as Parquet has them: the day is a number."""
-        fields = list(self.stored(encodings))
+        fields = list(self.stored_schema(encodings))
         place = len(self.entry_schema)
         return pa.schema([*fields[:place], pa.field(DAY, pa.int32()), *fields[place + 1 :]])
 
     def entries(self, records: pa.Table, day: int, expiries: pa.Array | None = None) -> pa.Table:
         """Records as entries of one day, stamped; in the order given."""
-        table = declared(records, self.schema)
+        table = cast_to_schema(records, self.schema)
         for name in self.key:
             if self.each_value and _is_list(table.schema.field(name).type):
                 table, expiries = _each_value(table, name, expiries)

@@ -20,7 +20,7 @@ _REMEDY = {
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def translate_os_errors(path: Path) -> Iterator[None]:
     """The disk's refusals as errors that say what to do."""
     try:
         yield

@@ -16,7 +16,7 @@ _advise = ctypes.CDLL(None).madvise
 _advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
-def mapped(path: Path) -> pa.Buffer:
+def map_file(path: Path) -> pa.Buffer:
     """A file's bytes, none of them read yet. An empty file is an empty buffer."""
     if not path.stat().st_size:
         return pa.py_buffer(b"")

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from windrow.archive.errors import ArchiveError
 
 
-def declared(data: pa.Table | pa.RecordBatch, schema: pa.Schema, *others: str) -> pa.Table:
+def cast_to_schema(data: pa.Table | pa.RecordBatch, schema: pa.Schema, *others: str) -> pa.Table:
     """The columns of a schema in its types, and some others in their own."""
     table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
     wanted = [*schema.names, *others]
@@ -30,8 +30,8 @@ def declared(data: pa.Table | pa.RecordBatch, schema: pa.Schema, *others: str) -
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if column.type.equals(field.type):
         return column
-    if is_view(column.type):
-        lists = [listed(chunk) for chunk in column.chunks]
+    if is_list_view(column.type):
+        lists = [lists_of_views(chunk) for chunk in column.chunks]
         column = pa.chunked_array(lists, None if lists else field.type)
     try:
         return column.cast(field.type)
@@ -44,11 +44,11 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         ) from error
 
 
-def is_view(kind: pa.DataType) -> bool:
+def is_list_view(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
 
 
-def listed(views: pa.Array) -> pa.Array:
+def lists_of_views(views: pa.Array) -> pa.Array:
     """Views of lists as lists. (Arrow's own cast makes offsets that point anywhere.)"""
     large = pa.types.is_large_list_view(views.type)
     lengths = pc.fill_null(pc.list_value_length(views), 0).to_numpy()

@@ -59,7 +59,7 @@ class Sheet:
                 return
             bad = _kernels.touch_rows(self.at, start, stop)
             if bad:
-                raise self._blocks.damaged(bad)
+                raise self._blocks.damage_error(bad)
 
     def check_each(self, rows: Int64s) -> None:
         """The same for rows that are given one by one."""
@@ -70,7 +70,7 @@ class Sheet:
                 return
             bad = _kernels.touch_each(self.at, rows)
             if bad:
-                raise self._blocks.damaged(bad)
+                raise self._blocks.damage_error(bad)
 
     def _check_plain(self, start: int, stop: int) -> None:
         """The kernel's way in plain Python: the lines one after the other, a list's values after
@@ -151,7 +151,7 @@ class Sheet:
             to, self._next = self._next, self._next + 1
             yield from valid
             if types.is_fixed_size_list(kind):
-                yield _filled(SCALED, width=kind.list_size, of=of, to=to)
+                yield _make_line(SCALED, width=kind.list_size, of=of, to=to)
             else:
                 yield from _line(LIST, 4 if types.is_list(kind) else 8, buffers[1], of, to=to)
             yield from self._lines(array.values, to)
@@ -193,7 +193,7 @@ class Sheet:
                 at, size = (buffer.address, buffer.size) if inside else (
                     self._blocks.base, self._blocks.buffer.size
                 )  # fmt: skip
-                yield _filled(WHOLE, at=at, count=size)
+                yield _make_line(WHOLE, at=at, count=size)
 
 
 def _buffers(array: pa.Array) -> list[pa.Buffer | None]:
@@ -205,10 +205,10 @@ def _line(kind: int, width: int, buffer: pa.Buffer | None, of: int, **others: in
     """None for a buffer that is not there."""
     if buffer is None or not buffer.size:
         return []
-    return [_filled(kind, width=width, at=buffer.address, of=of, **others)]
+    return [_make_line(kind, width=width, at=buffer.address, of=of, **others)]
 
 
-def _filled(
+def _make_line(
     kind: int,
     *,
     width: int = 0,

@@ -17,7 +17,7 @@ from windrow.archive.format.layout import MAX_DAYS, Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.lifetimes.periods import Periods
-from windrow.archive.versions.manifest import Manifest, understood
+from windrow.archive.versions.manifest import Manifest, unreadable_is_damaged
 
 Histogram = tuple[tuple[int, int], ...]
 """(expiry period, records), ascending, no zeros."""
@@ -55,7 +55,7 @@ class IndexState:
         """Live records per sub-index."""
         return tuple(sum(run.live(self.over) for run in runs) for runs in self.subindices)
 
-    def stored(self) -> int:
+    def stored_records(self) -> int:
         """Records in files, dead ones included."""
         return sum(run.total for runs in self.subindices for run in runs)
 
@@ -91,7 +91,7 @@ def histogram(counts: Mapping[int, int]) -> Histogram:
     return tuple(sorted((period, records) for period, records in counts.items() if records))
 
 
-def added(histograms: Iterable[Histogram], over: int) -> Histogram:
+def sum_histograms(histograms: Iterable[Histogram], over: int) -> Histogram:
     """The sum of histograms without what is dead after period ``over``."""
     counts: dict[int, int] = {}
     for part in histograms:
@@ -118,7 +118,7 @@ class Partition:
         ends = (end for run in self.state.subindices[place] for end, _ in run.expiries)
         return period in ends
 
-    def draining(self) -> Partition:
+    def to_drain(self) -> Partition:
         """The same, when nothing will be inserted any more.
 
         Rebuilding it with every update would cost more than the dead are worth, so it is kept as
@@ -208,7 +208,7 @@ class Contents:
     @classmethod
     def of(cls, manifest: Manifest) -> Contents:
         body = manifest.body
-        with understood(f"version {manifest.version}"):
+        with unreadable_is_damaged(f"version {manifest.version}"):
             return cls(
                 Periods.from_json(body["periods"]),
                 Grid.from_json(body["grid"]),

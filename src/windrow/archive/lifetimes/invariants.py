@@ -18,7 +18,7 @@ from windrow.archive.lifetimes.index_contents import Contents, Partition, RunSta
 from windrow.archive.lifetimes.partition_grid import GridTechnique
 from windrow.archive.lifetimes.stat import subindex_name
 from windrow.archive.progress import Progress, nobody
-from windrow.archive.verify.problem import Problem, listed, problem
+from windrow.archive.verify.problem import Problem, list_text, problem
 from windrow.archive.verify.run_checks import Tally
 from windrow.archive.verify.verify import verify
 from windrow.archive.versions.manifest import Manifest
@@ -53,8 +53,8 @@ def grid_problems(
         yield problem(
             "state",
             expected=f"each of the {len(manifest.runs)} runs of the manifest in one sub-index",
-            found=f"the runs {listed(sorted(numbers.elements()))}, where the manifest has "
-            f"{listed(sorted(contents.runs))}",
+            found=f"the runs {list_text(sorted(numbers.elements()))}, where the manifest has "
+            f"{list_text(sorted(contents.runs))}",
         )
         return
     if max(numbers, default=0) >= contents.next_run:
@@ -92,7 +92,7 @@ def _partition(
             yield from _run(part, run, ref, name, number)
             if ref.name in tallies:
                 yield from _entries(part, run, ref, tallies[ref.name], now)
-        yield from _merged(part, runs, name)
+        yield from _merge_problems(part, runs, name)
 
 
 def _earlier(contents: Contents, part: Partition, where: str) -> Iterator[Problem]:
@@ -105,7 +105,7 @@ def _earlier(contents: Contents, part: Partition, where: str) -> Iterator[Proble
         yield problem(
             where,
             expected="NoRebuild, and records that live out",
-            found=f"{part.grid.technique.value}, {part.state.stored()} records",
+            found=f"{part.grid.technique.value}, {part.state.stored_records()} records",
         )
 
 
@@ -118,8 +118,8 @@ def _run(part: Partition, run: RunState, ref: RunRef, name: str, number: int) ->
         yield problem(
             f"{ref.entries_file} in {name}",
             expected="entries of its row and its column",
-            found=f"entries that do not belong there: inserted in periods {listed(rows)}, "
-            f"expiring in periods {listed(columns)}",
+            found=f"entries that do not belong there: inserted in periods {list_text(rows)}, "
+            f"expiring in periods {list_text(columns)}",
         )
     dead, total = run.total - run.live(part.state.over), run.total
     rebuilt = part.grid.technique is GridTechnique.REBUILD
@@ -142,8 +142,8 @@ def _entries(
         yield problem(
             ref.entries_file,
             expected="entries by period of expiry as the state has them: "
-            + listed(f"{rows} in {end}" for end, rows in run.expiries),
-            found=listed(f"{rows} in {end}" for end, rows in found),
+            + list_text(f"{rows} in {end}" for end, rows in run.expiries),
+            found=list_text(f"{rows} in {end}" for end, rows in found),
         )
     newest, longest = part.periods.of(now), part.periods.count
     if max(tally.days, default=newest) > newest:
@@ -160,7 +160,7 @@ def _entries(
         )
 
 
-def _merged(part: Partition, runs: tuple[RunState, ...], name: str) -> Iterator[Problem]:
+def _merge_problems(part: Partition, runs: tuple[RunState, ...], name: str) -> Iterator[Problem]:
     if part.grid.technique is GridTechnique.REBUILD:
         if len(runs) > 1:
             yield problem(

@@ -33,10 +33,10 @@ from windrow.archive.format.run_ref import Format, check_format
 from windrow.archive.lifetimes.index_contents import KIND, Contents
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.periods import Periods
-from windrow.archive.lifetimes.stat import Coming, Statistics, coming, statistics
+from windrow.archive.lifetimes.stat import Coming, Statistics, plan_updates, statistics
 from windrow.archive.progress import Progress, nobody
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.vacuum import Vacuumed, vacuum
+from windrow.archive.versions.vacuum import VacuumResult, vacuum
 from windrow.archive.versions.versions import Versions
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class LifetimeIndex:
         ``progress`` is told how many runs have been written.
         """
         from windrow.archive.lifetimes.update import in_ticks
-        from windrow.archive.records.records import whole
+        from windrow.archive.records.records import record_table
 
         period = self.periods.of(now)
         if not -(2**31) < period < 2**31:
@@ -151,10 +151,10 @@ class LifetimeIndex:
                 remedy="make the index with an origin that is closer",
             )
         if isinstance(expiries, str):
-            rows = whole(data, self.layout.schema, expiries)
+            rows = record_table(data, self.layout.schema, expiries)
             expiries = rows.column(expiries)
         else:
-            rows = whole(data, self.layout.schema)
+            rows = record_table(data, self.layout.schema)
         if len(rows) != len(expiries):
             raise LifetimeError(
                 where=f"insertion at {now}",
@@ -190,7 +190,7 @@ class LifetimeIndex:
 
     def plan(self, updates: int = 1) -> list[Coming]:
         """What the next updates touch, without doing them."""
-        return coming(self.contents(), updates)
+        return plan_updates(self.contents(), updates)
 
     def migrate(
         self, *, how: How = "rebuild", progress: Progress = nobody, **changes: Unpack[Changes]
@@ -202,7 +202,7 @@ class LifetimeIndex:
         from windrow.archive.lifetimes.migrate import migrate, target_of
         from windrow.archive.runs.run import OpenRuns
 
-        with self._versions.pinned() as lease:
+        with self._versions.lease() as lease:
             cells = target_of(lease.manifest, changes)
             opened = OpenRuns(self.disk, self.layout)
             version = migrate(self.disk, lease, opened, cells, how, progress)
@@ -216,7 +216,7 @@ class LifetimeIndex:
         manifest = self._versions.newest()
         return estimate(manifest, target_of(manifest, changes), how)
 
-    def vacuum(self, progress: Progress = nobody) -> Vacuumed:
+    def vacuum(self, progress: Progress = nobody) -> VacuumResult:
         """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
         return vacuum(self.disk, progress)
 
@@ -224,7 +224,7 @@ class LifetimeIndex:
         """Read everything: checksums, order, counts, invariants. Empty if all is well."""
         from windrow.archive.lifetimes.invariants import verify_grid
 
-        with self._versions.pinned() as lease:
+        with self._versions.lease() as lease:
             return verify_grid(self.disk, lease.manifest, progress)
 
     def _update(
@@ -238,7 +238,7 @@ class LifetimeIndex:
         from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take
         from windrow.archive.runs.run import OpenRuns
 
-        with self._versions.pinned() as lease:
+        with self._versions.lease() as lease:
             base, before = lease.manifest, Contents.of(lease.manifest)
             self.grid, self.periods = before.grid, before.periods
             if batch is not None and before.batches.get(batch[0], -1) >= batch[1]:

@@ -23,7 +23,7 @@ _kernels = Kernels("windrow.archive.runs.kernels.ordering")
 _ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
 
 
-def living(run: Run, schema: pa.Schema, after: int) -> list[pa.RecordBatch]:
+def live_batches(run: Run, schema: pa.Schema, after: int) -> list[pa.RecordBatch]:
     """All entries that expire at ``after`` or later."""
     directory, rows = run.directory, run.ref.rows
     worth = run.ref.entries.size >= WORTH_A_SLICE.value * max(1, len(directory))
@@ -32,13 +32,13 @@ def living(run: Run, schema: pa.Schema, after: int) -> list[pa.RecordBatch]:
     found: list[pa.RecordBatch] = []
     directory.check()
     edges = np.append(directory.starts, directory.end)
-    starts, stops = living_ranges(edges, _expiries(run), after)
+    starts, stops = live_ranges(edges, _expiries(run), after)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
         found += run.entries.rows(start, stop, schema, ALL)
     return found + run.entries.rows(directory.end, rows, schema, Only(after=after))
 
 
-def living_ranges(edges: Int64s, expiries: Int64s, after: int) -> tuple[Int64s, Int64s]:
+def live_ranges(edges: Int64s, expiries: Int64s, after: int) -> tuple[Int64s, Int64s]:
     """The rows [start, stop) that live, in order; buckets that live wholly are joined.
 
     ``edges`` are the starts of buckets and the end of the last; ``expiries`` ascend in each.

@@ -23,13 +23,13 @@ from typing import TypedDict
 import pyarrow as pa
 
 from windrow.archive.errors import LifetimeError
-from windrow.archive.format.code_widths import joined
+from windrow.archive.format.code_widths import join_encodings
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY
 from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.lifetimes.index_contents import Contents, IndexState, RunState
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
-from windrow.archive.lifetimes.placement import AT_ONCE, Cells, Spread, deal, stamped
+from windrow.archive.lifetimes.placement import AT_ONCE, Cells, Spread, deal, stamp_entries
 from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take
 from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.runs.run import Only, Run
@@ -38,7 +38,7 @@ from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.switch_over import Estimate, How, switch_over, two_migrations
 
 
-class Moving:
+class _Mover:
     """What has been rebuilt so far, and how it becomes the version after any other.
 
     ``_done`` is the new index with all that was inserted before the period ``_newest``; runs that
@@ -67,21 +67,21 @@ class Moving:
         same = (later.grid, later.periods) == (began.grid, began.periods)
         if not same or base.format != self._base.format:
             raise two_migrations(self._disk)
-        self._encodings = joined(self._encodings, base.encodings)
+        self._encodings = join_encodings(self._encodings, base.encodings)
         if later.now is None or cells.has(later):
             made = replace(later, grid=cells.grid, periods=cells.periods)
         elif self._how == "drain":
-            made = _drained(later, later.now, cells)
+            made = _start_draining(later, later.now, cells)
         else:
             if self._done is None:
-                self._done = self._rebuilt(later, later.now)
-            made = self._caught_up(self._done, later, later.now)
-            made = _renumbered(made, self._first, later.next_run)
+                self._done = self._rebuild(later, later.now)
+            made = self._catch_up(self._done, later, later.now)
+            made = _renumber(made, self._first, later.next_run)
         return made.manifest(
             base.version + 1, self._token, self._layout, cells.format, self._encodings
         )
 
-    def _rebuilt(self, contents: Contents, now: int) -> Contents:
+    def _rebuild(self, contents: Contents, now: int) -> Contents:
         """The new index of what was inserted before the newest period."""
         cells, over = self._cells, contents.periods.over(now)
         dealt, alive_from = deal(contents, now, cells), contents.periods.last(over) + 1
@@ -99,7 +99,7 @@ class Moving:
             alone = len(held_here) == 1 and not spread.reaches(place)
             if alone and cells.wants(held_here[0], over):
                 run, ref = held_here[0].run, held_here[0].ref
-            elif found := spread.packed(place, held_here, self._opened, over):
+            elif found := spread.pack(place, held_here, self._opened, over):
                 run, ref = RunState(number, found[1]), found[0]
                 number += 1
             else:
@@ -112,29 +112,29 @@ class Moving:
         state = IndexState(over, number, tuple(subindices))
         return Contents(cells.periods, cells.grid, now, state, runs, contents.batches)
 
-    def _caught_up(self, done: Contents, later: Contents, now: int) -> Contents:
+    def _catch_up(self, done: Contents, later: Contents, now: int) -> Contents:
         """The new index with what the old one has taken in from the newest period on."""
         newest, entries = later.periods.of(now), self._since(later, now)
         days = entries.column(DAY).cast(pa.int32()).to_numpy()
         for day in sorted(set(days.tolist()) - {newest}):  # closed: this is not done again
             part = entries.filter(pa.array(days == day))
-            done = self._taken(done, later.periods.last(day), part)
+            done = self._take(done, later.periods.last(day), part)
         self._done, self._newest = done, newest
-        made = self._taken(done, now, entries.filter(pa.array(days == newest)))
+        made = self._take(done, now, entries.filter(pa.array(days == newest)))
         return replace(made, batches=later.batches)
 
     def _since(self, contents: Contents, now: int) -> pa.Table:
         """What lives of all that was inserted in the newest period and later."""
-        schema, found = self._layout.given({}), []
+        schema, found = self._layout.reader_schema({}), []
         for ref in contents.runs.values():
             days = tuple(day for day, _ in ref.days if day >= self._newest)
             if days:
                 run, only = self._opened(ref), Only(days, now + 1)
                 run.read_whole()
                 found += run.entries.rows(0, ref.rows, schema, only)
-        return stamped(self._layout, found)
+        return stamp_entries(self._layout, found)
 
-    def _taken(self, contents: Contents, now: int, entries: pa.Table) -> Contents:
+    def _take(self, contents: Contents, now: int, entries: pa.Table) -> Contents:
         cells, arrivals = self._cells, NOTHING
         if len(entries):
             arrivals = sort_out(cells.grid, cells.periods, now, entries)
@@ -148,28 +148,28 @@ class Moving:
         return f"{self._token}-{next(self._files)}"
 
 
-def _drained(contents: Contents, now: int, cells: Cells) -> Contents:
+def _start_draining(contents: Contents, now: int, cells: Cells) -> Contents:
     """The new layout, empty, beside what there is."""
     empty = IndexState(contents.periods.over(now), contents.next_run, ((),) * cells.grid.size)
-    old = tuple(part.draining() for part in contents.partitions if part.live)
+    old = tuple(part.to_drain() for part in contents.partitions if part.live)
     return replace(contents, periods=cells.periods, grid=cells.grid, state=empty, draining=old)
 
 
-def _renumbered(made: Contents, first: int, free: int) -> Contents:
+def _renumber(made: Contents, first: int, free: int) -> Contents:
     """Runs that have numbers from ``first`` on get them from ``free`` on: those before it have
     been used by whoever was faster.
     """
     assert made.state is not None, "it has taken an update in"
 
-    def moved(number: int) -> int:
+    def new_number(number: int) -> int:
         return number if number < first else number - first + free
 
     subindices = tuple(
-        tuple(replace(run, number=moved(run.number)) for run in runs)
+        tuple(replace(run, number=new_number(run.number)) for run in runs)
         for runs in made.state.subindices
     )
-    state = IndexState(made.state.over, moved(made.state.next_run), subindices)
-    return replace(made, state=state, runs={moved(n): ref for n, ref in made.runs.items()})
+    state = IndexState(made.state.over, new_number(made.state.next_run), subindices)
+    return replace(made, state=state, runs={new_number(n): ref for n, ref in made.runs.items()})
 
 
 class Changes(TypedDict, total=False):
@@ -243,4 +243,4 @@ def migrate(
     progress: Progress = nobody,
 ) -> int:
     """Bring the version that the lease holds, and all that come meanwhile, to the new layout."""
-    return switch_over(disk, lease, Moving(disk, lease, opened, cells, how, progress).onto)
+    return switch_over(disk, lease, _Mover(disk, lease, opened, cells, how, progress).onto)

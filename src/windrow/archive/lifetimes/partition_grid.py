@@ -78,11 +78,11 @@ class Randomised:
 
     def partition(self, period: int, partitions: int, count: int, axis: Axis) -> int:
         turn, place = divmod(period - 1, partitions)
-        return _shuffled(f"{self.seed} {axis.value} {turn}", partitions)[place]
+        return _shuffle_order(f"{self.seed} {axis.value} {turn}", partitions)[place]
 
 
 @lru_cache(maxsize=8192)  # a migration asks for every period of every run
-def _shuffled(seed: str, partitions: int) -> tuple[int, ...]:
+def _shuffle_order(seed: str, partitions: int) -> tuple[int, ...]:
     order = list(range(partitions))
     random.Random(seed).shuffle(order)  # noqa: S311
     return tuple(order)

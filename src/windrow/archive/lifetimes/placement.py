@@ -21,11 +21,17 @@ import pyarrow as pa
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.run_ref import Format, RunRef
-from windrow.archive.lifetimes.index_contents import Contents, Histogram, RunState, added, histogram
+from windrow.archive.lifetimes.index_contents import (
+    Contents,
+    Histogram,
+    RunState,
+    histogram,
+    sum_histograms,
+)
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.update import by_subindex
-from windrow.archive.runs.encoding import encoded
+from windrow.archive.runs.encoding import encode_columns
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.write import write_day
@@ -84,17 +90,17 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Dealt:
+class Placement:
     """``whole`` runs by the sub-index that they go to, and runs whose entries are ``scattered``."""
 
     whole: dict[int, list[Held]]
     scattered: list[Held]
 
 
-def deal(contents: Contents, now: int, cells: Cells) -> Dealt:
+def deal(contents: Contents, now: int, cells: Cells) -> Placement:
     """Where the runs of an index go that is rebuilt at ``now``."""
     newest, over = contents.periods.of(now), contents.periods.over(now)
-    dealt = Dealt({}, [])
+    dealt = Placement({}, [])
     for part in contents.partitions:
         for run in (run for runs in part.state.subindices for run in runs):
             ref = contents.runs[run.number]
@@ -130,7 +136,7 @@ class Spread:
     def add(self, run: Run, only: Only) -> None:
         """Take in the entries of a run that count."""
         run.read_whole()
-        schema, rows = self._layout.given({}), run.ref.rows
+        schema, rows = self._layout.reader_schema({}), run.ref.rows
         step = max(1, min(ROWS.value, AT_ONCE.value // 4 * rows // max(1, run.ref.entries.size)))
         for start in range(0, rows, step):
             self._batches += run.entries.rows(start, min(start + step, rows), schema, only)
@@ -141,7 +147,7 @@ class Spread:
         """Write what is held in memory."""
         if not self._batches:
             return
-        entries, self._batches = stamped(self._layout, self._batches), []
+        entries, self._batches = stamp_entries(self._layout, self._batches), []
         ends = self._cells.periods.of_each(entries.column(EXPIRY).to_numpy())
         days = entries.column(DAY).cast(pa.int32()).to_numpy().astype(np.int64)
         places = _places(self._cells, days, ends)
@@ -157,7 +163,7 @@ class Spread:
         """Whether a sub-index has been given anything."""
         return number in self._pieces
 
-    def packed(
+    def pack(
         self, number: int, held: Sequence[Held], opened: Callable[[RunRef], Run], over: int
     ) -> tuple[RunRef, Histogram] | None:
         """One run of old runs and all that was added for a sub-index; None if that is nothing."""
@@ -177,13 +183,13 @@ class Spread:
                 self._disk.delete(file)
         assert merged is not None, "the state has no run that is wholly dead"
         parts = [one.run.expiries for one in held] + [expiries for _, expiries in pieces]
-        return merged, added(parts, over)
+        return merged, sum_histograms(parts, over)
 
 
-def stamped(layout: Layout, batches: Sequence[pa.RecordBatch]) -> pa.Table:
+def stamp_entries(layout: Layout, batches: Sequence[pa.RecordBatch]) -> pa.Table:
     """Entries that were read with all their columns, in the form in which they are written."""
-    table = pa.Table.from_batches(batches, layout.given({})).combine_chunks()
-    return encoded(table, layout.stored({})).combine_chunks()
+    table = pa.Table.from_batches(batches, layout.reader_schema({})).combine_chunks()
+    return encode_columns(table, layout.stored_schema({})).combine_chunks()
 
 
 def _places(cells: Cells, days: Int64s, ends: Int64s) -> Int64s:

@@ -31,8 +31,8 @@ from windrow.archive.lifetimes.index_contents import (
     Histogram,
     IndexState,
     RunState,
-    added,
     histogram,
+    sum_histograms,
 )
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.lifetimes.periods import Periods
@@ -117,7 +117,7 @@ def plan_update(
         new = histogram(fresh.get(number, {}))
         kept, merged, lost = _decide(grid, runs, new, over, state.over)
         if merged or new:
-            written = RunState(run, added([r.expiries for r in merged] + [new], over))
+            written = RunState(run, sum_histograms([r.expiries for r in merged] + [new], over))
             kept = (*kept, written)
             names = tuple(r.number for r in merged)
             writes.append(Write(number, run, names, _total(new), written.total))

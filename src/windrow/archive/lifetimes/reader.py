@@ -13,7 +13,7 @@ import pyarrow as pa
 from windrow.archive.errors import LifetimeError
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.lifetimes.index_contents import Contents
-from windrow.archive.lifetimes.live_rows import living
+from windrow.archive.lifetimes.live_rows import live_batches
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.pinned_reader import PinnedReader, Schemas
@@ -45,9 +45,9 @@ class LifetimeReader(PinnedReader):
 
     def sources(self, t1: int | None = None, t2: int | None = None) -> list[tuple[RunRef, Only]]:
         """The runs that a probe or scan reads, and which of their entries count."""
-        return list(self.chosen(t1, t2))
+        return list(self.choose_runs(t1, t2))
 
-    def chosen(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
+    def choose_runs(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
         for run in self._lease.manifest.runs:
             only = self._only(run, t1, t2)
             if only is not None:
@@ -55,7 +55,7 @@ class LifetimeReader(PinnedReader):
 
     def _rows(self, run: Run, schema: pa.Schema, only: Only) -> Iterator[pa.RecordBatch]:
         if only.after is not None and only.days is None:
-            yield from living(run, schema, only.after)
+            yield from live_batches(run, schema, only.after)
         else:
             yield from super()._rows(run, schema, only)
 

@@ -137,7 +137,7 @@ def subindex_name(partition: int, place: int) -> str:
     return f"{'old ' if partition else ''}I{place + 1}{age}"
 
 
-def coming(contents: Contents, updates: int) -> list[Coming]:
+def plan_updates(contents: Contents, updates: int) -> list[Coming]:
     """What the next updates touch, one at the end of each period."""
     if contents.now is None:
         return []

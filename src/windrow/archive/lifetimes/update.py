@@ -183,7 +183,7 @@ class Carrier:
         name = self.name(write.run)
         if fresh is not None and not write.merged:
             return write_day(self.disk, self.layout, encodings, fresh, name, self.kind)
-        inputs = [(run, _living(run, alive_from)) for run in map(runs, write.merged)]
+        inputs = [(run, _live_entries(run, alive_from)) for run in map(runs, write.merged)]
         if fresh is not None:
             memory = _Memory()
             ref, wider = write_day(memory, self.layout, encodings, fresh, name, "arrow")
@@ -194,14 +194,14 @@ class Carrier:
         return merged, after
 
 
-def _living(run: Run, alive_from: int) -> Only:
+def _live_entries(run: Run, alive_from: int) -> Only:
     """All of a run, without looking at its expiries, if none can be over."""
     assert run.ref.expiries is not None, "an index of lifetimes keeps expiries"
     return ALL if run.ref.expiries[0] >= alive_from else Only(after=alive_from)
 
 
 @dataclass(frozen=True)
-class Taken:
+class UpdateResult:
     """What an update makes of an index. ``step`` is that of the present partitioning."""
 
     contents: Contents
@@ -217,7 +217,7 @@ def take(
     carrier: Carrier,
     opened: Callable[[RunRef], Run],
     encodings: Mapping[str, str],
-) -> Taken:
+) -> UpdateResult:
     """The index after an update at ``now``, its runs written but nothing published."""
     empty = IndexState.empty(before.grid.size, before.periods.over(now))
     present = Partition(before.grid, before.periods, before.state or empty)
@@ -248,4 +248,4 @@ def take(
         runs={n: ref for n, ref in runs.items() if n in kept},
         draining=draining,
     )
-    return Taken(contents, encodings, steps[0], size)
+    return UpdateResult(contents, encodings, steps[0], size)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.format.schema_cast import is_view, listed
+from windrow.archive.format.schema_cast import is_list_view, lists_of_views
 from windrow.columns.arrays import Int64s
 from windrow.columns.parse import readable
 from windrow.columns.types import ARROW
@@ -26,17 +26,17 @@ def plain_type(kind: pa.DataType) -> Type | None:
     return next((t for t, a in ARROW.items() if a == kind and t is not Type.INTERVAL), None)
 
 
-def typed(values: pa.Array, field: pa.Field, where: str) -> pa.Array:
+def coerce_column(values: pa.Array, field: pa.Field, where: str) -> pa.Array:
     """A column in the type of the field: NULL for each value that does not fit."""
     kind, found = field.type, values.type
     if found == kind:
         return values
     if pa.types.is_dictionary(found):
-        return typed(values.cast(found.value_type), field, where)
+        return coerce_column(values.cast(found.value_type), field, where)
     if pa.types.is_null(found):
         return pa.nulls(len(values), kind)
-    if is_view(found):
-        return typed(listed(values), field, where)
+    if is_list_view(found):
+        return coerce_column(lists_of_views(values), field, where)
     if (plain := plain_type(kind)) is not None:
         return fitted(values, plain)
     if not _comparable(found, kind):

@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.format.schema_cast import declared
+from windrow.archive.format.schema_cast import cast_to_schema
 from windrow.archive.records.row_files import batches_of, files_of, rows_of
 
 
-def given(data: Any, schema: pa.Schema) -> pa.Table | Iterable[pa.RecordBatch]:
+def record_batches(data: Any, schema: pa.Schema) -> pa.Table | Iterable[pa.RecordBatch]:
     """Records as Arrow has them; only files are in the types of the schema already."""
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return data
@@ -37,14 +37,14 @@ def given(data: Any, schema: pa.Schema) -> pa.Table | Iterable[pa.RecordBatch]:
     raise _no_records(data)
 
 
-def whole(data: Any, schema: pa.Schema, *others: str) -> pa.Table:
+def record_table(data: Any, schema: pa.Schema, *others: str) -> pa.Table:
     """All records in one table: the columns of the schema, and some others as they are."""
     others = tuple(name for name in others if name not in schema.names)
     if (names := _names(data)) is not None:
         return rows_of(files_of(names), schema, *others)
-    found = given(data, schema)
+    found = record_batches(data, schema)
     parts = [found] if isinstance(found, pa.Table) else found
-    tables = [declared(part, schema, *others) for part in parts]
+    tables = [cast_to_schema(part, schema, *others) for part in parts]
     if not tables:
         return pa.schema([*schema, *((name, pa.int64()) for name in others)]).empty_table()
     return pa.concat_tables(tables)

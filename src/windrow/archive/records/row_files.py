@@ -21,7 +21,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from windrow.archive.progress import Progress, Reached, nobody
-from windrow.archive.records.coerce import misfits, plain_type, typed
+from windrow.archive.records.coerce import coerce_column, misfits, plain_type
 from windrow.columns.arrays import Int64s
 from windrow.columns.types import arrow_schema
 from windrow.columns.written import is_written, plain
@@ -56,7 +56,7 @@ def schema_of(path: Path) -> pa.Schema:
     match _format(path):
         case "arrow":
             with _readable(path), pa.memory_map(str(path)) as source:
-                return _opened(source).schema
+                return _open_arrow(source).schema
         case "parquet":
             return types_in(path)
         case "json":  # lists and records, which no stream has
@@ -72,7 +72,7 @@ def rows_of(
     """All rows of the files: the columns of the schema, and some others in types of their own."""
     if others:
         found = schema_of(files[0])
-        extra = _resolved(found.names, others, files[0])
+        extra = _resolve_names(found.names, others, files[0])
         schema = pa.schema(
             [
                 *schema,
@@ -96,7 +96,7 @@ def batches_of(
         progress(Reached("files", done, len(files), size))
 
 
-def left_out(files: Sequence[Path], wanted: Sequence[str]) -> list[str]:
+def unused_columns(files: Sequence[Path], wanted: Sequence[str]) -> list[str]:
     """Columns of the files, as their beginnings tell them, that are none of those wanted."""
     names: dict[str, None] = {}
     for path in files:
@@ -112,10 +112,10 @@ def left_out(files: Sequence[Path], wanted: Sequence[str]) -> list[str]:
 
 
 def _batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch, numbers in _numbered(path, schema):
+    for batch, numbers in _numbered_batches(path, schema):
         columns = []
         for values, field in zip(batch.columns, schema, strict=True):
-            column = typed(values, field, str(path))
+            column = coerce_column(values, field, str(path))
             for place in misfits(values, column)[:1]:
                 raise InputError(
                     where=f"{path}, row {numbers[place]}",
@@ -126,16 +126,16 @@ def _batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _numbered(path: Path, schema: pa.Schema) -> Iterator[Numbered]:
+def _numbered_batches(path: Path, schema: pa.Schema) -> Iterator[Numbered]:
     """The columns of the schema, in the types that the file has or that are nearest to them."""
     match _format(path):
         case "arrow":
             with _readable(path), pa.memory_map(str(path)) as source:
-                reader = _opened(source)
+                reader = _open_arrow(source)
                 yield from _columnar(_arrow_batches(reader), reader.schema, schema, path)
         case "parquet":
             with _readable(path), pa.parquet.ParquetFile(path) as file:
-                names = _resolved(file.schema_arrow.names, schema.names, path)
+                names = _resolve_names(file.schema_arrow.names, schema.names, path)
                 found = pa.schema([file.schema_arrow.field(name) for name in names])
                 read = file.iter_batches(batch_size=ROWS.value, columns=names)
                 yield from _columnar(read, found, schema, path)
@@ -160,7 +160,7 @@ def _texts(path: Path, schema: pa.Schema) -> Iterator[Numbered]:
     if _format(path) == "csv":
         found = sorted(columns_in(path, declared))
         if found or not path.stat().st_size:  # else reading it will say what is wrong
-            _resolved(found, schema.names, path)
+            _resolve_names(found, schema.names, path)
     for parsed in read_file(path, declared):
         for refused in parsed.rejected[:1]:
             raise InputError(
@@ -173,7 +173,7 @@ def _columnar(
     batches: Iterator[pa.RecordBatch], found: pa.Schema, schema: pa.Schema, path: Path
 ) -> Iterator[Numbered]:
     """Batches of a file that has types, their columns in the order of the schema."""
-    names, before = _resolved(found.names, schema.names, path), 0
+    names, before = _resolve_names(found.names, schema.names, path), 0
     for batch in batches:
         columns = [batch.column(name) for name in names]
         numbers = np.arange(before + 1, before + 1 + batch.num_rows, dtype=np.int64)
@@ -181,7 +181,7 @@ def _columnar(
         before += batch.num_rows
 
 
-def _resolved(found: Sequence[str], wanted: Sequence[str], path: Path) -> list[str]:
+def _resolve_names(found: Sequence[str], wanted: Sequence[str], path: Path) -> list[str]:
     """The file's name of each column: the same, or the only one but for its case."""
     names = []
     for name in wanted:
@@ -227,7 +227,7 @@ def _as_json(kind: pa.DataType) -> pa.DataType:
     return kind if known is None else READ_AS[known]
 
 
-def _opened(source: pa.NativeFile) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
+def _open_arrow(source: pa.NativeFile) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
     """An Arrow file, of either kind."""
     if source.read(6) == b"ARROW1":
         return pa.ipc.open_file(source)

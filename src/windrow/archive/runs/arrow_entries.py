@@ -23,7 +23,7 @@ from windrow.archive.format.pages import Pages
 from windrow.archive.format.sheet import Sheet
 from windrow.archive.format.zero_copy import numpy_view
 from windrow.archive.runs.copier import sheet
-from windrow.archive.runs.entries import ALL, LONG, Direct, Only, converted, positions
+from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, positions
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
@@ -90,7 +90,7 @@ class ArrowEntries:
             return []
         view.sheets[place].check(start, stop)
         slices = [view.batches[place].slice(start, stop - start)]
-        return converted(slices, schema) if view.convert else slices
+        return convert_batches(slices, schema) if view.convert else slices
 
     def piece(
         self, start: int, stop: int, schema: pa.Schema, only: Only
@@ -147,10 +147,10 @@ class ArrowEntries:
             view.sheets[place].check(low, high)
             piece = view.batches[place].slice(low, high - low)
             if only is not ALL:
-                piece = piece.filter(pa.array(self._kept(place, slice(low, high), only)))
+                piece = piece.filter(pa.array(self._keep_mask(place, slice(low, high), only)))
             if piece.num_rows:
                 found.append(piece)
-        return converted(found, schema) if view.convert else found
+        return convert_batches(found, schema) if view.convert else found
 
     def gather(
         self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
@@ -164,11 +164,11 @@ class ArrowEntries:
         for place, batch in enumerate(view.batches):
             own = rows[cuts[place] : cuts[place + 1]] - self.starts[place]
             if only is not ALL and len(own):
-                own = own[self._kept(place, own, only)]
+                own = own[self._keep_mask(place, own, only)]
             if len(own):
                 view.sheets[place].check_each(own)
                 found.append(batch.take(pa.array(own)))
-        return converted(found, schema) if view.convert else found
+        return convert_batches(found, schema) if view.convert else found
 
     def direct(self, schema: pa.Schema, only: Only) -> Direct | None:
         view = self._view(schema)
@@ -220,7 +220,7 @@ class ArrowEntries:
         low, high = bisect_left(self._days, only.days[0]), bisect_right(self._days, only.days[-1])
         return (low, high) if high - low == len(only.days) else None
 
-    def _kept(self, place: int, rows: slice | Int64s, only: Only) -> npt.NDArray[np.bool_]:
+    def _keep_mask(self, place: int, rows: slice | Int64s, only: Only) -> npt.NDArray[np.bool_]:
         """Which of some rows of a batch count."""
         if isinstance(rows, slice):
             self._stamp_sheets[place].check(rows.start, rows.stop)

@@ -41,7 +41,7 @@ class Values:
     def width(self, before: str) -> str:
         return widest(before, narrowest(len(self.values)))
 
-    def encoded(self, column: pa.ChunkedArray, source: int, kind: pa.DataType) -> pa.Array:
+    def encode(self, column: pa.ChunkedArray, source: int, kind: pa.DataType) -> pa.Array:
         codes = self.codes[source]
         if codes is None:
             indices = pc.index_in(column, value_set=self.values).combine_chunks()
@@ -62,15 +62,15 @@ def _dictionary(run: Run, name: str, only: Only) -> tuple[pa.Array, pa.Array | N
     stored = run.entries.plain(0, 1).schema.field(name).type
     if not pa.types.is_dictionary(stored):
         schema = pa.schema([pa.field(name, stored)])
-        column = _chosen(run, schema, only).column(0)
+        column = _read_column(run, schema, only).column(0)
         return column.unique(), None
     known = run.entries.plain(0, 1).column(name).chunk(0).dictionary
     if only is ALL:
         return known, known
-    used = _chosen(run, pa.schema([pa.field(name, stored)]), only).column(0)
+    used = _read_column(run, pa.schema([pa.field(name, stored)]), only).column(0)
     codes = pa.chunked_array([c.indices for c in used.chunks], stored.index_type)
     return known.take(codes.unique().drop_null()), known
 
 
-def _chosen(run: Run, schema: pa.Schema, only: Only) -> pa.Table:
+def _read_column(run: Run, schema: pa.Schema, only: Only) -> pa.Table:
     return pa.Table.from_batches(run.entries.rows(0, run.ref.rows, schema, only), schema)

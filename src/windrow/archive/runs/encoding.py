@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from windrow.archive.format.code_widths import narrowest, widest
 from windrow.archive.format.layout import Layout
-from windrow.archive.runs.parallel import each
+from windrow.archive.runs.parallel import map_columns
 from windrow.core.thresholds import Threshold
 
 _SAMPLE = Threshold(16_384, least=1)
@@ -28,7 +28,7 @@ def encode(
     layout: Layout, table: pa.Table, before: Mapping[str, str]
 ) -> tuple[dict[str, str], pa.Table]:
     """Encodings from now on, given those before and the entries that have come; and these so."""
-    columns = each(
+    columns = map_columns(
         lambda field: _codes(table.column(field.name), field.name, layout, before),
         layout.entry_schema,
         len(table),
@@ -41,7 +41,7 @@ def encode(
     for index, codes in enumerate(columns):
         if codes is not None:
             table = table.set_column(index, layout.entry_schema.names[index], codes)
-    return chosen, encoded(table, layout.stored(chosen))
+    return chosen, encode_columns(table, layout.stored_schema(chosen))
 
 
 def _codes(
@@ -85,7 +85,7 @@ def _pays(distinct: int, column: pa.ChunkedArray) -> bool:
     return bool(distinct * plain / rows + codes < 0.8 * plain)
 
 
-def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def encode_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A table's columns in the types of a stored schema, dictionaries built where it has them."""
     columns = [_as(table.column(f.name), f.type) for f in schema]
     return pa.table(columns, schema=schema)
@@ -107,7 +107,7 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind)
 
 
-def decoded(table: pa.Table) -> pa.Table:
+def decode(table: pa.Table) -> pa.Table:
     """A table with its dictionary-encoded columns in plain types, which costs a copy of them."""
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.format.sheet import Sheet
-from windrow.archive.runs.encoding import encoded
+from windrow.archive.runs.encoding import encode_columns
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
@@ -82,9 +82,9 @@ def positions(ranges: list[tuple[int, int]]) -> Int64s:
     return np.repeat(starts - before, counts) + np.arange(counts.sum())
 
 
-def converted(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.RecordBatch]:
+def convert_batches(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.RecordBatch]:
     if all(b.num_rows and b.schema.equals(schema) for b in batches):
         return batches
     found = pa.Table.from_batches(batches) if batches else schema.empty_table()
-    converted: list[pa.RecordBatch] = encoded(found, schema).to_batches()
+    converted: list[pa.RecordBatch] = encode_columns(found, schema).to_batches()
     return [b for b in converted if b.num_rows]

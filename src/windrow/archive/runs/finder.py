@@ -58,7 +58,7 @@ class Finder:
         """
         if not self._directories:
             return []
-        sought = self._directories[0].sought(key)
+        sought = self._directories[0].convert_key(key)
         if self._table is None or not kernels_pay(len(self._table)):
             found = [directory.bucket(sought) for directory in self._directories]
             if known is not None:
@@ -69,7 +69,7 @@ class Finder:
         sheets = self._none if known is None else known.sheets
         bad = _kernels.find_buckets(self._table, sheets, text, number, pairs)
         if bad > 0:
-            raise self._directories[bad - 1].damaged(int(pairs[bad - 1, 0]))
+            raise self._directories[bad - 1].damage_error(int(pairs[bad - 1, 0]))
         if bad < 0:
             assert known is not None, "there are sheets"
             known.check([(0, 0)] * (-bad - 1) + [pairs[-bad - 1].tolist()])

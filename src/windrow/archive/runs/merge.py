@@ -26,7 +26,7 @@ from windrow.archive.format.layout import DAY, DAY_TYPE, EXPIRY, Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.runs.dictionaries import Inputs, Values
 from windrow.archive.runs.listing import Listing, merged_listing
-from windrow.archive.runs.parallel import taken
+from windrow.archive.runs.parallel import take_rows
 from windrow.archive.runs.run import ALL, Only
 from windrow.archive.runs.sorting import Ranked, arrange, rank
 from windrow.archive.runs.write import Piece, write_run
@@ -47,12 +47,12 @@ def merge(
     """One run of all entries that count (None if there are none), and the encodings from now on."""
     for run, _ in inputs:
         run.read_whole()
-    live = {day for run, only in inputs for day, _ in run.ref.days if _wanted(day, only)}
+    live = {day for run, only in inputs for day, _ in run.ref.days if _wants_day(day, only)}
     if not live:
         return None, dict(encodings)
     merged = {} if kind == "parquet" else {n: Values.of(n, inputs) for n in encodings}
     after = {**encodings, **{n: v.width(encodings[n]) for n, v in merged.items()}}
-    schema = layout.stored(after if kind == "arrow" else {})
+    schema = layout.stored_schema(after if kind == "arrow" else {})
     lists = None
     if layout.list_key is None:
         pieces = _pieces(layout, schema, inputs, merged, sorted(live))
@@ -67,12 +67,12 @@ def merge(
         yield first
         yield from pieces
 
-    rows = sum(n for run, only in inputs for day, n in run.ref.days if _wanted(day, only))
+    rows = sum(n for run, only in inputs for day, n in run.ref.days if _wants_day(day, only))
     listing = None if lists is None else lists.listing
     return write_run(disk, layout, schema, rest(), name, kind, rows, listing), after
 
 
-def _wanted(day: int, only: Only) -> bool:
+def _wants_day(day: int, only: Only) -> bool:
     return only.days is None or day in only.days
 
 
@@ -148,7 +148,7 @@ class _Gather:
             own = np.repeat(self.ranks[place][first:last] - low, counts)
             tables.append(table)
             ranks.append(own if kept is None else own[kept])
-        piece = self._ordered(tables, ranks, high - low)
+        piece = self._in_order(tables, ranks, high - low)
         filled = np.diff(piece.starts) > 0
         kept_keys = [d.filter(pa.array(filled)) for d in distinct]
         starts = np.concatenate([piece.starts[:-1][filled], piece.starts[-1:]])
@@ -159,10 +159,10 @@ class _Gather:
             self.rows(place, run.directory.end, run.ref.rows)[0]
             for place, (run, _) in enumerate(self.inputs)
         ]
-        piece = self._ordered(tables, [np.zeros(len(t), np.int64) for t in tables], 0)
+        piece = self._in_order(tables, [np.zeros(len(t), np.int64) for t in tables], 0)
         return Piece(piece.entries, none, piece.starts[:1])
 
-    def _ordered(self, tables: list[pa.Table], ranks: list[Int64s], distinct: int) -> Piece:
+    def _in_order(self, tables: list[pa.Table], ranks: list[Int64s], distinct: int) -> Piece:
         if not tables:
             return Piece(self.schema.empty_table(), [], np.zeros(distinct + 1, np.int64))
         table = pa.concat_tables(tables).combine_chunks()
@@ -170,7 +170,7 @@ class _Gather:
         if not self.layout.lifetimes:
             stamps = pa.chunked_array([c.indices for c in stamps.chunks], DAY_TYPE.index_type)
         order, starts = arrange(np.concatenate(ranks), distinct, stamps.to_numpy())
-        return Piece(taken(table, order), [], starts)
+        return Piece(take_rows(table, order), [], starts)
 
     def rows(self, place: int, start: int, stop: int) -> tuple[pa.Table, np.ndarray | None]:
         """Rows of one input in the output's types, and which of them count (None: all)."""
@@ -183,7 +183,7 @@ class _Gather:
         columns = [
             self._day(table.column(DAY))
             if field.name == DAY
-            else self.merged[field.name].encoded(table.column(field.name), place, field.type)
+            else self.merged[field.name].encode(table.column(field.name), place, field.type)
             if field.name in self.merged
             else table.column(field.name).cast(field.type)
             for field in self.schema

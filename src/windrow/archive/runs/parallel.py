@@ -16,7 +16,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def each(function: Callable[[A], B], items: Iterable[A], rows: int) -> list[B]:
+def map_columns(function: Callable[[A], B], items: Iterable[A], rows: int) -> list[B]:
     """``map`` over columns of so many rows, in threads if they are long enough to pay for them."""
     if rows < _ENOUGH.value or pa.cpu_count() == 1:
         return [function(item) for item in items]
@@ -26,8 +26,8 @@ def each(function: Callable[[A], B], items: Iterable[A], rows: int) -> list[B]:
         return list(threads.map(function, items))
 
 
-def taken(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
+def take_rows(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
     """A table's rows in another order."""
     positions = pa.array(order)
-    columns = each(lambda column: column.take(positions), table.columns, len(table))
+    columns = map_columns(lambda column: column.take(positions), table.columns, len(table))
     return pa.table(columns, schema=table.schema)

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from windrow.archive.format.blocks import Blocks
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.pages import Pages
-from windrow.archive.runs.encoding import encoded
-from windrow.archive.runs.entries import ALL, LONG, Direct, Only, converted, positions
+from windrow.archive.runs.encoding import encode_columns
+from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, positions
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
@@ -45,7 +45,7 @@ class _View:
         if self.alike:
             return pa.RecordBatch.from_arrays(columns, schema=self.schema)
         table = pa.Table.from_arrays(columns, self.schema.names)
-        return encoded(table, self.schema).combine_chunks().to_batches()[0]
+        return encode_columns(table, self.schema).combine_chunks().to_batches()[0]
 
 
 def check_footer(pages: Pages, blocks: Blocks) -> None:
@@ -69,7 +69,7 @@ class ParquetEntries:
         data = self._file.metadata
         groups = [data.row_group(i).num_rows for i in range(data.num_row_groups)]
         self.starts = np.cumsum([0, *groups]).tolist()
-        self._schema = layout.given({})
+        self._schema = layout.reader_schema({})
         self._ordered_by_day = layout.order == DAY
         self._views: dict[tuple[int, bool], _View] = {}
         self._sound = [0] * len(groups)  # the leaves that have been compared, as bits
@@ -84,7 +84,7 @@ class ParquetEntries:
             list(range(first, last)), column_indices=view.leaves, use_threads=False
         ).slice(start - self.starts[first], stop - start)
         if only is not ALL:
-            table = (_within if self._ordered_by_day else _counting)(table, only)
+            table = (_slice_days if self._ordered_by_day else _filter_entries)(table, only)
         return [view.of(batch) for batch in table.to_batches() if batch.num_rows]
 
     def piece(
@@ -98,7 +98,9 @@ class ParquetEntries:
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if start >= stop:
             return []
-        return self._chosen(self._read(start, stop, self._needed(schema, only)), schema, only)
+        return self._choose_rows(
+            self._read(start, stop, self._needed_columns(schema, only)), schema, only
+        )
 
     def gather(
         self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
@@ -114,19 +116,21 @@ class ParquetEntries:
         read = np.cumsum([0, *lengths[:-1]])
         for group, begin, place in zip(groups, first, read, strict=True):
             shift[begin:] = self.starts[group] - place
-        columns = self._needed(schema, only)
+        columns = self._needed_columns(schema, only)
         self._check(groups.tolist(), _bits(self._leaves(columns)))
         table = self._file.read_row_groups(groups.tolist(), columns).select(columns)
-        return self._chosen(table.take(pa.array(rows - shift)), schema, only)
+        return self._choose_rows(table.take(pa.array(rows - shift)), schema, only)
 
     @staticmethod
-    def _needed(schema: pa.Schema, only: Only) -> list[str]:
+    def _needed_columns(schema: pa.Schema, only: Only) -> list[str]:
         stamps = [DAY] * (only.days is not None) + [EXPIRY] * (only.after is not None)
         return list(dict.fromkeys([*schema.names, *stamps]))
 
     @staticmethod
-    def _chosen(table: pa.Table, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
-        return converted(_counting(table, only).select(schema.names).to_batches(), schema)
+    def _choose_rows(table: pa.Table, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
+        return convert_batches(
+            _filter_entries(table, only).select(schema.names).to_batches(), schema
+        )
 
     def plain(self, start: int, stop: int) -> pa.Table:
         return self._read(start, stop, self._schema.names)
@@ -202,7 +206,7 @@ def _bits(leaves: list[int]) -> int:
     return sum(1 << leaf for leaf in leaves)
 
 
-def _counting(table: pa.Table, only: Only) -> pa.Table:
+def _filter_entries(table: pa.Table, only: Only) -> pa.Table:
     """The rows that count."""
     if only.days is not None:
         days = pa.array(only.days, pa.int32())
@@ -212,11 +216,11 @@ def _counting(table: pa.Table, only: Only) -> pa.Table:
     return table
 
 
-def _within(bucket: pa.Table, only: Only) -> pa.Table:
+def _slice_days(bucket: pa.Table, only: Only) -> pa.Table:
     """The same of a bucket whose rows are in the order of their days."""
     days = only.days
     if days is None or days[-1] - days[0] >= len(days):
-        return _counting(bucket, only)
+        return _filter_entries(bucket, only)
     stamps = bucket.column(DAY).to_numpy()
     low, high = stamps.searchsorted(days[0]), stamps.searchsorted(days[-1], "right")
     return bucket.slice(low, high - low)

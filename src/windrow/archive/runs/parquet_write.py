@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from windrow.archive.format.disk import Sink
 from windrow.archive.format.layout import Layout
-from windrow.archive.runs.encoding import encoded
+from windrow.archive.runs.encoding import encode_columns
 
 SHORTEST, LONGEST, MANY = 1_024, 4_096, 1_000
 """Rows of a row group, and how many of them a run may have before they get longer."""
@@ -61,8 +61,8 @@ class Columns:
 
 def write_parquet(sink: Sink, layout: Layout, tables: Iterable[pa.Table], rows: int) -> None:
     """Tables of about so many rows in all, as a run has them, as a Parquet file."""
-    schema, group = layout.given({}), group_rows(rows)
-    plain = (encoded(table, schema) for table in tables)
+    schema, group = layout.reader_schema({}), group_rows(rows)
+    plain = (encode_columns(table, schema) for table in tables)
     first = next(plain)
     # Of floats Parquet's least and greatest leave NaN out, which others then do not look for.
     told = [
@@ -70,7 +70,7 @@ def write_parquet(sink: Sink, layout: Layout, tables: Iterable[pa.Table], rows: 
         for name in layout.key
         if name != layout.list_key and not pa.types.is_floating(schema.field(name).type)
     ]
-    with pq.ParquetWriter(sink, schema, **chosen(first).options(told)) as writer:
+    with pq.ParquetWriter(sink, schema, **choose_encodings(first).options(told)) as writer:
         for table in chain([first], plain):
             writer.write_table(table, row_group_size=group)
 
@@ -82,7 +82,7 @@ def group_rows(rows: int) -> int:
     return min(max(SHORTEST, -(-rows // MANY)), LONGEST)
 
 
-def chosen(table: pa.Table) -> Columns:
+def choose_encodings(table: pa.Table) -> Columns:
     """For a run that begins with these rows. Costs a few milliseconds, whatever their number."""
     columns = Columns()
     step = max(SHORTEST, len(table) // _SAMPLED)

@@ -16,7 +16,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError
-from windrow.archive.format.block_sums import blocks_in, cut, small, top_of
+from windrow.archive.format.block_sums import blocks_in, small, split_sums, top_of
 from windrow.archive.format.blocks import REMEDY, Blocks, Summed
 from windrow.archive.format.disk import Disk, Written
 from windrow.archive.format.layout import Layout
@@ -42,7 +42,7 @@ class Run:
         self._pages: list[Pages] = []
         self._blocks: list[Blocks] = []
         first = blocks_in(ref.entries.size)
-        _, blocks = self._mapped(ref.directory_file, ref.directory, first)
+        _, blocks = self._map(ref.directory_file, ref.directory, first)
         self.directory = Directory(blocks, layout)
 
     def read_whole(self) -> None:
@@ -56,7 +56,7 @@ class Run:
         for name, written in self.ref.files:
             found = self._disk.sum(name)
             if found != written:
-                raise self._damaged(name, f"{found.size} others (checksum)", written)
+                raise self._damage_error(name, f"{found.size} others (checksum)", written)
         self._whole = True
         for pages in self._pages:
             pages.read_ahead()
@@ -66,7 +66,7 @@ class Run:
     @cached_property
     def entries(self) -> Entries:
         """The file of entries, opened when it is first needed."""
-        pages, blocks = self._mapped(self.ref.entries_file, self.ref.entries, 0)
+        pages, blocks = self._map(self.ref.entries_file, self.ref.entries, 0)
         try:
             if self.ref.format == "arrow":
                 return ArrowEntries(pages, blocks, self.layout)
@@ -82,7 +82,7 @@ class Run:
         """Compare what a Parquet file says of itself, for others that are going to read it."""
         from windrow.archive.runs.parquet_entries import check_footer  # noqa: PLC0415
 
-        check_footer(*self._mapped(self.ref.entries_file, self.ref.entries, 0))
+        check_footer(*self._map(self.ref.entries_file, self.ref.entries, 0))
 
     @cached_property
     def _summed(self) -> Summed | None:
@@ -91,28 +91,28 @@ class Run:
             return None
         name, (written, top) = self.ref.sums_file, (self.ref.sums.written, self.ref.sums.top)
         count = blocks_in(self.ref.entries.size) + blocks_in(self.ref.directory.size)
-        found = cut(self._disk.map(name), count)
+        found = split_sums(self._disk.map(name), count)
         if found is None or top_of(found[1]) != top:
-            raise self._damaged(name, "others (checksum)", written)
+            raise self._damage_error(name, "others (checksum)", written)
         return Summed(*found, str(self._disk.path(name)))
 
-    def _mapped(self, name: str, written: Written, first: int) -> tuple[Pages, Blocks]:
+    def _map(self, name: str, written: Written, first: int) -> tuple[Pages, Blocks]:
         """A file, and its blocks; ``first`` is the place of its first sum."""
         pages = self._disk.map_pages(name)
         if pages.buffer.size != written.size:  # the one thing about bytes that costs nothing
-            raise self._damaged(name, str(pages.buffer.size), written)
+            raise self._damage_error(name, str(pages.buffer.size), written)
         if self._whole:
             pages.read_ahead()
         summed = None if self._whole else self._summed
         doubted = summed is None and not self._whole and self._disk.summed
         if doubted and written.size <= small() and zlib.crc32(pages.buffer) != written.checksum:
-            raise self._damaged(name, f"{written.size} others (checksum)", written)
+            raise self._damage_error(name, f"{written.size} others (checksum)", written)
         blocks = Blocks(pages.buffer, str(self._disk.path(name)), summed, first)
         self._pages.append(pages)
         self._blocks.append(blocks)
         return pages, blocks
 
-    def _damaged(self, name: str, found: str, written: Written) -> DamagedError:
+    def _damage_error(self, name: str, found: str, written: Written) -> DamagedError:
         return DamagedError(
             where=str(self._disk.path(name)),
             expected=f"the {written.size} bytes that were written",

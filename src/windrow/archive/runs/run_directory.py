@@ -110,9 +110,9 @@ class Directory:
         keys = self._searchers[0].addresses
         return self._blocks.guard, *keys, self.starts.ctypes.data, self._count, self.end, self.held
 
-    def damaged(self, bad: int) -> DamagedError:
+    def damage_error(self, bad: int) -> DamagedError:
         """What to raise for what a kernel says of a block."""
-        return self._blocks.damaged(bad)
+        return self._blocks.damage_error(bad)
 
     def check(self) -> None:
         """Compare all of the directory with its sums, before it is read otherwise than by methods
@@ -133,16 +133,16 @@ class Directory:
     def find(self, key: Any) -> tuple[int, int]:
         """The rows [start, stop) of a key's bucket; of a composite key, its first columns do."""
         if len(self._searchers) == 1 and type(key) is not tuple:
-            return self.bucket(self.sought(key))
+            return self.bucket(self.convert_key(key))
         low, high = 0, self._count
         for search, value in zip(self._searchers, self._values(key), strict=False):
             low = search.left(value, low, high)
             high = search.right(value, low, high)
         return self.rows(low, high)
 
-    def sought(self, key: Any) -> Any:
+    def convert_key(self, key: Any) -> Any:
         """A key of one column as ``bucket`` wants it: converted once for all runs of an archive."""
-        return self._searchers[0].sought(key)
+        return self._searchers[0].convert_key(key)
 
     def bucket(self, sought: Any) -> tuple[int, int]:
         """The rows [start, stop) of a key of one column."""

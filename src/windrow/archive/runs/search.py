@@ -44,7 +44,7 @@ class Searcher(Protocol):
     def check(self, place: int) -> None:
         """Compare the value at a place with its sum, before it is read otherwise."""
 
-    def sought(self, value: Any) -> Any:
+    def convert_key(self, value: Any) -> Any:
         """A value as ``exact`` wants it: the same for every column of keys of one type."""
 
     def exact(self, sought: Any, count: int) -> int:
@@ -81,7 +81,7 @@ def searcher(column: pa.Array, kind: pa.DataType, blocks: Blocks) -> Searcher:
     return made(column, kind, blocks)
 
 
-def converted(value: Any, kind: pa.DataType) -> pa.Scalar:
+def key_scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
     """A search value in the key's type, or an error that names both."""
     try:
         if isinstance(value, pa.Scalar):
@@ -144,18 +144,20 @@ class _Numbers:
     def addresses(self) -> tuple[int, int]:
         return self._at, 0
 
-    def sought(self, value: Any) -> int:
+    def convert_key(self, value: Any) -> int:
         if type(value) is self._plain:
             try:
-                return self._ordered(self._convert(value) + 0)  # of two zeros the positive one
+                return self._as_ordered_int(
+                    self._convert(value) + 0
+                )  # of two zeros the positive one
             except OverflowError:
                 pass
-        scalar = converted(value, self._kind)
+        scalar = key_scalar(value, self._kind)
         if pa.types.is_temporal(self._kind):
             scalar = scalar.cast(_INTEGER[self._kind.bit_width])
-        return self._ordered(self._convert(scalar.as_py()) + 0)
+        return self._as_ordered_int(self._convert(scalar.as_py()) + 0)
 
-    def _ordered(self, value: Any) -> int:
+    def _as_ordered_int(self, value: Any) -> int:
         if self.held == UINT64:
             return int(value) - 2**63
         if self.held < FLOAT32:
@@ -171,7 +173,7 @@ class _Numbers:
 
     def _number_at(self, place: int) -> int:
         self.check(place)
-        return self._ordered(self._values[place])
+        return self._as_ordered_int(self._values[place])
 
     def exact(self, sought: int, count: int) -> int:
         place = self._find(sought, 0, count, right=False)
@@ -179,16 +181,16 @@ class _Numbers:
             guard = self._blocks.guard
             place = int(_kernels.same_number(guard, self._at, self.held, sought, place))
             if place < 0:
-                raise self._blocks.damaged(place)
+                raise self._blocks.damage_error(place)
         elif place < count and self._number_at(place) != sought:
             return -1
         return place if place < count else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        return self._find(self.sought(value), low, high, right=False)
+        return self._find(self.convert_key(value), low, high, right=False)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        return self._find(self.sought(value), low, high, right=True)
+        return self._find(self.convert_key(value), low, high, right=True)
 
     def check(self, place: int) -> None:
         width = WIDTHS[self.held]
@@ -200,7 +202,7 @@ class _Numbers:
         guard = self._blocks.guard
         place = int(_kernels.find_number(guard, self._at, self.held, sought, low, high, right))
         if place < 0:
-            raise self._blocks.damaged(place)
+            raise self._blocks.damage_error(place)
         return place
 
 
@@ -224,9 +226,9 @@ class _Bytes:
     def addresses(self) -> tuple[int, int]:
         return self._offsets, self._data
 
-    def sought(self, value: Any) -> npt.NDArray[np.uint8]:
+    def convert_key(self, value: Any) -> npt.NDArray[np.uint8]:
         if not (type(value) is str and self._text):
-            value = converted(value, self._kind).as_py()
+            value = key_scalar(value, self._kind).as_py()
         raw = value.encode(errors="surrogatepass") if self._text else value
         return np.frombuffer(raw, np.uint8) if raw else _EMPTY
 
@@ -243,14 +245,14 @@ class _Bytes:
         guard = self._blocks.guard
         place = int(_kernels.exact_bytes(guard, self._offsets, self._data, sought, count))
         if place < 0:
-            raise self._blocks.damaged(place)
+            raise self._blocks.damage_error(place)
         return place if place < count else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        return self._find(self.sought(value), low, high, right=False)
+        return self._find(self.convert_key(value), low, high, right=False)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        return self._find(self.sought(value), low, high, right=True)
+        return self._find(self.convert_key(value), low, high, right=True)
 
     def check(self, place: int) -> None:
         self._blocks.check(self._offsets + 8 * place, 16)
@@ -263,7 +265,7 @@ class _Bytes:
         guard = self._blocks.guard
         place = int(_kernels.find_bytes(guard, self._offsets, self._data, sought, low, high, right))
         if place < 0:
-            raise self._blocks.damaged(place)
+            raise self._blocks.damage_error(place)
         return place
 
 
@@ -290,8 +292,8 @@ class _Decimals:
         start = position * self._width
         return int.from_bytes(self._data[start : start + self._width], "little", signed=True)
 
-    def sought(self, value: Any) -> int:
-        one = pa.array([converted(value, self._kind).as_py()], self._stored)
+    def convert_key(self, value: Any) -> int:
+        one = pa.array([key_scalar(value, self._kind).as_py()], self._stored)
         return int.from_bytes(memoryview(one.buffers()[1])[: self._width], "little", signed=True)
 
     def exact(self, sought: int, count: int) -> int:
@@ -299,10 +301,10 @@ class _Decimals:
         return place if place < count and self._number_at(place) == sought else -1
 
     def left(self, value: Any, low: int, high: int) -> int:
-        return _search(self._number_at, self.sought(value), low, high, right=False)
+        return _search(self._number_at, self.convert_key(value), low, high, right=False)
 
     def right(self, value: Any, low: int, high: int) -> int:
-        return _search(self._number_at, self.sought(value), low, high, right=True)
+        return _search(self._number_at, self.convert_key(value), low, high, right=True)
 
     def check(self, place: int) -> None:
         self._blocks.check(self._at + place * self._width, self._width)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.format.block_sums import Sums, SumsFile, small, summed
+from windrow.archive.format.block_sums import Sums, SumsFile, small, with_sums
 from windrow.archive.format.disk import Disk, Sink, Written
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.run_ref import Format, RunRef, SumsRef
 from windrow.archive.runs.encoding import encode
 from windrow.archive.runs.listing import Listing, listing_of
-from windrow.archive.runs.parallel import taken
+from windrow.archive.runs.parallel import take_rows
 from windrow.archive.runs.run_directory import write_directory, write_listing
 from windrow.archive.runs.sorting import arrange, rank, sortable
 from windrow.columns.arrays import Int64s
@@ -97,7 +97,7 @@ def write_day(
         ), after
     ranked = rank([sortable(_one(entries.column(name))) for name in layout.key])
     order, starts = arrange(ranked.ranks, len(ranked), _stamps(entries, layout))
-    piece = Piece(taken(entries, order), ranked.distinct, starts)
+    piece = Piece(take_rows(entries, order), ranked.distinct, starts)
     run = write_run(disk, layout, piece.entries.schema, [piece], name, kind, len(entries))
     return run, after
 
@@ -122,14 +122,14 @@ def write_run(
 
     def fill(sink: Sink) -> None:
         if kind == "arrow":
-            _write_arrow(sink, schema, _counted(pieces, tally))
+            _write_arrow(sink, schema, _count_pieces(pieces, tally))
         else:
             from windrow.archive.runs.parquet_write import write_parquet  # noqa: PLC0415
 
-            write_parquet(sink, layout, _counted(pieces, tally), rows)
+            write_parquet(sink, layout, _count_pieces(pieces, tally), rows)
 
     found: list[Sums] = []
-    entries = disk.write(ref.entries_file, summed(fill, found) if disk.summed else fill)
+    entries = disk.write(ref.entries_file, with_sums(fill, found) if disk.summed else fill)
     disk.sync(ref.entries_file)
 
     def fill_directory(sink: Sink) -> None:
@@ -139,7 +139,7 @@ def write_run(
             write_listing(sink, layout, listing(), tally.rows)
 
     directory = disk.write(
-        ref.directory_file, summed(fill_directory, found) if disk.summed else fill_directory
+        ref.directory_file, with_sums(fill_directory, found) if disk.summed else fill_directory
     )
     disk.sync(ref.directory_file)
     sums = None
@@ -161,7 +161,7 @@ def _write_all(sink: Sink, data: bytes) -> None:
     sink.write(data)
 
 
-def _counted(pieces: Iterable[Piece], tally: _Tally) -> Iterator[pa.Table]:
+def _count_pieces(pieces: Iterable[Piece], tally: _Tally) -> Iterator[pa.Table]:
     for piece in pieces:
         tally.add(piece)
         yield piece.entries

@@ -24,10 +24,10 @@ def problem(where: str, *, expected: str, found: str) -> Problem:
     return Problem(where, f"expected {expected}; found {found}")
 
 
-def listed(values: Iterable[object]) -> str:
+def list_text(values: Iterable[object]) -> str:
     """Values in a sentence, the first few of them if they are many.
 
-    >>> listed([1, 2]), listed([]), listed(range(20))
+    >>> list_text([1, 2]), list_text([]), list_text(range(20))
     ('1, 2', 'none', '0, 1, 2, 3, 4, 5, 6, 7 and 12 more')
     """
     texts = [str(value) for value in values]

@@ -21,7 +21,7 @@ from windrow.archive.runs.listing import listing_of
 from windrow.archive.runs.run import ALL, Run
 from windrow.archive.runs.run_directory import Directory
 from windrow.archive.runs.sorting import rank
-from windrow.archive.verify.problem import Problem, listed, problem
+from windrow.archive.verify.problem import Problem, list_text, problem
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
@@ -52,11 +52,11 @@ class Tally:
         expiries = table.column(EXPIRY).to_numpy()
         ends = expiry_periods(expiries)
         _count(self.ends, ends)
-        self.expiries = _widened(self.expiries, expiries)
-        self.lives = _widened(self.lives, ends - days)
+        self.expiries = _widen(self.expiries, expiries)
+        self.lives = _widen(self.lives, ends - days)
 
 
-def examined(
+def check_run(
     disk: Disk, layout: Layout, ref: RunRef, expiry_periods: ExpiryPeriods | None
 ) -> tuple[Tally | None, list[Problem]]:
     """What a run has, and what is wrong with it; no tally of one that cannot be read."""
@@ -95,7 +95,7 @@ def _contents(
     run: Run, layout: Layout, expiry_periods: ExpiryPeriods | None, tally: Tally
 ) -> Iterator[Problem]:
     ref, directory = run.ref, run.directory
-    schema, before = layout.given({}), None
+    schema, before = layout.reader_schema({}), None
     end = ref.rows if directory.of_lists else directory.end
     for start, stop in pairwise(sorted({*range(0, ref.rows, ROWS.value), end, ref.rows})):
         table = pa.Table.from_batches(run.entries.rows(start, stop, schema, ALL), schema)
@@ -142,7 +142,7 @@ def _directory(directory: Directory, ref: RunRef) -> Iterator[Problem]:
             ref.directory_file,
             expected=f"buckets one after the other from row 0 on, none of them empty, "
             f"up to row {most} at most",
-            found=f"starts {listed(directory.starts)}, end {directory.end}",
+            found=f"starts {list_text(directory.starts)}, end {directory.end}",
         )
         return
     ranked = rank(directory.columns)
@@ -161,7 +161,7 @@ def _keys(
     for column, keys in zip(layout.key, directory.columns, strict=True):
         found = table.column(column).cast(keys.type).combine_chunks()
         expected = keys.take(pa.array(bucket))
-        wrong = _differing(_chunks(found), expected)
+        wrong = _differences(_chunks(found), expected)
         if wrong.any():
             place = int(wrong.argmax())
             yield problem(
@@ -188,7 +188,7 @@ def _lists(
         wrong = f"row {int(listing.rows.max())}, where there are {ref.rows}"
     elif len(found) != len(expected.rows) or (found != expected.rows).any():
         wrong = f"{len(found)} of {len(expected.rows)} of them, in other rows"
-    elif any(_differing([k], w).any() for k, w in zip(keys, wanted, strict=True)):
+    elif any(_differences([k], w).any() for k, w in zip(keys, wanted, strict=True)):
         wrong = "others"
     else:
         return
@@ -212,7 +212,7 @@ def _without_key(table: pa.Table, layout: Layout, ref: RunRef) -> Iterator[Probl
         )
 
 
-def _differing(found: list[pa.Array], expected: pa.Array) -> np.ndarray:
+def _differences(found: list[pa.Array], expected: pa.Array) -> np.ndarray:
     """Which values differ; NaN is NaN."""
     ranked = rank([pa.concat_arrays([*found, expected])]).ranks
     differing: np.ndarray = ranked[: len(expected)] != ranked[len(expected) :]
@@ -228,13 +228,13 @@ def _count(counts: dict[int, int], values: Any) -> None:
         counts[int(value)] = counts.get(int(value), 0) + int(count)
 
 
-def _widened(bounds: tuple[int, int] | None, values: Any) -> tuple[int, int]:
+def _widen(bounds: tuple[int, int] | None, values: Any) -> tuple[int, int]:
     low, high = int(values.min()), int(values.max())
     return (low, high) if bounds is None else (min(low, bounds[0]), max(high, bounds[1]))
 
 
 def _pairs(counts: Iterable[tuple[int, int]]) -> str:
-    return listed(f"{rows} of {day}" for day, rows in counts)
+    return list_text(f"{rows} of {day}" for day, rows in counts)
 
 
 def _span(bounds: tuple[int, int] | None) -> str:

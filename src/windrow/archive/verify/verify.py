@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from windrow.archive.format.disk import Disk
 from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.verify.problem import Problem, problem
-from windrow.archive.verify.run_checks import ExpiryPeriods, Tally, examined
-from windrow.archive.versions.manifest import Manifest, understood
+from windrow.archive.verify.run_checks import ExpiryPeriods, Tally, check_run
+from windrow.archive.versions.manifest import Manifest, unreadable_is_damaged
 
 Invariants = Callable[[Mapping[str, Tally]], Iterable[Problem]]
 """What is wrong with an index, given what was found in those of its runs that could be read."""
@@ -40,12 +40,12 @@ def verify(
     size = 0
     for done, ref in enumerate(manifest.runs):
         progress(Reached("runs", done, len(manifest.runs), size))
-        tally, bad = examined(disk, manifest.layout, ref, expiry_periods)
+        tally, bad = check_run(disk, manifest.layout, ref, expiry_periods)
         problems += bad
         if tally is not None:
             tallies[ref.name] = tally
         size += ref.bytes
     progress(Reached("runs", len(manifest.runs), len(manifest.runs), size))
-    with understood(f"version {manifest.version}"):
+    with unreadable_is_damaged(f"version {manifest.version}"):
         problems += invariants(tallies)
     return problems

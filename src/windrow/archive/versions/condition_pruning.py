@@ -64,7 +64,7 @@ def rows_for(condition: pc.Expression, schema: pa.Schema, run: Run) -> list[tupl
         left = [piece for piece, keep in zip(pieces, kept, strict=True) if keep]
         if all(kept) and len(pieces) >= MANY.value:
             break
-    found = [directory.rows(*stretch) for stretch in _joined(left)]
+    found = [directory.rows(*stretch) for stretch in _join_ranges(left)]
     absent = pc.field(run.layout.key[0]).is_null()
     if directory.end < run.ref.rows and (
         len(run.layout.key) > 1 or satisfiable(condition, schema, [absent])[0]
@@ -92,7 +92,7 @@ def _between(run: Run, low: int, high: int) -> pc.Expression:
     return (pc.field(name) >= least) & (pc.field(name) <= greatest)
 
 
-def _joined(stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_ranges(stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Neighbours as one."""
     found: list[tuple[int, int]] = []
     for low, high in stretches:

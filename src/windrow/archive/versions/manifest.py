@@ -65,7 +65,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes, where: str) -> Manifest:
-        with understood(where):
+        with unreadable_is_damaged(where):
             value = json.loads(text)
             found = value.pop("windrow_archive")
             if found not in range(_FIRST, FORMAT_VERSION + 1):
@@ -75,7 +75,7 @@ class Manifest:
                     found=f"format version {found}",
                     remedy="open it with a newer Windrow",
                 )
-            if _checked(text):
+            if _has_checksum(text):
                 del value["checksum"]
             if value.keys() != _FIELDS:
                 raise ValueError(f"fields {sorted(value.keys() ^ _FIELDS)} that are amiss")
@@ -102,7 +102,7 @@ def _lines(part: Any) -> str:
     return json.dumps(part)
 
 
-def _checked(text: bytes) -> bool:
+def _has_checksum(text: bytes) -> bool:
     """Whether a manifest has a checksum; it must be that of the text without it."""
     end = _CHECKSUM.search(text)
     if end is not None and zlib.crc32(text[: end.start()] + _END) != int(end[1]):
@@ -111,7 +111,7 @@ def _checked(text: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def understood(where: str) -> Iterator[None]:
+def unreadable_is_damaged(where: str) -> Iterator[None]:
     """Whatever a parser of a manifest stumbles over, as an error that says what to do."""
     try:
         yield

@@ -3,7 +3,7 @@
 A reader pins a version and a moment when it opens and answers from them until it is closed,
 whatever is published or reclaimed meanwhile. It waits for nobody. Answers are Arrow tables with
 the columns in the types in which they are stored: what repeats comes dictionary-encoded
-(``decoded`` turns it into plain types). The order of entries is not defined.
+(``decode`` turns it into plain types). The order of entries is not defined.
 
 A kind of index says which runs may have an answer, and which of their entries count.
 """
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.runs.copier import Copier
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.finder import Finder, Known
 from windrow.archive.runs.run import Only, Run
 from windrow.archive.versions.leases import Lease
@@ -55,7 +55,7 @@ class Sources(list[tuple[Run, Only]]):
     def _known(self) -> dict[int, tuple[pa.Schema, Known]]:
         return {}
 
-    def known(self, schema: pa.Schema) -> Known:
+    def known_for(self, schema: pa.Schema) -> Known:
         """What is known of having buckets with the columns of a schema; by its identity."""
         found = self._known.get(id(schema))
         if found is None:
@@ -70,7 +70,7 @@ class Sources(list[tuple[Run, Only]]):
         found = run.entries.bucket(start, stop, schema, only)
         direct = run.entries.direct(schema, only)
         if direct is not None:
-            self.known(schema).add(place, direct)
+            self.known_for(schema).add(place, direct)
         return found
 
 
@@ -83,7 +83,7 @@ class PinnedReader(ABC):
         self.version, self.now = lease.manifest.version, now
         self._release = weakref.finalize(self, lease.release)  # also if nobody closes it
         self._lease, self._opened, self._schemas = lease, opened, schemas
-        self._schema = lease.manifest.layout.given(lease.manifest.encodings)
+        self._schema = lease.manifest.layout.reader_schema(lease.manifest.encodings)
         self._types = tuple(sorted(lease.manifest.encodings.items()))
         self._key, self._lists = lease.manifest.layout.key, lease.manifest.layout.list_key
         self._default = tuple(lease.manifest.layout.schema.names)
@@ -91,7 +91,7 @@ class PinnedReader(ABC):
         self._sources: dict[tuple[int | None, int | None], Sources] = {}
 
     @abstractmethod
-    def chosen(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
+    def choose_runs(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
         """The runs that may have an answer from t1 to t2, and which of their entries count."""
 
     def probe(
@@ -108,7 +108,7 @@ class PinnedReader(ABC):
         Without t1 and t2 it is an IndexProbe of everything. A composite key is a tuple; one that
         is shorter than the key finds all that begins so. Several keys are a list, a set or an
         Arrow array. A record whose key is a list is found under each of its values, whole, and once
-        under several. A ``plain`` answer is ``decoded``, and copied out of the files; for a single
+        under several. A ``plain`` answer is decoded, and copied out of the files; for a single
         key that takes about as long again as finding it.
         """
         schema = self._columns(columns)
@@ -116,9 +116,9 @@ class PinnedReader(ABC):
             copied = (
                 None
                 if self._lists or isinstance(key, _SEVERAL | Range | tuple)
-                else self._copied(key, t1, t2, schema)
+                else self._copy(key, t1, t2, schema)
             )
-            return decoded(self.probe(key, t1, t2, columns=columns)) if copied is None else copied
+            return decode(self.probe(key, t1, t2, columns=columns)) if copied is None else copied
         found: list[pa.RecordBatch] = []
         if self._lists is not None:
             found = self._records(key, t1, t2, schema)
@@ -139,7 +139,7 @@ class PinnedReader(ABC):
                 found += _prefix(run, (key,), schema, only)
         else:
             sources = self._live(t1, t2)
-            known = sources.known(schema)
+            known = sources.known_for(schema)
             buckets = sources.finder.buckets(key, known)
             for place, (start, stop) in enumerate(buckets):
                 if start < stop:
@@ -172,7 +172,7 @@ class PinnedReader(ABC):
         for run, only in self._live(t1, t2):
             yield from self._rows(run, schema, only)
 
-    def matching(
+    def batches_matching(
         self,
         condition: pc.Expression,
         t1: int | None = None,
@@ -189,7 +189,7 @@ class PinnedReader(ABC):
         from windrow.archive.versions.condition_pruning import rows_for  # noqa: PLC0415
 
         given = self._columns(columns)
-        types = self._lease.manifest.layout.given({}) if schema is None else schema
+        types = self._lease.manifest.layout.reader_schema({}) if schema is None else schema
         for run, only in self._live(t1, t2):
             for start, stop in rows_for(condition, types, run):
                 if stop - start == run.ref.rows:
@@ -246,22 +246,20 @@ class PinnedReader(ABC):
                 raise ArchiveError(
                     where="reader", expected="an open reader", found="one that was closed"
                 )
-            found = Sources((self._opened(run), only) for run, only in self.chosen(t1, t2))
+            found = Sources((self._opened(run), only) for run, only in self.choose_runs(t1, t2))
             if len(self._sources) >= REMEMBERED.value:
                 self._sources.clear()
             self._sources[t1, t2] = found
         return found
 
-    def _copied(
-        self, key: Any, t1: int | None, t2: int | None, schema: pa.Schema
-    ) -> pa.Table | None:
+    def _copy(self, key: Any, t1: int | None, t2: int | None, schema: pa.Schema) -> pa.Table | None:
         """The entries of a key of one column in plain types; None if they cannot be copied so."""
         if len(self._key) > 1:
             return None
         sources = self._live(t1, t2)
         copier = self._copiers.get(id(schema))
         if copier is None:
-            types = self._lease.manifest.layout.given({})
+            types = self._lease.manifest.layout.reader_schema({})
             copier = Copier(pa.schema([types.field(name) for name in schema.names]))
             self._copiers[id(schema)] = copier
         pieces = []

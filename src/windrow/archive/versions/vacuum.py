@@ -20,7 +20,7 @@ from windrow.archive.versions.versions import LOCK, VERSIONS, Versions, retired_
 
 
 @dataclass(frozen=True)
-class Vacuumed:
+class VacuumResult:
     """What a vacuum did: files and bytes removed, versions retired, versions that readers hold."""
 
     files: int
@@ -29,7 +29,7 @@ class Vacuumed:
     held: tuple[int, ...]
 
 
-def vacuum(disk: Disk, progress: Progress = nobody) -> Vacuumed:
+def vacuum(disk: Disk, progress: Progress = nobody) -> VacuumResult:
     """Remove what no version that is the newest or is held by somebody needs.
 
     ``progress`` is told how many of the files that can go have gone.
@@ -45,7 +45,7 @@ def vacuum(disk: Disk, progress: Progress = nobody) -> Vacuumed:
         os.close(lock)
 
 
-def _vacuum(disk: Disk, progress: Progress) -> Vacuumed:
+def _vacuum(disk: Disk, progress: Progress) -> VacuumResult:
     versions = Versions(disk)
     listed = disk.names(RUNS)
     hidden = [name for name in disk.names(VERSIONS) if name.startswith(".")]
@@ -75,4 +75,4 @@ def _vacuum(disk: Disk, progress: Progress) -> Vacuumed:
         if manifest.version not in held:
             disk.delete(retired_file(manifest.version))
             gone += 1
-    return Vacuumed(files, size, gone, tuple(sorted(held)))
+    return VacuumResult(files, size, gone, tuple(sorted(held)))

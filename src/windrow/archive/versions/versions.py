@@ -52,7 +52,7 @@ class Versions:
         """
         if self.numbers():
             raise self._there_already()
-        above = max(1, self.disk.missing())
+        above = max(1, self.disk.missing_folders())
         for folder in (VERSIONS, LEASES, RETIRED, RUNS):
             self.disk.make_folder(folder)
         lock = self.disk.try_hold(LOCK)  # made now: a vacuum must not need room to make room
@@ -75,9 +75,9 @@ class Versions:
 
     def numbers(self) -> list[int]:
         """The versions that are there, in ascending order."""
-        return self._numbered(VERSIONS)
+        return self._version_numbers(VERSIONS)
 
-    def _numbered(self, folder: str) -> list[int]:
+    def _version_numbers(self, folder: str) -> list[int]:
         """Files of any other name are no versions, whoever put them there."""
         names = map(_NAME.fullmatch, self.disk.names(folder))
         return [int(name[1]) for name in names if name]
@@ -133,7 +133,7 @@ class Versions:
             except FileNotFoundError as error:
                 self.disk.let_go(lease_file(wanted, token), handle)
                 if version is not None:
-                    raise self._gone(version) from error
+                    raise self._gone_error(version) from error
             except BaseException:
                 self.disk.let_go(lease_file(wanted, token), handle)
                 raise
@@ -149,7 +149,7 @@ class Versions:
             )
         return numbers[-1]
 
-    def _gone(self, version: int) -> ArchiveError:
+    def _gone_error(self, version: int) -> ArchiveError:
         numbers = self.numbers()
         return ArchiveError(
             where=str(self.disk.root),
@@ -168,7 +168,7 @@ class Versions:
             return self.disk.hold(name)
 
     @contextlib.contextmanager
-    def pinned(self) -> Iterator[Lease]:
+    def lease(self) -> Iterator[Lease]:
         lease = self.pin()
         try:
             yield lease
@@ -233,12 +233,14 @@ class Versions:
         self.disk.make_folder(RETIRED)
         self.disk.sync_names(VERSIONS)  # the newest must outlive a crash before others go
         for version in self.numbers():
-            if version >= newest[0] or self._held(version):
+            if version >= newest[0] or self._is_held(version):
                 break
             self.disk.rename(version_file(version), retired_file(version))
-        return [self._read(retired_file(version), version) for version in self._numbered(RETIRED)]
+        return [
+            self._read(retired_file(version), version) for version in self._version_numbers(RETIRED)
+        ]
 
-    def _held(self, version: int) -> bool:
+    def _is_held(self, version: int) -> bool:
         return any(pinned <= version for pinned, _ in leases(self.disk))
 
 

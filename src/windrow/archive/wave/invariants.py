@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping
 from windrow.archive.errors import SchemeError
 from windrow.archive.format.disk import Disk
 from windrow.archive.progress import Progress, nobody
-from windrow.archive.verify.problem import Problem, listed, problem
+from windrow.archive.verify.problem import Problem, list_text, problem
 from windrow.archive.verify.verify import verify
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.wave.schemes.operations import Days, all_applied
+from windrow.archive.wave.schemes.operations import Days, apply_all
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.schemes.scheme import Scheme, State, is_constituent
 from windrow.archive.wave.techniques import overgrown
@@ -65,10 +65,11 @@ def window_problems(manifest: Manifest, wave: Wave) -> Iterator[Problem]:
     named = Counter(ref.name for ref in manifest.runs)
     used = {ref.name for ref in wave.runs()}
     if named != Counter(used):
+        other = sorted(name for name in named if named[name] > 1 or name not in used)
         yield problem(
             "runs",
             expected="each run once, and in an index or ahead",
-            found=f"otherwise {listed(sorted(n for n in named if named[n] > 1 or n not in used))}",
+            found=f"otherwise {list_text(other)}",
         )
     yield from _ahead(wave)
     for name, index in (*wave.indexes.items(), *wave.draining.items()):
@@ -77,7 +78,9 @@ def window_problems(manifest: Manifest, wave: Wave) -> Iterator[Problem]:
         held = [*wave.indexes, *wave.draining, *map(str, wave.pending)]
         if held or wave.state is not None or wave.now is not None or wave.prepared:
             yield problem(
-                "window", expected="nothing before its first day", found=listed(held or ["a state"])
+                "window",
+                expected="nothing before its first day",
+                found=list_text(held or ["a state"]),
             )
         return
     yield from _entries(wave)
@@ -99,7 +102,7 @@ def _ahead(wave: Wave) -> Iterator[Problem]:
             yield problem(
                 f"day {day}, ahead",
                 expected="runs of that day only",
-                found=f"entries of the days {listed(sorted(others))}",
+                found=f"entries of the days {list_text(sorted(others))}",
             )
 
 
@@ -110,19 +113,19 @@ def _parts(name: str, index: Index) -> Iterator[Problem]:
     if stray:
         yield problem(
             name,
-            expected=f"entries of its days, {listed(index.days)}",
-            found=f"entries of the days {listed(sorted(stray))}",
+            expected=f"entries of its days, {list_text(index.days)}",
+            found=f"entries of the days {list_text(sorted(stray))}",
         )
     hidden = {day for part in index.parts for day in part.masked} & days
     if hidden:
         yield problem(
             name,
             expected="masks of days that it does not cover",
-            found=f"masks of its days {listed(sorted(hidden))}",
+            found=f"masks of its days {list_text(sorted(hidden))}",
         )
     twice = [run for run, n in Counter(part.run.name for part in index.parts).items() if n > 1]
     if twice:
-        yield problem(name, expected="each run once", found=f"{listed(twice)} more than once")
+        yield problem(name, expected="each run once", found=f"{list_text(twice)} more than once")
 
 
 def _entries(wave: Wave) -> Iterator[Problem]:
@@ -167,7 +170,7 @@ def _days(wave: Wave, now: int) -> Iterator[Problem]:
         yield problem(
             "constituents",
             expected=f"{settings.n}, from I1 to I{settings.n}",
-            found=f"{len(constituents)}: {listed(sorted(constituents))}",
+            found=f"{len(constituents)}: {list_text(sorted(constituents))}",
         )
     held = Counter(day for days in constituents.values() for day in days)
     twice = sorted(day for day, times in held.items() if times > 1)
@@ -175,7 +178,7 @@ def _days(wave: Wave, now: int) -> Iterator[Problem]:
         yield problem(
             "constituents",
             expected="each day in one of them",
-            found=f"days {listed(twice)} in several",
+            found=f"days {list_text(twice)} in several",
         )
     first = now - settings.window + 1
     missing = [day for day in range(first, now + 1) if day not in held]
@@ -185,11 +188,13 @@ def _days(wave: Wave, now: int) -> Iterator[Problem]:
             "window",
             expected=f"the days {first} to {now} in constituents"
             + (f", and no others under {scheme.name}" if scheme.hard else ""),
-            found=f"{listed(missing)} missing, and {listed(surplus)} besides",
+            found=f"{list_text(missing)} missing, and {list_text(surplus)} besides",
         )
     for name, days in constituents.items():
         if not days or days[-1] < first:
-            yield problem(name, expected=f"a day from {first} on", found=f"the days {listed(days)}")
+            yield problem(
+                name, expected=f"a day from {first} on", found=f"the days {list_text(days)}"
+            )
     most = _most(wave, scheme)
     if not scheme.hard and len(held) > most:
         yield problem(
@@ -215,21 +220,21 @@ def _state(wave: Wave, state: State, now: int) -> Iterator[Problem]:
             found=f"that of {state.window} days up to {state.day}",
         )
         return
-    longest = max((len(days) for _, days in _cut(wave, scheme, state)), default=0)
+    longest = max((len(days) for _, days in _first_constituents(wave, scheme, state)), default=0)
     long = [name for name, days in state.temporaries if len(days) >= longest]
     if len(state.temporaries) > longest or long:
         yield problem(
             "state",
             expected=f"at most {longest} temporary indexes, of fewer than {longest} days each",
-            found=f"{len(state.temporaries)}, too long among them {listed(long)}",
+            found=f"{len(state.temporaries)}, too long among them {list_text(long)}",
         )
     try:
         following = scheme.advance(state, now + 1)[1]
         expected = state.indexes
         if wave.prepared:
-            expected = all_applied(expected, following.before)
+            expected = apply_all(expected, following.before)
         held = {name: index.days for name, index in wave.indexes.items()}
-        found = all_applied(held, wave.pending)
+        found = apply_all(held, wave.pending)
     except (SchemeError, LookupError) as error:
         yield problem(
             "state",
@@ -240,7 +245,7 @@ def _state(wave: Wave, state: State, now: int) -> Iterator[Problem]:
     yield from _same(expected, found)
 
 
-def _cut(wave: Wave, scheme: Scheme, state: State) -> tuple[tuple[str, Days], ...]:
+def _first_constituents(wave: Wave, scheme: Scheme, state: State) -> tuple[tuple[str, Days], ...]:
     """The constituents as they are when the scheme starts, the longest that there can be."""
     start, _ = scheme.start(wave.settings.window, wave.settings.n, state.day)
     return start.constituents
@@ -254,6 +259,6 @@ def _same(expected: Mapping[str, Days], found: Mapping[str, Days]) -> Iterator[P
                 name,
                 expected="no such index"
                 if wanted is None
-                else f"the days {listed(wanted)}, as the scheme's state has them",
-                found="no such index" if held is None else f"the days {listed(held)}",
+                else f"the days {list_text(wanted)}, as the scheme's state has them",
+                found="no such index" if held is None else f"the days {list_text(held)}",
             )

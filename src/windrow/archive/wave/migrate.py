@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self, TypedDict
 
-from windrow.archive.format.code_widths import joined
+from windrow.archive.format.code_widths import join_encodings
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.progress import Progress, nobody
@@ -29,12 +29,12 @@ from windrow.archive.runs.run import Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.switch_over import Estimate, How, switch_over, two_migrations
-from windrow.archive.wave.rewrite_plan import Copied, Merged, Paper, Piece, Planned
+from windrow.archive.wave.rewrite_plan import Copied, Draft, Merged, Piece, Planned
 from windrow.archive.wave.schemes.operations import Step
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.schemes.scheme import State
 from windrow.archive.wave.techniques import technique_of
-from windrow.archive.wave.transition import settled, stepped
+from windrow.archive.wave.transition import finish_pending, step_to
 from windrow.archive.wave.wave import DRAINING, Index, Part, Settings, TechniqueName, Wave
 from windrow.archive.wave.writer import Writer
 
@@ -79,9 +79,9 @@ def estimate(manifest: Manifest, target: Target) -> Estimate:
     if target.how == "drain":
         parts = sum(len(index.parts) for index in _old(wave).values())
         return Estimate(0, target.settings.window - 1, parts + target.settings.n)
-    planned = _planned(wave, target)
+    planned = _plan_layout(wave, target)
     pieces = [piece for plan in planned.values() for piece in plan.pieces]
-    return Estimate(sum(map(_written, set(pieces))), 0, len(pieces))
+    return Estimate(sum(map(_bytes_to_write, set(pieces))), 0, len(pieces))
 
 
 def migrate(
@@ -94,10 +94,10 @@ def migrate(
     """Bring the version that the lease holds, and all that come meanwhile, to the new layout."""
     base = lease.manifest
     writer = Writer(disk, base.layout, target.format, base.encodings, lease.token, opened, progress)
-    return switch_over(disk, lease, _Moving(disk, lease, target, writer).onto)
+    return switch_over(disk, lease, _Mover(disk, lease, target, writer).onto)
 
 
-class _Moving:
+class _Mover:
     """A wave on its way to another layout."""
 
     def __init__(self, disk: Disk, lease: Lease, target: Target, writer: Writer) -> None:
@@ -113,22 +113,22 @@ class _Moving:
             raise two_migrations(self._disk)
         if wave is None or wave.now is None or (later.now or 0) > wave.now + window:
             # At first; and if nothing that was there is left.
-            self._wave = _switched(later, self._target, self._writer)
+            self._wave = _switch(later, self._target, self._writer)
         else:
-            self._wave = _caught_up(wave, later, base, self._writer)
+            self._wave = _catch_up(wave, later, base, self._writer)
         form, encodings = self._target.format, self._writer.encodings
         return self._wave.manifest(base.version + 1, self._token, base.layout, form, encodings)
 
 
-def _switched(wave: Wave, target: Target, writer: Writer) -> Wave:
+def _switch(wave: Wave, target: Target, writer: Writer) -> Wave:
     """The wave in its new layout."""
     if wave.now is None:
         return replace(wave, settings=target.settings)
     if target.how == "rebuild":
-        indexes, draining = writer.indexes(_planned(wave, target)), {}
+        indexes, draining = writer.indexes(_plan_layout(wave, target)), {}
     else:
         empty = Wave(target.settings, wave.now)
-        indexes, draining = writer.indexes(_planned(empty, target)), _old(wave)
+        indexes, draining = writer.indexes(_plan_layout(empty, target)), _old(wave)
     state, _ = _start(wave.now, target.settings)
     return replace(
         wave,
@@ -141,18 +141,18 @@ def _switched(wave: Wave, target: Target, writer: Writer) -> Wave:
     )
 
 
-def _caught_up(wave: Wave, later: Wave, manifest: Manifest, writer: Writer) -> Wave:
+def _catch_up(wave: Wave, later: Wave, manifest: Manifest, writer: Writer) -> Wave:
     """The new layout with what the old one has taken in since."""
     assert wave.now is not None
     assert later.now is not None
-    writer.encodings = joined(writer.encodings, manifest.encodings)
+    writer.encodings = join_encodings(writer.encodings, manifest.encodings)
     for day in range(wave.now + 1, later.now + 1):
         if wave.pending:
-            wave = settled(wave, writer)
+            wave = finish_pending(wave, writer)
         # Under names that are no constituents' the step finds the day's data there.
         lent = {f"{DRAINING}{name}": index for name, index in later.constituents().items()}
         mine = {**wave.indexes, **{n: _only(i, day) for n, i in lent.items() if day in i.days}}
-        wave = stepped(replace(wave, indexes=mine, ahead={}), day, writer)
+        wave = step_to(replace(wave, indexes=mine, ahead={}), day, writer)
         wave = replace(wave, indexes={n: i for n, i in wave.indexes.items() if n not in lent})
     return replace(wave, ahead=later.ahead, batches=later.batches)
 
@@ -166,15 +166,15 @@ def _start(now: int, settings: Settings) -> tuple[State, Step]:
     return scheme_of(settings.scheme).start(settings.window, settings.n, now - settings.window + 1)
 
 
-def _planned(wave: Wave, target: Target) -> dict[str, Planned]:
+def _plan_layout(wave: Wave, target: Target) -> dict[str, Planned]:
     """The indexes of the new layout, with data from wherever it is now."""
     assert wave.now is not None
     _, step = _start(wave.now, target.settings)
-    paper = Paper(_living(wave, {**wave.indexes, **wave.draining}), {})
-    paper.planned = {}
+    draft = Draft(_live_indexes(wave, {**wave.indexes, **wave.draining}), {})
+    draft.planned = {}
     for operation in (*step.before, *step.transition, *step.after):
-        paper.carry_out(operation)
-    done = paper.settled(technique_of(target.settings))
+        draft.carry_out(operation)
+    done = draft.finish(technique_of(target.settings))
     return {
         name: replace(plan, pieces=tuple(_in_format(target.format, p) for p in plan.pieces))
         for name, plan in done.items()
@@ -193,8 +193,8 @@ def _in_format(form: Format, piece: Piece) -> Piece:
 
 def _old(wave: Wave) -> dict[str, Index]:
     """What answers queries now, under names that the new layout does not use."""
-    taken = _living(wave, wave.draining)
-    for name, index in _living(wave, wave.constituents()).items():
+    taken = _live_indexes(wave, wave.draining)
+    for name, index in _live_indexes(wave, wave.constituents()).items():
         label, count = f"{DRAINING}{name}", 1
         while label in taken:
             count += 1
@@ -203,7 +203,7 @@ def _old(wave: Wave) -> dict[str, Index]:
     return taken
 
 
-def _living(wave: Wave, indexes: Mapping[str, Index]) -> dict[str, Index]:
+def _live_indexes(wave: Wave, indexes: Mapping[str, Index]) -> dict[str, Index]:
     """Indexes without their expired days: a longer window must not bring them back."""
     assert wave.now is not None
     first = wave.now - wave.settings.window + 1
@@ -220,7 +220,7 @@ def _living(wave: Wave, indexes: Mapping[str, Index]) -> dict[str, Index]:
     }
 
 
-def _written(piece: Piece) -> int:
+def _bytes_to_write(piece: Piece) -> int:
     """Bytes that a piece will take, as those of its rows take now."""
     if isinstance(piece, Part):
         return 0

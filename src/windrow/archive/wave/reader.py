@@ -46,7 +46,7 @@ class Reader(PinnedReader):
         """The days with entries that the reader sees."""
         return tuple(sorted({day for _, days in self._parts(None, None) for day in days}))
 
-    def chosen(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
+    def choose_runs(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
         for run, days in self._parts(t1, t2):
             yield run, ALL if len(days) == len(run.days) else Only(days)
 

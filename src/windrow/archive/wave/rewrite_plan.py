@@ -24,7 +24,7 @@ from windrow.archive.wave.schemes.operations import (
     Operation,
     Pack,
     Rename,
-    united,
+    join_days,
 )
 from windrow.archive.wave.schemes.scheme import is_constituent
 from windrow.archive.wave.wave import Index, Part
@@ -77,12 +77,12 @@ class Technique(Protocol):
 
     packs_at_rest: ClassVar[bool]
 
-    def settled(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
+    def rewrite(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
         """Its pieces as they shall be; ``shared`` names the runs that queries could see before."""
 
 
 @dataclass
-class Paper:
+class Draft:
     """Indexes on which operations are being carried out; start it anew for each step."""
 
     indexes: Mapping[str, Index]
@@ -96,17 +96,17 @@ class Paper:
     def carry_out(self, operation: Operation) -> None:
         planned = self.planned
         if isinstance(operation, Build):
-            planned[operation.target] = Planned(operation.days, _packed(self._of(operation.days)))
+            planned[operation.target] = Planned(operation.days, _pack(self._of(operation.days)))
         elif isinstance(operation, Add):
-            old = _started(planned[operation.target])
-            days = united(old.days, operation.days)
+            old = _as_planned(planned[operation.target])
+            days = join_days(old.days, operation.days)
             found = self._of(operation.days)
             whole = [part for part in found if not part.masked]
             cut = [part for part in found if part.masked]
-            pieces = (*old.pieces, *whole, *_packed(cut))
+            pieces = (*old.pieces, *whole, *_pack(cut))
             planned[operation.target] = Planned(days, pieces, changed=True)
         elif isinstance(operation, Delete):
-            old = _started(planned[operation.target])
+            old = _as_planned(planned[operation.target])
             days = tuple(day for day in old.days if day not in operation.days)
             pieces = tuple(_without(piece, operation.days) for piece in old.pieces)
             planned[operation.target] = Planned(days, pieces, changed=True)
@@ -115,12 +115,12 @@ class Paper:
         elif isinstance(operation, Rename):
             planned[operation.target] = planned.pop(operation.source)
         elif isinstance(operation, Pack):
-            old = _started(planned[operation.target])
-            planned[operation.target] = replace(old, pieces=merged(old.pieces))
+            old = _as_planned(planned[operation.target])
+            planned[operation.target] = replace(old, pieces=merge_pieces(old.pieces))
         else:
             del planned[operation.target]
 
-    def settled(self, technique: Technique) -> dict[str, Planned | Index]:
+    def finish(self, technique: Technique) -> dict[str, Planned | Index]:
         """All indexes with their pieces as the technique wants them; what counts nothing is out."""
         shared = frozenset(
             part.run.name
@@ -135,7 +135,7 @@ class Paper:
                 continue
             pieces = tuple(piece for piece in planned.pieces if piece.rows)
             if planned.changed:
-                pieces = technique.settled(name, Planned(planned.days, pieces, True), shared)
+                pieces = technique.rewrite(name, Planned(planned.days, pieces, True), shared)
             done[name] = Planned(planned.days, pieces, planned.changed)
         return done
 
@@ -162,11 +162,11 @@ class Paper:
         return []
 
 
-def _started(plan: Planned | Index) -> Planned:
+def _as_planned(plan: Planned | Index) -> Planned:
     return Planned(plan.days, plan.parts) if isinstance(plan, Index) else plan
 
 
-def merged(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+def merge_pieces(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """All pieces as one packed run; a run that is packed already stays what it is."""
     parts: list[Part] = []
     for piece in pieces:
@@ -174,10 +174,10 @@ def merged(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
             parts += piece.parts
         else:
             parts.append(piece.part if isinstance(piece, Copied) else piece)
-    return _packed(parts)
+    return _pack(parts)
 
 
-def _packed(parts: Sequence[Part]) -> tuple[Piece, ...]:
+def _pack(parts: Sequence[Part]) -> tuple[Piece, ...]:
     live = tuple(part for part in parts if part.rows)
     if len(live) <= 1 and not any(part.masked for part in live):
         return live

@@ -16,7 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from windrow.archive.wave.rewrite_plan import Copied, Merged, Piece, Planned, Technique, merged
+from windrow.archive.wave.rewrite_plan import (
+    Copied,
+    Merged,
+    Piece,
+    Planned,
+    Technique,
+    merge_pieces,
+)
 from windrow.archive.wave.schemes.scheme import is_constituent
 from windrow.archive.wave.wave import Part, Settings
 
@@ -25,12 +32,12 @@ def overgrown(pieces: tuple[Piece, ...], growth: float) -> bool:
     """Whether the pieces of an index, in the order in which they came, are to be merged."""
     if not pieces:
         return False
-    stored = [_stored(piece) for piece in pieces]
+    stored = [_stored_rows(piece) for piece in pieces]
     live = sum(piece.rows for piece in pieces)
     return sum(stored[1:]) > (growth - 1) * stored[0] or sum(stored) > growth * live
 
 
-def _stored(piece: Piece) -> int:
+def _stored_rows(piece: Piece) -> int:
     """The entries that the run of a piece has, or will have when it is written."""
     if isinstance(piece, Merged):
         return piece.rows
@@ -48,9 +55,9 @@ class InPlace:
     growth: float
     packs_at_rest: ClassVar[bool] = False
 
-    def settled(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
+    def rewrite(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
         pieces = planned.pieces
-        return merged(pieces) if overgrown(pieces, self.growth) else pieces
+        return merge_pieces(pieces) if overgrown(pieces, self.growth) else pieces
 
 
 @dataclass(frozen=True)
@@ -66,10 +73,10 @@ class SimpleShadow:
     growth: float
     packs_at_rest: ClassVar[bool] = False
 
-    def settled(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
+    def rewrite(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
         pieces = planned.pieces
         if overgrown(pieces, self.growth):
-            return merged(pieces)
+            return merge_pieces(pieces)
         return tuple(
             Copied(piece, name) if isinstance(piece, Part) and piece.run.name in shared else piece
             for piece in pieces
@@ -82,8 +89,8 @@ class PackedShadow:
 
     packs_at_rest: ClassVar[bool] = False
 
-    def settled(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
-        return merged(planned.pieces)
+    def rewrite(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
+        return merge_pieces(planned.pieces)
 
 
 @dataclass(frozen=True)
@@ -101,10 +108,10 @@ class PackedAtRest:
     growth: float
     packs_at_rest: ClassVar[bool] = True
 
-    def settled(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
+    def rewrite(self, name: str, planned: Planned, shared: frozenset[str]) -> tuple[Piece, ...]:
         pieces = planned.pieces
         waits = is_constituent(name)
-        return merged(pieces) if not waits and overgrown(pieces, self.growth) else pieces
+        return merge_pieces(pieces) if not waits and overgrown(pieces, self.growth) else pieces
 
 
 def technique_of(settings: Settings) -> Technique:

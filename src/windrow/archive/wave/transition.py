@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from windrow.archive.wave.rewrite_plan import Paper, Planned
+from windrow.archive.wave.rewrite_plan import Draft, Planned
 from windrow.archive.wave.schemes.operations import Add, Delete, Operation, Pack, Step
 from windrow.archive.wave.schemes.registry import scheme_of
 from windrow.archive.wave.schemes.scheme import State, is_constituent
@@ -14,15 +14,15 @@ from windrow.archive.wave.wave import Index, Wave
 from windrow.archive.wave.writer import Writer
 
 
-def planned(wave: Wave, operations: tuple[Operation, ...]) -> dict[str, Planned | Index]:
+def plan_indexes(wave: Wave, operations: tuple[Operation, ...]) -> dict[str, Planned | Index]:
     """What operations would make of the indexes; nothing is done."""
-    paper = Paper(wave.indexes, wave.ahead)
+    draft = Draft(wave.indexes, wave.ahead)
     for operation in operations:
-        paper.carry_out(operation)
-    return paper.settled(technique_of(wave.settings))
+        draft.carry_out(operation)
+    return draft.finish(technique_of(wave.settings))
 
 
-def stepped(wave: Wave, day: int, writer: Writer) -> Wave:
+def step_to(wave: Wave, day: int, writer: Writer) -> Wave:
     """The window moved on to ``day``: its data can be queried, what is left to do is pending.
 
     The first day starts the scheme with a window of empty days before it. So does a day that lies
@@ -35,11 +35,11 @@ def stepped(wave: Wave, day: int, writer: Writer) -> Wave:
         wave = replace(wave, indexes={}, draining={})
     else:
         assert not wave.pending
-        state, step = _advanced(settings.scheme, wave.state, day)
+        state, step = _advance(settings.scheme, wave.state, day)
         operations = (() if wave.prepared else step.before) + step.transition
     return replace(
         wave,
-        indexes=writer.indexes(planned(wave, operations)),
+        indexes=writer.indexes(plan_indexes(wave, operations)),
         ahead={d: runs for d, runs in wave.ahead.items() if d > day},
         now=day,
         state=state,
@@ -53,7 +53,7 @@ def stepped(wave: Wave, day: int, writer: Writer) -> Wave:
     )
 
 
-def settled(wave: Wave, writer: Writer) -> Wave:
+def finish_pending(wave: Wave, writer: Writer) -> Wave:
     """What was pending, done; and what the next day asks for that needs nothing of its data.
 
     Operations on constituents are left to the step itself, which shows them whole; but those that
@@ -64,18 +64,18 @@ def settled(wave: Wave, writer: Writer) -> Wave:
         step = _after(wave, wave.state)[1]
         if not prepared and step.before and not any(is_constituent(o.target) for o in step.before):
             operations, prepared = operations + step.before, True
-        operations += _packing(wave, step)
+        operations += _pack_operations(wave, step)
     if not operations:
         return wave
     return replace(
         wave,
-        indexes=writer.indexes(planned(wave, operations)),
+        indexes=writer.indexes(plan_indexes(wave, operations)),
         pending=(),
         prepared=prepared,
     )
 
 
-def coming(wave: Wave, days: int) -> list[tuple[int, Step]]:
+def plan_days(wave: Wave, days: int) -> list[tuple[int, Step]]:
     """The steps of the coming days, and what is packed as it comes to rest; nothing is done.
 
     Of the first, what is done already is left out, and what a day before it left undone is there.
@@ -88,7 +88,7 @@ def coming(wave: Wave, days: int) -> list[tuple[int, Step]]:
         state, step = following
         following = _after(wave, state)
         changed = {o.target for o in step.operations if isinstance(o, Add | Delete)}
-        resting = changed - _touched(following[1]) if packs else set()
+        resting = changed - _touched_indexes(following[1]) if packs else set()
         packed = tuple(Pack(name) for name in sorted(resting) if len(state.indexes[name]) > 1)
         steps.append((state.day, replace(step, after=step.after + packed)))
     if steps:
@@ -103,20 +103,20 @@ def _after(wave: Wave, state: State | None) -> tuple[State, Step]:
     if state is None:
         first = min(wave.ahead, default=1)
         return scheme.start(settings.window, settings.n, first - settings.window + 1)
-    return _advanced(settings.scheme, state, state.day + 1)
+    return _advance(settings.scheme, state, state.day + 1)
 
 
 @lru_cache(maxsize=4)
-def _advanced(scheme: str, state: State, day: int) -> tuple[State, Step]:
+def _advance(scheme: str, state: State, day: int) -> tuple[State, Step]:
     """The settling of one day looks at the next day's step, which is then taken."""
     return scheme_of(scheme).advance(state, day)
 
 
-def _packing(wave: Wave, following: Step) -> tuple[Pack, ...]:
+def _pack_operations(wave: Wave, following: Step) -> tuple[Pack, ...]:
     """What is to be packed now, if anything is at rest."""
     if not technique_of(wave.settings).packs_at_rest:
         return ()
-    touched, growth = _touched(following), wave.settings.growth
+    touched, growth = _touched_indexes(following), wave.settings.growth
     return tuple(
         Pack(name)
         for name, index in wave.constituents().items()
@@ -124,7 +124,7 @@ def _packing(wave: Wave, following: Step) -> tuple[Pack, ...]:
     )
 
 
-def _touched(step: Step) -> set[str]:
+def _touched_indexes(step: Step) -> set[str]:
     return {
         name
         for operation in step.operations

@@ -18,7 +18,7 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.format.day_calendar import NUMBERS, Calendar
 from windrow.archive.format.layout import MAX_DAYS, Layout
 from windrow.archive.format.run_ref import Format, RunRef
-from windrow.archive.versions.manifest import Manifest, understood
+from windrow.archive.versions.manifest import Manifest, unreadable_is_damaged
 from windrow.archive.wave.schemes.operations import (
     Add,
     Build,
@@ -177,7 +177,7 @@ class Wave:
     @classmethod
     def of(cls, manifest: Manifest) -> Wave:
         body, runs = manifest.body, {run.name: run for run in manifest.runs}
-        with understood(f"version {manifest.version}"):
+        with unreadable_is_damaged(f"version {manifest.version}"):
             return cls(
                 Settings.from_json(body["settings"]),
                 None if body["now"] is None else int(body["now"]),

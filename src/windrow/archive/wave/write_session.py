@@ -19,7 +19,7 @@ from windrow.archive.errors import (
     HalfwayError,
     StorageError,
 )
-from windrow.archive.format.code_widths import joined
+from windrow.archive.format.code_widths import join_encodings
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.progress import Progress, Reached, nobody
@@ -27,12 +27,12 @@ from windrow.archive.runs.run import Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.versions import Versions
-from windrow.archive.wave.transition import settled, stepped
+from windrow.archive.wave.transition import finish_pending, step_to
 from windrow.archive.wave.wave import Wave
 from windrow.archive.wave.writer import Writer
 
 
-class Session:
+class WriteSession:
     """A writer with a lease. ``version`` is the base, and after ``commit`` what was published."""
 
     def __init__(self, disk: Disk, lease: Lease, opened: Callable[[RunRef], Run]) -> None:
@@ -86,7 +86,7 @@ class Session:
         fails after that is a ``HalfwayError``. ``progress`` is told how many of them are done.
         """
         wave, writer = self._wave, self._writer
-        writer.encodings = joined(writer.encodings, *encodings)
+        writer.encodings = join_encodings(writer.encodings, *encodings)
         ahead = dict(wave.ahead)
         for day, found in runs.items():
             if found:
@@ -95,27 +95,27 @@ class Session:
         changed = replace(wave, ahead=ahead, batches=batches)
         if now is None or now == wave.now:
             if now is not None:
-                changed = settled(changed, writer)
+                changed = finish_pending(changed, writer)
             return self.version if changed == wave else self._publish(changed)
         before = self.version
         try:
-            return self._moved_on(changed, now, progress)
+            return self._move_on(changed, now, progress)
         except (ConflictError, DamagedError, StorageError) as error:
             if self.version == before:
                 raise
             raise HalfwayError(self.version, error) from error
 
-    def _moved_on(self, wave: Wave, now: int, progress: Progress) -> int:
+    def _move_on(self, wave: Wave, now: int, progress: Progress) -> int:
         """A version for each day up to ``now``, and one for what comes after a day."""
         writer, jump = self._writer, wave.now is None or now > wave.now + wave.settings.window
         days = [now] if wave.now is None or jump else range(wave.now + 1, now + 1)
         for done, day in enumerate(days, start=1):
             if wave.pending and not jump:
-                wave = settled(wave, writer)
-            wave = stepped(wave, day, writer)
+                wave = finish_pending(wave, writer)
+            wave = step_to(wave, day, writer)
             self._publish(wave)
             progress(Reached("days taken in", done, len(days)))
-        rest = settled(wave, writer)
+        rest = finish_pending(wave, writer)
         if rest != wave:
             with contextlib.suppress(ConflictError):  # who came between finds it left to do
                 self._publish(rest)

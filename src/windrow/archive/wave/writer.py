@@ -16,7 +16,7 @@ from windrow.archive.errors import DamagedError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, RunRef
-from windrow.archive.format.schema_cast import declared
+from windrow.archive.format.schema_cast import cast_to_schema
 from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.run import ALL, Only, Run
@@ -155,16 +155,16 @@ def _unwritten(plan: Planned | Index) -> list[Piece]:
 def _in_turns(data: Any, schema: pa.Schema) -> Iterator[pa.Table]:
     """Records as tables that can be sorted in memory."""
     if not isinstance(data, pa.Table):
-        from windrow.archive.records.records import given  # noqa: PLC0415 - loads readers of files
+        from windrow.archive.records.records import record_batches  # noqa: PLC0415 - loads readers of files
 
-        data = given(data, schema)
+        data = record_batches(data, schema)
     if isinstance(data, pa.Table):
         yield from _slices(data)
         return
     held: list[pa.Table] = []
     size = 0
     for batch in data:
-        table = declared(batch, schema)
+        table = cast_to_schema(batch, schema)
         if held and size + table.nbytes > AT_ONCE.value:
             yield from _slices(pa.concat_tables(held))
             held, size = [], 0

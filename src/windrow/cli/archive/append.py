@@ -13,9 +13,9 @@ import typer
 
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.format.day_calendar import Calendar, reached
+from windrow.archive.format.day_calendar import Calendar, latest_plausible_day
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.records.row_files import files_of, left_out, rows_of
+from windrow.archive.records.row_files import files_of, unused_columns, rows_of
 from windrow.cli.answers import count_of
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
 from windrow.cli.archive.progress_bar import show_progress
@@ -103,7 +103,7 @@ def append(
         with show_progress(f"writing {count}", as_json=as_json) as progress:
             version = opened.append_days(days, now=now, progress=progress)
         taken = {calendar.label(d): t.num_rows for d, t in sorted(days.items())}
-        done = {"days": taken, "left_out": late, "left_out_columns": unused}
+        done = {"days": taken, "unused_columns": late, "left_out_columns": unused}
         _say(archive, opened, version, done, as_json)
 
 
@@ -118,7 +118,7 @@ def _read_files(
     with show_progress("reading", as_json=as_json) as progress:
         paths = files_of(files)
         rows = rows_of(paths, schema, *others, progress=progress)
-        unused = left_out(paths, [*schema.names, *others])
+        unused = unused_columns(paths, [*schema.names, *others])
     if unused:
         names = ", ".join(unused)
         err().print(f"left out, as the archive has no such column: {names}", style="yellow")
@@ -132,7 +132,9 @@ def _newest(days: Iterable[int], archive: Archive) -> int | None:
     if calendar.timestamps:
         today, kept = wall_clock() // calendar.length, "is still to come: kept ahead"
     else:
-        today = reached([*days, *found.ahead], found.now, window) or 0  # without days, any will do
+        today = (
+            latest_plausible_day([*days, *found.ahead], found.now, window) or 0
+        )  # without days, any will do
         kept = (
             f"is more than the window of {window} after {today}: kept ahead until days after it "
             "come, or windrow archive advance names it"

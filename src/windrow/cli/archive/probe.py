@@ -12,7 +12,7 @@ from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.reader import LifetimeReader
-from windrow.archive.runs.encoding import decoded
+from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.reader import Reader
 from windrow.cli.answers import count_of
@@ -83,7 +83,7 @@ def probe(
         first, last = bounds(times, since, until)
         with reader_of(opened, at, soft=soft) as reader:
             found = reader.probe(wanted, first, last, columns=names_of(columns))
-            give(times.add_stamps(decoded(found)), into, as_json=as_json)
+            give(times.add_stamps(decode(found)), into, as_json=as_json)
 
 
 def scan(
@@ -110,7 +110,7 @@ def scan(
         first, last = bounds(times, since, until)
         with reader_of(opened, at, soft=soft) as reader:
             found = reader.scan(first, last, columns=names_of(columns))
-            give(times.add_stamps(decoded(found)), into, as_json=as_json)
+            give(times.add_stamps(decode(found)), into, as_json=as_json)
 
 
 def export(
@@ -138,10 +138,10 @@ def export(
         first, last = bounds(times, since, until)
         with reader_of(opened, at) as reader, err().status("writing") as status:
             names = names_of(columns) or opened.layout.entry_schema.names
-            empty = times.add_stamps(decoded(reader.probe([], columns=names)))
+            empty = times.add_stamps(decode(reader.probe([], columns=names)))
             with writing(into, empty.schema) as write:
                 for batch in reader.batches(first, last, columns=names):
-                    table = times.add_stamps(decoded(pa.Table.from_batches([batch])))
+                    table = times.add_stamps(decode(pa.Table.from_batches([batch])))
                     write(table)
                     rows += table.num_rows
                     status.update(f"writing: {rows:,} rows")

@@ -33,7 +33,7 @@ class Entries(ds.Dataset):  # type: ignore[misc]
         bounds: tuple[int | None, int | None],
     ) -> None:
         self._reader, self._times, self._bounds = reader, times, bounds
-        self._plain = times.add_stamps(layout.given({}).empty_table()).schema
+        self._plain = times.add_stamps(layout.reader_schema({}).empty_table()).schema
         self._names = self._plain.names
         self.failure: WindrowError | None = None
         """What went wrong while it was read, which engines tell in words of their own."""
@@ -57,7 +57,9 @@ class Entries(ds.Dataset):  # type: ignore[misc]
             batches = self._reader.batches(first, last, columns=names)
         else:
             first, last = self._days(filter, first, last)
-            batches = self._reader.matching(filter, first, last, columns=names, schema=self._plain)
+            batches = self._reader.batches_matching(
+                filter, first, last, columns=names, schema=self._plain
+            )
         return ds.Scanner.from_batches(
             self._add_stamps(batches),
             schema=self._types(names),

@@ -13,7 +13,7 @@ import pyarrow as pa
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import Layout
 from windrow.archive.runs.run_directory import Directory
-from windrow.archive.runs.search import converted
+from windrow.archive.runs.search import key_scalar
 from windrow.archive.versions.pinned_reader import Range
 from windrow.columns.arrays import Int64s
 
@@ -135,7 +135,7 @@ def _in_type(value: Any, kind: pa.DataType) -> Any:
             return pa.scalar(value).cast(kind)
     except (pa.ArrowException, ValueError):
         pass  # told as any other key that is none
-    return converted(value, kind)
+    return key_scalar(value, kind)
 
 
 def _is_bytes(kind: pa.DataType) -> bool:

@@ -83,7 +83,7 @@ def instant(value: Moment | None, manifest: Manifest, where: str) -> int | None:
 
 def chosen_columns(manifest: Manifest, names: tuple[str, ...] | None) -> tuple[str, ...]:
     """The columns of an answer: those named, or all, the archive's stamps too."""
-    there = manifest.layout.given({}).names
+    there = manifest.layout.reader_schema({}).names
     names = tuple(there) if names is None else names
     unknown = [name for name in names if name not in there]
     if unknown or not names or len(set(names)) < len(names):

@@ -35,7 +35,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, HalfwayError
-from windrow.archive.format.day_calendar import reached
+from windrow.archive.format.day_calendar import latest_plausible_day
 from windrow.archive.wave.wave import Wave
 from windrow.core.time import Wall, wall_clock
 from windrow.spark.archive.stamps import Stamps
@@ -157,7 +157,9 @@ class ArchiveSink:
             instant = min(instant, self.wall())
         else:
             newest = latest // calendar.length
-            come = reached([newest, *days, *wave.ahead], wave.now, wave.settings.window)
+            come = latest_plausible_day(
+                [newest, *days, *wave.ahead], wave.now, wave.settings.window
+            )
             if come is not None and come < newest:
                 instant = come * calendar.length - self.slack
         return instant // calendar.length - 1

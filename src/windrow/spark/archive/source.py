@@ -117,7 +117,7 @@ class ArchiveReader(DataSourceReader):
         except DamagedError as error:
             raise self._vacuumed() or error from error
         names = self.schema.fieldNames()
-        given = self.layout.given({})
+        given = self.layout.reader_schema({})
         schema, target = pa.schema([given.field(n) for n in names]), arrow_schema(self.schema)
         only = partition.source.only
         if len(partition.rows) > 1:
@@ -159,7 +159,7 @@ class ArchiveSource(DataSource):
         self.layout = held.manifest.layout
         self.key = key_of(options, self.layout)
         columns = chosen_columns(held.manifest, self.wish.columns)
-        given = self.layout.given({})
+        given = self.layout.reader_schema({})
         self._schema = spark_schema(given.field(name) for name in columns)
         runs = whole_runs(self.root, held, self.wish) if self.key is None else []
         if runs:

@@ -171,7 +171,7 @@ def _comparable(layout: Layout, schema: StructType) -> dict[str, tuple[pa.DataTy
     """
     stamps = [stamp.name for stamp in layout.stamps]
     names = stamps if layout.list_key else [*layout.key, *stamps]  # no list is looked up
-    fields = [layout.given({}).field(name) for name in names]
+    fields = [layout.reader_schema({}).field(name) for name in names]
     theirs = arrow_schema(schema)
     return {
         field.name: (_told_apart(field.type), theirs.field(field.name).type)

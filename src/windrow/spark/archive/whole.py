@@ -36,7 +36,7 @@ class Whole:
 def whole_runs(root: str, held: Pin, wish: Wish) -> list[Whole]:
     """What a scan reads; nothing if Spark's reader would not do for all of it."""
     sources = held.sources(wish.since, wish.until)
-    given = held.manifest.layout.given({})
+    given = held.manifest.layout.reader_schema({})
     names = chosen_columns(held.manifest, wish.columns)
     if not all(source.run.format == "parquet" for source in sources) or not all(
         is_native(given.field(name).type) for name in names
@@ -53,7 +53,7 @@ def whole_runs(root: str, held: Pin, wish: Wish) -> list[Whole]:
 def whole_schema(held: Pin, wish: Wish) -> StructType:
     """The columns that are wanted, and those that conditions may be about."""
     wanted = (*chosen_columns(held.manifest, wish.columns), DAY, EXPIRY)
-    return spark_schema(f for f in held.manifest.layout.given({}) if f.name in wanted)
+    return spark_schema(f for f in held.manifest.layout.reader_schema({}) if f.name in wanted)
 
 
 def _where(only: Only) -> str:

@@ -24,7 +24,7 @@ from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.runs.run import Run
-from windrow.archive.wave.write_session import Session
+from windrow.archive.wave.write_session import WriteSession
 from windrow.archive.wave.writer import AT_ONCE, Writer
 from windrow.spark.archive.stamps import Stamps
 
@@ -94,7 +94,9 @@ def declared(frame: DataFrame, layout: Layout) -> DataFrame:
     return frame.select(*(f"`{name}`" for name in layout.schema.names))
 
 
-def write_runs(frame: DataFrame, archive: Archive, session: Session, stamps: Stamps) -> WrittenRuns:
+def write_runs(
+    frame: DataFrame, archive: Archive, session: WriteSession, stamps: Stamps
+) -> WrittenRuns:
     """Write a DataFrame's rows in its partitions, a run for each day that a partition has."""
     base = session.base
     task = RunTask(

@@ -87,7 +87,7 @@ _LESS, _EQUAL, _GREATER = 1, 2, 3
 
 
 @kernel(int64, int64, int64, int64, bytes_in, int64)
-def _compared(guard, offsets_at, data_at, value, place):  # type: ignore[no-untyped-def]
+def _compare(guard, offsets_at, data_at, value, place):  # type: ignore[no-untyped-def]
     """Whether the bytes at a place are less than a value, equal or greater; or what ``touch`` says
     of a block that is damaged.
     """
@@ -118,7 +118,7 @@ def find_bytes(guard, offsets_at, data_at, value, low, high, right):  # type: ig
     """
     while low < high:
         middle = (low + high) // 2
-        sign = _compared(guard, offsets_at, data_at, value, middle)
+        sign = _compare(guard, offsets_at, data_at, value, middle)
         if sign < 0:
             return sign
         if sign == _LESS or (right and sign == _EQUAL):
@@ -134,7 +134,7 @@ def exact_bytes(guard, offsets_at, data_at, value, count):  # type: ignore[no-un
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
-        sign = _compared(guard, offsets_at, data_at, value, middle)
+        sign = _compare(guard, offsets_at, data_at, value, middle)
         if sign < 0 or sign == _EQUAL:
             return sign if sign < 0 else middle
         if sign == _LESS:

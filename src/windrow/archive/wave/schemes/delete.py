@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.archive.wave.schemes.operations import Add, Delete, Step
-from windrow.archive.wave.schemes.scheme import State, following, started, stepped
+from windrow.archive.wave.schemes.scheme import State, make_step, require_next, start_evenly
 
 
 class Del:
@@ -18,9 +18,9 @@ class Del:
     fewest = 1
 
     def start(self, window: int, n: int, first_day: int = 1) -> tuple[State, Step]:
-        return started(self, window, n, first_day)
+        return start_evenly(self, window, n, first_day)
 
     def advance(self, state: State, day: int) -> tuple[State, Step]:
-        expired = following(self, state, day) - state.window
+        expired = require_next(self, state, day) - state.window
         target = state.holder(expired)
-        return stepped(state, day, (Add(target, (day,)),), before=(Delete(target, (expired,)),))
+        return make_step(state, day, (Add(target, (day,)),), before=(Delete(target, (expired,)),))

@@ -121,50 +121,52 @@ class Step:
         return self.before + self.transition + self.after
 
 
-def applied(indexes: Mapping[str, Days], operation: Operation) -> dict[str, Days]:
+def apply(indexes: Mapping[str, Days], operation: Operation) -> dict[str, Days]:
     """The time-sets after an operation; refuses one that does not fit what is there."""
-    return all_applied(indexes, (operation,))
+    return apply_all(indexes, (operation,))
 
 
-def all_applied(indexes: Mapping[str, Days], operations: Iterable[Operation]) -> dict[str, Days]:
+def apply_all(indexes: Mapping[str, Days], operations: Iterable[Operation]) -> dict[str, Days]:
     after = dict(indexes)
     for operation in operations:
         _apply(after, operation)
     return after
 
 
-def united(held: Days, more: Days) -> Days:
+def join_days(held: Days, more: Days) -> Days:
     """A time-set and days that it has not; they are nearly always later ones."""
     return held + more if not held or held[-1] < more[0] else tuple(sorted(held + more))
 
 
 def _apply(after: dict[str, Days], operation: Operation) -> None:
     if isinstance(operation, Build):
-        after[operation.target] = _ordered(operation.days, operation) if operation.days else ()
+        after[operation.target] = (
+            _require_order(operation.days, operation) if operation.days else ()
+        )
     elif isinstance(operation, Add):
-        held = _held(after, operation.target, operation)
-        days = _ordered(operation.days, operation)
+        held = _days_of(after, operation.target, operation)
+        days = _require_order(operation.days, operation)
         fits = not held or held[-1] < days[0] or not set(held) & set(days)
         _check(fits, "days that it has not", held, operation)
-        after[operation.target] = united(held, days)
+        after[operation.target] = join_days(held, days)
     elif isinstance(operation, Delete):
-        held = _held(after, operation.target, operation)
-        gone = set(_ordered(operation.days, operation))
+        held = _days_of(after, operation.target, operation)
+        gone = set(_require_order(operation.days, operation))
         _check(gone <= set(held), "days that it has", held, operation)
         after[operation.target] = tuple(day for day in held if day not in gone)
     elif isinstance(operation, Copy):
-        after[operation.target] = _held(after, operation.source, operation)
+        after[operation.target] = _days_of(after, operation.source, operation)
     elif isinstance(operation, Rename):
-        after[operation.target] = _held(after, operation.source, operation)
+        after[operation.target] = _days_of(after, operation.source, operation)
         del after[operation.source]
     elif isinstance(operation, Pack):
-        _held(after, operation.target, operation)
+        _days_of(after, operation.target, operation)
     else:
-        _held(after, operation.target, operation)
+        _days_of(after, operation.target, operation)
         del after[operation.target]
 
 
-def _held(indexes: Mapping[str, Days], name: str, operation: Operation) -> Days:
+def _days_of(indexes: Mapping[str, Days], name: str, operation: Operation) -> Days:
     if name not in indexes:
         raise SchemeError(
             where=str(operation),
@@ -175,7 +177,7 @@ def _held(indexes: Mapping[str, Days], name: str, operation: Operation) -> Days:
     return indexes[name]
 
 
-def _ordered(days: Days, operation: Operation) -> Days:
+def _require_order(days: Days, operation: Operation) -> Days:
     fits = bool(days) and all(a < b for a, b in pairwise(days))
     _check(fits, "one or more days in ascending order", days, operation)
     return days

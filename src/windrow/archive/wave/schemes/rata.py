@@ -16,12 +16,12 @@ from windrow.archive.wave.schemes.operations import (
 from windrow.archive.wave.schemes.scheme import (
     Chunk,
     State,
-    built,
+    build_constituents,
     check,
-    due,
-    flattened,
-    following,
-    stepped,
+    due_today,
+    flatten,
+    make_step,
+    require_next,
 )
 from windrow.archive.wave.schemes.wata import wait_clusters
 
@@ -48,15 +48,15 @@ class Rata:
         check(self, window, n)
         days = range(first_day, first_day + window)
         parts = wait_clusters(days, n)
-        return stepped(
+        return make_step(
             State(window, days[-1], ()),
             days[-1],
-            built(parts),
-            after=flattened(_replacements(parts[0], window)),
+            build_constituents(parts),
+            after=flatten(_replacements(parts[0], window)),
         )
 
     def advance(self, state: State, day: int) -> tuple[State, Step]:
-        expired = following(self, state, day) - state.window
+        expired = require_next(self, state, day) - state.window
         oldest, newest = state.holder(expired), state.holder(state.day)
         used_up = state.indexes[oldest] == (expired,)
         transition: tuple[Operation, ...] = (Build(oldest, (day,)),)
@@ -64,15 +64,15 @@ class Rata:
             transition = (Add(newest, (day,)), Rename(f"T{day}", oldest))
         following_cluster = state.holder(state.indexes[oldest][-1] + 1)
         if following_cluster == newest and not used_up:  # it still grows
-            return stepped(state, day, transition)
+            return make_step(state, day, transition)
         days = state.indexes[following_cluster]
         chunks = _replacements(days, state.window)
         if not self.spread:
-            after = flattened(chunks) if used_up else ()
-            return stepped(state, day, transition, after=after)
+            after = flatten(chunks) if used_up else ()
+            return make_step(state, day, transition, after=after)
         first = days[0] + state.window
         done = len(state.indexes.get(f"T{first}", ()))
-        return stepped(state, day, transition, before=due(chunks, done, first - day))
+        return make_step(state, day, transition, before=due_today(chunks, done, first - day))
 
 
 def _replacements(days: Days, window: int) -> list[Chunk]:

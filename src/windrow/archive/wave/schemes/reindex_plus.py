@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.archive.wave.schemes.operations import Add, Build, Copy, Rename, Step
-from windrow.archive.wave.schemes.scheme import State, following, started, stepped
+from windrow.archive.wave.schemes.scheme import State, make_step, require_next, start_evenly
 
 TEMP = "Temp"
 
@@ -22,13 +22,13 @@ class ReindexPlus:
     fewest = 1
 
     def start(self, window: int, n: int, first_day: int = 1) -> tuple[State, Step]:
-        return started(self, window, n, first_day, after=(Build(TEMP, ()),))
+        return start_evenly(self, window, n, first_day, after=(Build(TEMP, ()),))
 
     def advance(self, state: State, day: int) -> tuple[State, Step]:
-        expired = following(self, state, day) - state.window
+        expired = require_next(self, state, day) - state.window
         target = state.holder(expired)
         old = set(state.indexes[target]) - set(state.indexes[TEMP]) - {expired}
         new = Add(TEMP, (day,))
         if not old:
-            return stepped(state, day, (new, Rename(TEMP, target)), after=(Build(TEMP, ()),))
-        return stepped(state, day, (new, Copy(TEMP, target), Add(target, tuple(sorted(old)))))
+            return make_step(state, day, (new, Rename(TEMP, target)), after=(Build(TEMP, ()),))
+        return make_step(state, day, (new, Copy(TEMP, target), Add(target, tuple(sorted(old)))))

@@ -16,11 +16,11 @@ from windrow.archive.wave.schemes.operations import (
 from windrow.archive.wave.schemes.scheme import (
     Chunk,
     State,
-    due,
-    flattened,
-    following,
-    started,
-    stepped,
+    due_today,
+    flatten,
+    make_step,
+    require_next,
+    start_evenly,
 )
 
 
@@ -45,12 +45,12 @@ class ReindexPlusPlus:
     fewest = 1
 
     def start(self, window: int, n: int, first_day: int = 1) -> tuple[State, Step]:
-        state, _ = started(self, window, n, first_day)
-        ladder = flattened(_ladder("T", state.constituents[0][1]))
-        return started(self, window, n, first_day, after=(Build("T0", ()), *ladder))
+        state, _ = start_evenly(self, window, n, first_day)
+        ladder = flatten(_ladder("T", state.constituents[0][1]))
+        return start_evenly(self, window, n, first_day, after=(Build("T0", ()), *ladder))
 
     def advance(self, state: State, day: int) -> tuple[State, Step]:
-        expired = following(self, state, day) - state.window
+        expired = require_next(self, state, day) - state.window
         target = state.holder(expired)
         old = sum(1 for name, _ in state.temporaries if name.startswith("T")) - 1
         transition = (Add(f"T{old}", (day,)), Rename(f"T{old}", target))
@@ -60,15 +60,15 @@ class ReindexPlusPlus:
         if self.spread and len(state.constituents) > 1:
             chunks = _ladder("Next", state.indexes[state.holder(next_day)])
             done = sum(1 for name, _ in state.temporaries if name.startswith("Next"))
-            before = due(chunks, done, next_day + state.window - day)
+            before = due_today(chunks, done, next_day + state.window - day)
             if old == 0:
                 renames = (Rename(f"Next{k + 1}", f"T{k + 1}") for k in range(len(chunks)))
                 after = (Build("T0", ()), *renames)
         elif old == 0:
-            then, _ = stepped(state, day, transition)
-            ladder = flattened(_ladder("T", then.indexes[then.holder(next_day)]))
+            then, _ = make_step(state, day, transition)
+            ladder = flatten(_ladder("T", then.indexes[then.holder(next_day)]))
             after = (Build("T0", ()), *ladder)
-        return stepped(state, day, transition, before=before, after=after)
+        return make_step(state, day, transition, before=before, after=after)
 
 
 def _ladder(prefix: str, days: Days) -> list[Chunk]:

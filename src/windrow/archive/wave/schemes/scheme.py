@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from windrow.archive.errors import SchemeError
-from windrow.archive.wave.schemes.operations import Build, Days, Operation, Step, all_applied
+from windrow.archive.wave.schemes.operations import Build, Days, Operation, Step, apply_all
 
 Indexes = tuple[tuple[str, Days], ...]
 """Names and time-sets, in the order of the names' numbers."""
@@ -125,7 +125,7 @@ def check(scheme: Scheme, window: int, n: int) -> None:
         )
 
 
-def following(scheme: Scheme, state: State, day: int) -> int:
+def require_next(scheme: Scheme, state: State, day: int) -> int:
     """``day`` if it is the one that comes next; the day that expires with it is ``day - W``."""
     if day != state.day + 1:
         raise SchemeError(
@@ -144,18 +144,20 @@ def clusters(days: range, parts: int) -> list[Days]:
     return [tuple(days[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def built(parts: list[Days]) -> tuple[Operation, ...]:
+def build_constituents(parts: list[Days]) -> tuple[Operation, ...]:
     """The first constituents, one for each cluster of days."""
     return tuple(Build(f"I{number}", part) for number, part in enumerate(parts, start=1))
 
 
-def started(
+def start_evenly(
     scheme: Scheme, window: int, n: int, first_day: int, after: tuple[Operation, ...] = ()
 ) -> tuple[State, Step]:
     """The start of all schemes that spread the window evenly over the n constituents."""
     check(scheme, window, n)
     days = range(first_day, first_day + window)
-    return stepped(State(window, days[-1], ()), days[-1], built(clusters(days, n)), after=after)
+    return make_step(
+        State(window, days[-1], ()), days[-1], build_constituents(clusters(days, n)), after=after
+    )
 
 
 def state_of(window: int, day: int, indexes: dict[str, Days]) -> State:
@@ -171,7 +173,7 @@ def is_constituent(name: str) -> bool:
     return name[0] == "I" and name[1:].isdigit()
 
 
-def stepped(
+def make_step(
     state: State,
     day: int,
     transition: tuple[Operation, ...],
@@ -181,7 +183,7 @@ def stepped(
 ) -> tuple[State, Step]:
     """The step, and the state that its operations lead to from ``state``."""
     step = Step(before, transition, after)
-    return state_of(state.window, day, all_applied(state.indexes, step.operations)), step
+    return state_of(state.window, day, apply_all(state.indexes, step.operations)), step
 
 
 @lru_cache(maxsize=4096)
@@ -194,15 +196,15 @@ Chunk = tuple[Operation, ...]
 """Operations that index one day between them; each chunk builds on the ones before it."""
 
 
-def due(chunks: list[Chunk], done: int, days_left: int) -> tuple[Operation, ...]:
+def due_today(chunks: list[Chunk], done: int, days_left: int) -> tuple[Operation, ...]:
     """What today has to do so that the rest fits evenly into the ``days_left``, today among them.
 
     One chunk a day if the cluster before is at most one day shorter, as clusters are.
     """
     left = len(chunks) - done
     share = -(-left // days_left)
-    return flattened(chunks[done : done + share])
+    return flatten(chunks[done : done + share])
 
 
-def flattened(chunks: Iterable[Chunk]) -> tuple[Operation, ...]:
+def flatten(chunks: Iterable[Chunk]) -> tuple[Operation, ...]:
     return tuple(chain.from_iterable(chunks))

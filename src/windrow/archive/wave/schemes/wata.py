@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from windrow.archive.wave.schemes.operations import Add, Build, Days, Drop, Step
-from windrow.archive.wave.schemes.scheme import State, built, check, clusters, following, stepped
+from windrow.archive.wave.schemes.scheme import (
+    State,
+    build_constituents,
+    check,
+    clusters,
+    make_step,
+    require_next,
+)
 
 
 class Wata:
@@ -22,14 +29,16 @@ class Wata:
     def start(self, window: int, n: int, first_day: int = 1) -> tuple[State, Step]:
         check(self, window, n)
         days = range(first_day, first_day + window)
-        return stepped(State(window, days[-1], ()), days[-1], built(wait_clusters(days, n)))
+        return make_step(
+            State(window, days[-1], ()), days[-1], build_constituents(wait_clusters(days, n))
+        )
 
     def advance(self, state: State, day: int) -> tuple[State, Step]:
-        expired = following(self, state, day) - state.window
+        expired = require_next(self, state, day) - state.window
         oldest = state.holder(expired)
         if state.indexes[oldest][-1] == expired:
-            return stepped(state, day, (Drop(oldest), Build(oldest, ()), Add(oldest, (day,))))
-        return stepped(state, day, (Add(state.holder(state.day), (day,)),))
+            return make_step(state, day, (Drop(oldest), Build(oldest, ()), Add(oldest, (day,))))
+        return make_step(state, day, (Add(state.holder(state.day), (day,)),))
 
 
 def wait_clusters(days: range, n: int) -> list[Days]:
