@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.plain import SCHEMA, table
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from tests.archive.plain import bag
-from tests.archive.test_flipped_bits import KEYS, QUESTIONS, check, made
+from tests.archive.support.flipped_bits import KEYS, QUESTIONS, check, made
+from tests.archive.support.plain import bag
 from windrow.archive.archive import open_archive
 from windrow.archive.format import block_sums, kernel_use
 from windrow.archive.format.blocks import Blocks

@@ -9,7 +9,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
+from tests.archive.support.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from windrow.archive.errors import OutcomeUnknownError, StorageError
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (

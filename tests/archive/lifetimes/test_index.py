@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import UnsyncedDisk, mapped
+from tests.archive.support.disks import UnsyncedDisk, mapped
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, LifetimeError
 from windrow.archive.lifetimes.index_contents import IndexState

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.archive.disks import UnsyncedDisk
+from tests.archive.support.disks import UnsyncedDisk
 from windrow.archive.errors import LifetimeError
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (

@@ -8,7 +8,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
+from tests.archive.support.disks import Crash, FaultyDisk, UnsyncedDisk, copied
 from windrow.archive.errors import ArchiveError, ConflictError, LifetimeError
 from windrow.archive.lifetimes import placement as spread
 from windrow.archive.lifetimes.index_contents import Contents

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
+from tests.archive.support.disks import UnsyncedDisk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,

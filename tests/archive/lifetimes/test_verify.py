@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.edited import edit
-from tests.archive.plain import SCHEMA, table
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.edited import edit
+from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 

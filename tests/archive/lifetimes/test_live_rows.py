@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archive.disks import UnsyncedDisk
+from tests.archive.support.disks import UnsyncedDisk
 from windrow.archive.lifetimes import live_rows as module
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.live_rows import live_ranges

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.plain import SCHEMA, PlainList, assert_same, bag, files_of, named, table
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.plain import SCHEMA, PlainList, assert_same, bag, files_of, named, table
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import (
     ArchiveError,

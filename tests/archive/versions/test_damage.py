@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.edited import newest, signed
-from tests.archive.plain import SCHEMA, named, table
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.edited import newest, signed
+from tests.archive.support.plain import SCHEMA, named, table
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError, DamagedError, StorageError
 from windrow.archive.format.disk import Written

@@ -8,7 +8,7 @@ import shutil
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
+from tests.archive.support.disks import UnsyncedDisk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.versions.manifest import Manifest

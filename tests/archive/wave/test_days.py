@@ -7,8 +7,8 @@ import sys
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import Crash, UnsyncedDisk, mapped
-from tests.archive.plain import SCHEMA, bag, table
+from tests.archive.support.disks import Crash, UnsyncedDisk, mapped
+from tests.archive.support.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, DayError, SchemeError
 from windrow.archive.runs.encoding import decode

@@ -19,8 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.plain import (
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.plain import (
     COMBINATIONS,
     KEYS,
     SCHEMA,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.archive.plain import SCHEMA, bag, table
+from tests.archive.support.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.writer import ALIKE, MANY

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from tests.archive.keys import KINDS, order_of
+from tests.archive.support.keys import KINDS, order_of
 from windrow.archive.errors import ArchiveError, DamagedError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY, EXPIRY, Layout

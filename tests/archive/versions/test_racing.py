@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.plain import (
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.plain import (
     SCHEMA,
     PlainList,
     answers,
@@ -35,7 +35,7 @@ from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.wave import TECHNIQUES
 
 TOLD = "nothing was changed; repeat the operation on the new version"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class MeetingDisk(UnsyncedDisk):
@@ -270,7 +270,7 @@ def test_a_reader_that_was_killed_does_not_hold_files_back(tmp_path):
 WRITES = """
 import sys
 from pathlib import Path
-from tests.archive.plain import table
+from tests.archive.support.plain import table
 from windrow.archive.archive import Archive
 archive = Archive.open(sys.argv[1])
 day = archive.stat().now or 0
@@ -320,7 +320,7 @@ def test_killed_at_any_moment_every_day_that_was_acknowledged_is_there(tmp_path)
 INSERTS = """
 import sys
 import pyarrow as pa
-from tests.archive.plain import table
+from tests.archive.support.plain import table
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 index = LifetimeIndex.open(sys.argv[1])

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 
-from tests.archive.keys import KINDS
+from tests.archive.support.keys import KINDS
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid

@@ -9,7 +9,7 @@ from statistics import fmean
 import pyarrow as pa
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
+from tests.archive.support.disks import UnsyncedDisk
 from windrow.archive.advise.advise import Workload
 from windrow.archive.advise.advise import _parameters as paper_parameters
 from windrow.archive.advise.choose import ALIKE, choose

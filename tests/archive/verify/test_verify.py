@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.edited import edit, vouched
-from tests.archive.plain import SCHEMA, table
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.edited import edit, vouched
+from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.archive import Archive
 from windrow.archive.runs.run_directory import END
 from windrow.archive.verify import run_checks as runs

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.disks import UnsyncedDisk, copied
-from tests.archive.plain import SCHEMA, bag, files_of, named, table
+from tests.archive.support.disks import UnsyncedDisk, copied
+from tests.archive.support.plain import SCHEMA, bag, files_of, named, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError, HalfwayError
 from windrow.archive.wave.reader import Reader

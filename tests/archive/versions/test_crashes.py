@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.disks import Crash, FaultyDisk, UnsyncedDisk, copied
-from tests.archive.plain import SCHEMA, PlainList, assert_same, files_of, named, table
+from tests.archive.support.disks import Crash, FaultyDisk, UnsyncedDisk, copied
+from tests.archive.support.plain import SCHEMA, PlainList, assert_same, files_of, named, table
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import (
     ArchiveError,

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.edited import newest, signed
-from tests.archive.plain import bag
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.edited import newest, signed
+from tests.archive.support.plain import bag
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import Layout

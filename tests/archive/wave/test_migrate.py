@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.archive.plain import SCHEMA, PlainList, assert_same, bag, table
+from tests.archive.support.plain import SCHEMA, PlainList, assert_same, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
 from windrow.archive.wave.migrate import Target, migrate

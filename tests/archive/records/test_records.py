@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from tests.archive.plain import bag
+from tests.archive.support.plain import bag
 from windrow.archive import Archive
 from windrow.archive.errors import ArchiveError, LifetimeError
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.plain import SCHEMA, table
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.invariants import verify_grid
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex

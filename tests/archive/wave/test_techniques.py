@@ -6,8 +6,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from tests.archive.disks import UnsyncedDisk
-from tests.archive.plain import SCHEMA, table
+from tests.archive.support.disks import UnsyncedDisk
+from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Written
 from windrow.archive.format.layout import Layout
