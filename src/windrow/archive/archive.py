@@ -67,6 +67,16 @@ class Archive:
     """An archive that is there: ``create`` makes one, ``open`` finds one. Holds nothing open.
 
     Any number of processes may read; writers race, and all but one are told (``ConflictError``).
+
+    >>> import tempfile
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> schema = pa.schema({"src": pa.string(), "bytes": pa.int64()})
+    >>> archive = Archive.create(directory.name, schema, "src", window=7, scheme="WATA", n=2)
+    >>> version = archive.append(1, pa.table({"src": ["a", "b"], "bytes": [10, 20]}), now=1)
+    >>> version = archive.append(2, pa.table({"src": ["a"], "bytes": [30]}), now=2)
+    >>> with archive.reader() as reader:
+    ...     reader.probe("a")["bytes"].to_pylist(), reader.scan(2, 2).num_rows
+    ([10, 30], 1)
     """
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
@@ -247,7 +257,18 @@ class Archive:
 
 
 def open_archive(path: str | Path | Disk) -> Archive | LifetimeIndex:
-    """The archive of days, or the index of lifetimes, that its newest manifest says it is."""
+    """The archive of days, or the index of lifetimes, that is in a directory.
+
+    ``windrow.archive.open`` is this function.
+
+    >>> import tempfile
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> schema = pa.schema({"src": pa.string()})
+    >>> created = Archive.create(directory.name, schema, "src", window=7, scheme="DEL", n=1)
+    >>> archive = open_archive(directory.name)
+    >>> type(archive).__name__, archive.stat().settings.window
+    ('Archive', 7)
+    """
     disk = path if isinstance(path, Disk) else Disk(Path(path))
     manifest = Versions(disk).newest()
     if manifest.kind == WAVE:

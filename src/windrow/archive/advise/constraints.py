@@ -31,6 +31,10 @@ class Constraints:
 
     ``hard`` asks that no expired day be seen. ``response`` limits the response time of a
     probe (of a scan, where there are no probes), ``transition`` that of the slowest day.
+
+    >>> from windrow.archive.wave.schemes.registry import SCHEMES
+    >>> Constraints(hard=True).admits(SCHEMES["WATA"], UpdateTechnique.IN_PLACE)
+    False
     """
 
     hard: bool = False

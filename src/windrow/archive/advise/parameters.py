@@ -13,7 +13,11 @@ from enum import Enum
 
 
 class UpdateTechnique(Enum):
-    """How a constituent takes an update (Shivakumar, Garcia-Molina 1997, 2.1)."""
+    """How a constituent takes an update (Shivakumar, Garcia-Molina 1997, 2.1).
+
+    >>> UpdateTechnique("packed shadow")
+    <UpdateTechnique.PACKED_SHADOW: 'packed shadow'>
+    """
 
     IN_PLACE = "in-place"
     SIMPLE_SHADOW = "simple shadow"
@@ -77,7 +81,11 @@ _BUCKET = 100 / 1e6
 
 @dataclass(frozen=True)
 class Case:
-    """An application: its window in days, and what its index and its queries cost."""
+    """An application: its window in days, and what its index and its queries cost.
+
+    >>> TPC_D.window, TPC_D.parameters.scans
+    (100, 10)
+    """
 
     name: str
     window: int

@@ -45,6 +45,11 @@ def recommend(
     """Every scheme and technique that can meet the constraints at its best n, best first.
 
     Empty if none can. Costs a run of each scheme over two windows for each n that is tried.
+
+    >>> from windrow.archive import TPC_D
+    >>> first = recommend(TPC_D.window, TPC_D.parameters)[0]
+    >>> first.scheme, first.n, first.technique.value
+    ('DEL', 1, 'packed shadow')
     """
     curves = _curves(window, parameters, constraints)
     excess = _excess(curves, constraints.minimise)

@@ -23,7 +23,7 @@ UNITS = {"numbers": (1, False), "hours": (HOUR, True), "days": (24 * HOUR, True)
 
 @dataclass(frozen=True)
 class Calendar:
-    """See the module.
+    """How long a day is, and how it is written.
 
     >>> days = Calendar.of("days")
     >>> days.parse("2026-03-01"), days.label(20513)

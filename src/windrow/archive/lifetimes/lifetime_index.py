@@ -64,6 +64,15 @@ class LifetimeIndex:
 
     Any number of processes may read; writers race, and all but one are told (``ConflictError``).
     ``grid`` and ``periods`` are those of the last version that this object has seen.
+
+    >>> import tempfile
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> schema = pa.schema({"host": pa.string()})
+    >>> index = LifetimeIndex.create(directory.name, schema, "host", longest=40, interval=10)
+    >>> update = index.insert(10, pa.table({"host": ["a", "b"]}), [15, 35])
+    >>> with index.reader(now=20) as reader:  # the first has expired
+    ...     reader.scan().to_pylist()
+    [{'host': 'b'}]
     """
 
     def __init__(self, disk: Disk, manifest: Manifest) -> None:

@@ -110,7 +110,11 @@ def assignment_from_json(found: dict[str, Any]) -> Assignment:
 
 
 class GridTechnique(Enum):
-    """What happens to a sub-index that an update touches (Golab et al. 2006b, 3.1)."""
+    """What happens to a sub-index that an update touches (Golab et al. 2006b, 3.1).
+
+    >>> Grid(2, 2, GridTechnique.REBUILD).name
+    'Rebuild2x2'
+    """
 
     REBUILD = "Rebuild"
     """It is reclustered: one bucket per key, nothing dead."""
@@ -120,7 +124,12 @@ class GridTechnique(Enum):
 
 @dataclass(frozen=True)
 class Grid:
-    """G partitions of insertion times by E of expiry times; sub-index ``row * E + column``."""
+    """G partitions of insertion times by E of expiry times; sub-index ``row * E + column``.
+
+    >>> grid = Grid(4, 3)
+    >>> grid.name, grid.size, grid.touched
+    ('NoRebuild4x3', 12, 6)
+    """
 
     insertions: int
     expiries: int

@@ -23,6 +23,15 @@ class LifetimeReader(PinnedReader):
     """One version as seen at one instant; ``t1`` and ``t2`` are periods of insertion.
 
     Cost of a probe: a binary search in the directory of each run, and one in its bucket.
+
+    >>> import tempfile
+    >>> from windrow.archive import LifetimeIndex
+    >>> directory, schema = tempfile.TemporaryDirectory(), pa.schema({"k": pa.int64()})
+    >>> index = LifetimeIndex.create(directory.name, schema, "k", longest=4, interval=1)
+    >>> update = index.insert(1, pa.table({"k": [5, 5]}), [2, 4])
+    >>> with index.reader(now=3) as reader:
+    ...     reader.probe(5).num_rows
+    1
     """
 
     def __init__(

@@ -38,7 +38,11 @@ _SEVERAL = list | set | frozenset | pa.Array | pa.ChunkedArray
 
 @dataclass(frozen=True)
 class Range:
-    """All keys between two, both included; None leaves a side open."""
+    """All keys between two, both included; None leaves a side open.
+
+    >>> Range("10.0.0", "10.1"), Range(least=7).greatest is None
+    (Range(least='10.0.0', greatest='10.1'), True)
+    """
 
     least: Any = None
     greatest: Any = None

@@ -14,7 +14,18 @@ from windrow.archive.wave.wave import Part, Wave
 
 
 class Reader(PinnedReader):
-    """One version of an archive of days as seen on one day."""
+    """One version of an archive of days as seen on one day; ``Archive.reader`` gives one.
+
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from windrow.archive import Archive
+    >>> directory, schema = tempfile.TemporaryDirectory(), pa.schema({"k": pa.int64()})
+    >>> archive = Archive.create(directory.name, schema, "k", window=2, scheme="DEL", n=1)
+    >>> version = archive.append_days({1: pa.table({"k": [5]}), 2: pa.table({"k": [5, 6]})}, now=2)
+    >>> with archive.reader() as reader:
+    ...     reader.days, reader.probe(5).num_rows, reader.probe(5, 2).num_rows
+    ((1, 2), 2, 1)
+    """
 
     def __init__(
         self,

@@ -19,7 +19,12 @@ SCHEMES: dict[str, Scheme] = {
 
 
 def scheme_of(name: str) -> Scheme:
-    """The scheme of that name, in any case."""
+    """The scheme of that name, in any case.
+
+    >>> state, step = scheme_of("wata").start(window=3, n=2)
+    >>> state.constituents
+    (('I1', (1, 2)), ('I2', (3,)))
+    """
     if name.upper() not in SCHEMES:
         raise SchemeError(where=f"scheme {name}", expected=", ".join(SCHEMES), found=name)
     return SCHEMES[name.upper()]
