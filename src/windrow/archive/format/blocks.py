@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windrow.archive.errors import DamagedError
 from windrow.archive.format.block_sums import BLOCK, SHIFT, Sums, blocks_in
-from windrow.archive.format.kernel_use import Kernels, kernels_pay
+from windrow.archive.format.kernel_use import Kernels, Use, kernels_pay
 from windrow.archive.format.xxh64 import plain_xxh64, xxh64
 
 BASE, SIZE, FLAGS, SUMS, ALL_SUMS, SUM_FLAGS, ENDS, SUM_BYTES = range(8)
@@ -67,7 +67,7 @@ class Blocks:
         if not self.trusted and size > 0:
             bad = (
                 _kernels.touch(self.guard, address, address + size)
-                if kernels_pay(1 + (size >> SHIFT))
+                if Use.compiled or kernels_pay(1 + (size >> SHIFT))
                 else self._touch(address - self.base, address - self.base + size)
             )
             if bad:

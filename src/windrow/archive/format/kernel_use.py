@@ -31,17 +31,18 @@ class Kernels:
         return found
 
 
-class _Steps:
-    """What this process has done in plain Python."""
+class Use:
+    """How many steps this process has done in plain Python, and whether it is ``compiled`` now:
+    what is called millions of times looks there before it asks whether kernels pay.
+    """
 
-    done = 0
+    steps = 0
     compiled = False
 
 
 def kernels_pay(steps: int) -> bool:
     """Whether the next ``steps`` steps are better done by kernels."""
-    if _Steps.compiled:
-        return True
-    _Steps.done += steps
-    _Steps.compiled = _Steps.done > PLAIN.value or "numba" in sys.modules
-    return _Steps.compiled
+    if not Use.compiled:
+        Use.steps += steps
+        Use.compiled = Use.steps > PLAIN.value or "numba" in sys.modules
+    return Use.compiled

@@ -179,6 +179,8 @@ class Layout:
 
 _WHOLE = "whole"
 _INDEX = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32()}
+_CODES = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
+"""How many values the codes of a dictionary can tell apart, by their width."""
 
 
 def _plain(schema: pa.Schema, key: tuple[str, ...]) -> pa.Schema:
@@ -260,3 +262,18 @@ def _each_value(
     index = table.column_names.index(name)
     repeated = repeated.set_column(index, name, pc.list_flatten(lists).take(places))
     return repeated, None if expiries is None else expiries.take(pa.array(parents))
+
+
+def narrowest(distinct: int) -> str:
+    """The least width whose codes can tell so many values apart."""
+    return next(name for name, limit in _CODES.items() if distinct <= limit)
+
+
+def widest(*widths: str) -> str:
+    return max(widths, key=_CODES.__getitem__)
+
+
+def join_encodings(*encodings: Mapping[str, str]) -> dict[str, str]:
+    """What several writers have chosen, each from the same before, as one."""
+    names = {name: None for chosen in encodings for name in chosen}
+    return {n: widest(*(chosen[n] for chosen in encodings if n in chosen)) for n in names}

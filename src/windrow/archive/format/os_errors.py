@@ -40,6 +40,6 @@ def translate_os_errors(path: Path) -> Iterator[None]:
             expected=_EXPECTED.get(error.errno or 0, "a disk that works"),
             found=os.strerror(error.errno) if error.errno else str(error),
             remedy=_REMEDY.get(
-                error.errno or 0, "mend the disk or the permissions, then try again"
+                error.errno or 0, "check the disk and its permissions, then try again"
             ),
         ) from error

@@ -23,9 +23,8 @@ from typing import TypedDict
 import pyarrow as pa
 
 from windrow.archive.errors import LifetimeError
-from windrow.archive.format.code_widths import join_encodings
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.layout import DAY
+from windrow.archive.format.layout import DAY, join_encodings
 from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.lifetimes.index_contents import Contents, IndexState, RunState
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique

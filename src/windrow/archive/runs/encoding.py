@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.format.code_widths import narrowest, widest
-from windrow.archive.format.layout import Layout
+from windrow.archive.format.layout import Layout, narrowest, widest
 from windrow.archive.runs.parallel import map_columns
 from windrow.core.thresholds import Threshold
 

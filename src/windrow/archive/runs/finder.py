@@ -50,6 +50,7 @@ class Finder:
             self._bytes = held == {BYTES}
             self._table = np.array([d.addresses() for d in directories], np.int64)
         self._none = np.zeros(len(directories), np.int64)
+        self._find: Callable[..., int] | None = None  # the kernel, once it pays
 
     def buckets(self, key: Any, known: Known | None = None) -> Sequence[Sequence[int]]:
         """The rows [start, stop) of the key, a pair for each run; empty where it has none.
@@ -59,7 +60,9 @@ class Finder:
         if not self._directories:
             return []
         sought = self._directories[0].convert_key(key)
-        if self._table is None or not kernels_pay(len(self._table)):
+        if self._find is None and self._table is not None and kernels_pay(len(self._table)):
+            self._find = _kernels.find_buckets
+        if self._find is None or self._table is None:
             found = [directory.bucket(sought) for directory in self._directories]
             if known is not None:
                 known.check(found)
@@ -67,7 +70,7 @@ class Finder:
         pairs = np.empty((len(self._table), 2), np.int64)
         number, text = (0, sought) if self._bytes else (sought, NOTHING)
         sheets = self._none if known is None else known.sheets
-        bad = _kernels.find_buckets(self._table, sheets, text, number, pairs)
+        bad = self._find(self._table, sheets, text, number, pairs)
         if bad > 0:
             raise self._directories[bad - 1].damage_error(int(pairs[bad - 1, 0]))
         if bad < 0:
@@ -78,4 +81,4 @@ class Finder:
 
 
 NOTHING = np.zeros(0, np.uint8)
-_kernels = Kernels("windrow.archive.runs.kernels.buckets")
+_kernels = Kernels("windrow.archive.runs.kernels.search")

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.blocks import Blocks
-from windrow.archive.format.kernel_use import Kernels, kernels_pay
+from windrow.archive.format.kernel_use import Kernels, Use, kernels_pay
 from windrow.archive.format.zero_copy import numpy_view
 
 _kernels = Kernels("windrow.archive.runs.kernels.search")
@@ -177,7 +177,7 @@ class _Numbers:
 
     def exact(self, sought: int, count: int) -> int:
         place = self._find(sought, 0, count, right=False)
-        if place < count and kernels_pay(1):
+        if place < count and (Use.compiled or kernels_pay(1)):
             guard = self._blocks.guard
             place = int(_kernels.same_number(guard, self._at, self.held, sought, place))
             if place < 0:
@@ -197,7 +197,7 @@ class _Numbers:
         self._blocks.check(self._at + place * width, width)
 
     def _find(self, sought: int, low: int, high: int, *, right: bool) -> int:
-        if not kernels_pay(1):
+        if not (Use.compiled or kernels_pay(1)):
             return _search(self._number_at, sought, low, high, right=right)
         guard = self._blocks.guard
         place = int(_kernels.find_number(guard, self._at, self.held, sought, low, high, right))
@@ -238,7 +238,7 @@ class _Bytes:
         return ctypes.string_at(self._data + first, last - first)
 
     def exact(self, sought: npt.NDArray[np.uint8], count: int) -> int:
-        if not kernels_pay(1):
+        if not (Use.compiled or kernels_pay(1)):
             raw = sought.tobytes()
             place = _search(self._bytes_at, raw, 0, count, right=False)
             return place if place < count and self._bytes_at(place) == raw else -1
@@ -260,7 +260,7 @@ class _Bytes:
         self._blocks.check(self._data + first, last - first)
 
     def _find(self, sought: npt.NDArray[np.uint8], low: int, high: int, *, right: bool) -> int:
-        if not kernels_pay(1):
+        if not (Use.compiled or kernels_pay(1)):
             return _search(self._bytes_at, sought.tobytes(), low, high, right=right)
         guard = self._blocks.guard
         place = int(_kernels.find_bytes(guard, self._offsets, self._data, sought, low, high, right))

@@ -22,8 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError, DamagedError
-from windrow.archive.format.code_widths import widest
-from windrow.archive.format.layout import Layout
+from windrow.archive.format.layout import Layout, widest
 from windrow.archive.format.run_ref import Format, RunRef, check_format
 
 FORMAT_VERSION = 2

@@ -214,7 +214,7 @@ class Versions:
                 where=str(self.disk.path(VERSIONS)),
                 expected="a disk that takes another name",
                 found=str(cause),
-                remedy="mend the disk, then try again",
+                remedy="check the disk, then try again",
             ) from cause
         except StorageError as error:
             raise _unknown(self.disk, manifest, error) from cause

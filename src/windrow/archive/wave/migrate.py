@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self, TypedDict
 
-from windrow.archive.format.code_widths import join_encodings
 from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import join_encodings
 from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.progress import Progress, nobody
 from windrow.archive.runs.run import Run

@@ -19,8 +19,8 @@ from windrow.archive.errors import (
     HalfwayError,
     StorageError,
 )
-from windrow.archive.format.code_widths import join_encodings
 from windrow.archive.format.disk import Disk
+from windrow.archive.format.layout import join_encodings
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.progress import Progress, Reached, nobody
 from windrow.archive.runs.run import Run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.archive.format.kernels.addresses import array_at, pointer
-from windrow.archive.format.kernels.blocks import touch
+from windrow.archive.format.kernels.blocks import array_at, pointer, touch
 from windrow.archive.format.sheet import (
     AT,
     BITS,
