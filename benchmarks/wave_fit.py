@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.wave_days import Data
 from benchmarks.wave_measured import Measured, Setting
-from windrow.archive.advise.cost_model import efforts
 from windrow.archive.advise.meter import Effort
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
+from windrow.archive.advise.wave_costs import efforts
 
 KINDS = tuple(Effort.__dataclass_fields__)
 

@@ -36,9 +36,9 @@ from benchmarks.wave_fit import fitted
 from benchmarks.wave_measured import Measured, Setting, measured
 from windrow.archive.advise.advise import Workload, advise
 from windrow.archive.advise.constraints import Measure
-from windrow.archive.advise.cost_model import measures
 from windrow.archive.advise.parameters import CASES
 from windrow.archive.advise.recommend import constituent_counts
+from windrow.archive.advise.wave_costs import measures
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TechniqueName
 

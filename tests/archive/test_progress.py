@@ -11,7 +11,7 @@ from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
-from windrow.archive.progress import Reached
+from windrow.archive.progress_callback import Reached
 from windrow.archive.records.row_files import rows_of
 
 ROWS = table([("a", 1), ("b", 2)])

@@ -13,8 +13,8 @@ from benchmarks.wave_days import FIRST_DATE, Data, articles, lineitem
 from benchmarks.wave_figures import FIGURES, draw
 from benchmarks.wave_fit import fitted
 from benchmarks.wave_measured import Measured, Setting, measured
-from windrow.archive.advise.cost_model import measures
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
+from windrow.archive.advise.wave_costs import measures
 from windrow.archive.wave.schemes.registry import SCHEMES
 
 pytestmark = pytest.mark.slow

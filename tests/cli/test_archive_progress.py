@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from windrow.archive.archive import open_archive
-from windrow.archive.progress import Reached, nobody
+from windrow.archive.progress_callback import Reached, nobody
 from windrow.cli.archive import append, maintain, migrate, progress_bar
 from windrow.cli.main import app
 

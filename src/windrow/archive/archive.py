@@ -43,7 +43,7 @@ from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, check_format
 from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.progress import Progress, Reached, nobody
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.vacuum import VacuumResult, vacuum
 from windrow.archive.versions.versions import Versions

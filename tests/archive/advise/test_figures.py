@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import pytest
 
-from windrow.archive.advise.cost_model import measures
 from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, UpdateTechnique
+from windrow.archive.advise.wave_costs import measures
 from windrow.archive.wave.schemes.registry import SCHEMES
 
 SIMPLE, PACKED = UpdateTechnique.SIMPLE_SHADOW, UpdateTechnique.PACKED_SHADOW

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.archive.advise.cost_model import measures
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
+from windrow.archive.advise.wave_costs import measures
 
 P = Parameters(
     seek=2,

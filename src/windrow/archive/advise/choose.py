@@ -16,12 +16,12 @@ from itertools import chain
 from math import inf
 
 from windrow.archive.advise.constraints import Constraints
-from windrow.archive.advise.cost_model import Measures, measures
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.prices import Prices, price_days
 from windrow.archive.advise.reasons import reasons_for
 from windrow.archive.advise.recommend import constituent_counts
 from windrow.archive.advise.rehearse import rehearse
+from windrow.archive.advise.wave_costs import Measures, measures
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES, Settings, TechniqueName
 

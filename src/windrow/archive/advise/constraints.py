@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from windrow.archive.advise.cost_model import Measures
 from windrow.archive.advise.parameters import UpdateTechnique
+from windrow.archive.advise.wave_costs import Measures
 from windrow.archive.wave.schemes.scheme import Scheme
 
 

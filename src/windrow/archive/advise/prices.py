@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
-from windrow.archive.advise.cost_model import Measures, Spread
 from windrow.archive.advise.rehearse import Day, Stored, Work
+from windrow.archive.advise.wave_costs import Measures, Spread
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from windrow.archive.advise.cost_model import Measures
 from windrow.archive.advise.parameters import Parameters
+from windrow.archive.advise.wave_costs import Measures
 from windrow.archive.wave.schemes.registry import SCHEMES
 from windrow.archive.wave.wave import TechniqueName
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow.archive.advise.constraints import Constraints, Measure
-from windrow.archive.advise.cost_model import Measures, measures
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.reasons import reasons_for
+from windrow.archive.advise.wave_costs import Measures, measures
 from windrow.archive.wave.schemes.registry import SCHEMES
 
 WORTH_IT = 0.2

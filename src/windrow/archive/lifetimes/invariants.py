@@ -17,7 +17,7 @@ from windrow.archive.format.run_ref import RunRef
 from windrow.archive.lifetimes.index_contents import Contents, Partition, RunState, histogram
 from windrow.archive.lifetimes.partition_grid import GridTechnique
 from windrow.archive.lifetimes.stat import subindex_name
-from windrow.archive.progress import Progress, nobody
+from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.verify.problem import Problem, list_text, problem
 from windrow.archive.verify.run_checks import Tally
 from windrow.archive.verify.verify import verify

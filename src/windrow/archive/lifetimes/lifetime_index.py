@@ -34,7 +34,7 @@ from windrow.archive.lifetimes.index_contents import KIND, Contents
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.stat import Coming, Statistics, plan_updates, statistics
-from windrow.archive.progress import Progress, nobody
+from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.vacuum import VacuumResult, vacuum
 from windrow.archive.versions.versions import Versions

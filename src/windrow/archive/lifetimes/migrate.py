@@ -30,7 +30,7 @@ from windrow.archive.lifetimes.index_contents import Contents, IndexState, RunSt
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.lifetimes.placement import AT_ONCE, Cells, Spread, deal, stamp_entries
 from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take
-from windrow.archive.progress import Progress, Reached, nobody
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.run import Only, Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest

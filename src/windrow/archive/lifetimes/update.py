@@ -29,7 +29,7 @@ from windrow.archive.lifetimes.index_contents import Contents, IndexState, Parti
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.plan_update import Step, Write, plan_update
-from windrow.archive.progress import Progress, Reached, nobody
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.write import write_day

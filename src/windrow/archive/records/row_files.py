@@ -20,7 +20,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from windrow.archive.progress import Progress, Reached, nobody
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.records.coerce import coerce_column, misfits, plain_type
 from windrow.columns.arrays import Int64s
 from windrow.columns.types import arrow_schema

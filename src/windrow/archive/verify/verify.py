@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from windrow.archive.format.disk import Disk
-from windrow.archive.progress import Progress, Reached, nobody
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.verify.problem import Problem, problem
 from windrow.archive.verify.run_checks import ExpiryPeriods, Tally, check_run
 from windrow.archive.versions.manifest import Manifest, unreadable_is_damaged

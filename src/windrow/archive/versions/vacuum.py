@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from windrow.archive.errors import ConflictError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import FOLDER as RUNS
-from windrow.archive.progress import Progress, Reached, nobody
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.versions.leases import leases
 from windrow.archive.versions.versions import LOCK, VERSIONS, Versions, retired_file
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from windrow.archive.errors import SchemeError
 from windrow.archive.format.disk import Disk
-from windrow.archive.progress import Progress, nobody
+from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.verify.problem import Problem, list_text, problem
 from windrow.archive.verify.verify import verify
 from windrow.archive.versions.manifest import Manifest

@@ -22,7 +22,7 @@ from windrow.archive.errors import (
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import join_encodings
 from windrow.archive.format.run_ref import RunRef
-from windrow.archive.progress import Progress, Reached, nobody
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest

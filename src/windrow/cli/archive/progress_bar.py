@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from windrow.archive.progress import Progress, Reached, nobody
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.cli.archive.options import size
 from windrow.cli.console import err
 
