@@ -48,7 +48,7 @@ from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.vacuum import VacuumResult, vacuum
 from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.schemes.registry import scheme_of
-from windrow.archive.wave.stat import Statistics, statistics
+from windrow.archive.wave.stat import WaveStatistics, wave_statistics
 from windrow.archive.wave.wave import KIND, Settings, TechniqueName, Wave, usual_technique
 from windrow.archive.wave.wave import KIND as WAVE
 
@@ -134,7 +134,7 @@ class Archive:
                 where=str(disk.root),
                 expected="an archive of days",
                 found=f"an archive of the kind {manifest.kind}",
-                remedy="open it with open_archive, as what it is",
+                remedy="open it with windrow.archive.open, as what it is",
             )
         return cls(disk, manifest)
 
@@ -250,10 +250,10 @@ class Archive:
         with self._versions.lease() as lease:
             return verify_window(self.disk, lease.manifest, progress)
 
-    def stat(self) -> Statistics:
+    def stat(self) -> WaveStatistics:
         """Which days live where, and in how many runs and bytes."""
         manifest = self._versions.newest()
-        return statistics(manifest, Wave.of(manifest))
+        return wave_statistics(manifest, Wave.of(manifest))
 
 
 def open_archive(path: str | Path | Disk) -> Archive | LifetimeIndex:

@@ -151,7 +151,7 @@ def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
     every = choose(12, DISK, of, Constraints(), scan_days)
     monkeypatch.setattr("windrow.archive.advise.choose.LONG", 11)
     monkeypatch.setattr(
-        "windrow.archive.advise.choose.rehearsed",
+        "windrow.archive.advise.choose.rehearse",
         lambda settings, *of: seen.append(settings) or rehearse(settings, *of),
     )
     told = []

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.archive.advise.calibrate import Timer, measure_prices
-from windrow.archive.advise.choose import Choice, Layout, choose
+from windrow.archive.advise.choose import Choice, WaveLayout, choose
 from windrow.archive.advise.constraints import Constraints
 from windrow.archive.advise.parameters import Parameters
 from windrow.archive.advise.prices import Prices
@@ -115,7 +115,7 @@ def advise(
     directory: Path,
     timer: Timer,
     constraints: Constraints | None = None,
-    progress: Callable[[Layout, int], None] = lambda *_: None,
+    progress: Callable[[WaveLayout, int], None] = lambda *_: None,
 ) -> Advice:
     """Measure both run formats below ``directory`` and recommend.
 

@@ -32,7 +32,7 @@ HOPELESS, TAKEN = 1.5, 5
 """A scheme and technique that promises so many times the least work found is not rehearsed at all,
 unless there are fewer than this to choose from."""
 
-Layout = tuple[str, TechniqueName, int]
+WaveLayout = tuple[str, TechniqueName, int]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def choose(
     parameters: Parameters,
     constraints: Constraints,
     scan_days: int | None = None,
-    progress: Callable[[Layout, int], None] = lambda *_: None,
+    progress: Callable[[WaveLayout, int], None] = lambda *_: None,
 ) -> list[Choice]:
     """The best n of each scheme and technique that can meet the constraints, best first.
 
@@ -60,10 +60,10 @@ def choose(
     looking in a long window. Takes some seconds for a month, a minute or two for a year.
     ``progress`` is told each layout that is about to be rehearsed, and how many were before it.
     """
-    found: dict[Layout, Measures] = {}
+    found: dict[WaveLayout, Measures] = {}
 
     @cache
-    def work(layout: Layout) -> float:
+    def work(layout: WaveLayout) -> float:
         """What a day takes, by rehearsal; infinite if the layout does not meet the constraints."""
         progress(layout, work.cache_info().currsize)
         scheme, technique, n = layout
@@ -90,13 +90,13 @@ def choose(
     return choices
 
 
-def _pick(layouts: list[Layout], found: dict[Layout, Measures]) -> Layout:
+def _pick(layouts: list[WaveLayout], found: dict[WaveLayout, Measures]) -> WaveLayout:
     least = min(found[one].work for one in layouts)
     alike = [one for one in layouts if found[one].work <= (1 + ALIKE) * least]
     return min(alike, key=lambda one: (one[2], not SCHEMES[one[0]].hard, found[one].work))
 
 
-def _curves(window: int, constraints: Constraints) -> list[list[Layout]]:
+def _curves(window: int, constraints: Constraints) -> list[list[WaveLayout]]:
     """For each scheme and technique that is admitted, what can be tried, from few n to many."""
     return [
         [(name, technique, n) for n in constituent_counts(window) if n >= scheme.fewest]
@@ -107,8 +107,8 @@ def _curves(window: int, constraints: Constraints) -> list[list[Layout]]:
 
 
 def _look(
-    curves: Sequence[Sequence[Layout]],
-    work: Callable[[Layout], float],
+    curves: Sequence[Sequence[WaveLayout]],
+    work: Callable[[WaveLayout], float],
     window: int,
     parameters: Parameters,
     scan_days: int | None,
@@ -134,7 +134,7 @@ def _look(
             taken += 1
 
 
-def _descend(curve: Sequence[Layout], start: int, work: Callable[[Layout], float]) -> float:
+def _descend(curve: Sequence[WaveLayout], start: int, work: Callable[[WaveLayout], float]) -> float:
     """The least work of a curve, looked for from one place outwards until it rises both ways."""
     least = work(curve[start])
     for way in (curve[start + 1 :], curve[:start][::-1]):
@@ -153,7 +153,7 @@ def _of_the_paper(technique: TechniqueName) -> tuple[UpdateTechnique, ...]:
     return (UpdateTechnique(technique),)
 
 
-def _model_work(layout: Layout, window: int, parameters: Parameters) -> float:
+def _model_work(layout: WaveLayout, window: int, parameters: Parameters) -> float:
     scheme, technique, n = layout
     papers = _of_the_paper(technique)
     return min(measures(scheme, paper, window, n, parameters).work for paper in papers)

@@ -53,17 +53,17 @@ class Effort:
 
 
 @dataclass(frozen=True, order=True)
-class Held:
+class DaysHeld:
     """Days in packed and in other indexes."""
 
     packed: int = 0
     unpacked: int = 0
 
-    def __add__(self, other: Held) -> Held:
-        return Held(self.packed + other.packed, self.unpacked + other.unpacked)
+    def __add__(self, other: DaysHeld) -> DaysHeld:
+        return DaysHeld(self.packed + other.packed, self.unpacked + other.unpacked)
 
-    def __sub__(self, other: Held) -> Held:
-        return Held(self.packed - other.packed, self.unpacked - other.unpacked)
+    def __sub__(self, other: DaysHeld) -> DaysHeld:
+        return DaysHeld(self.packed - other.packed, self.unpacked - other.unpacked)
 
     @property
     def days(self) -> int:
@@ -84,21 +84,21 @@ class DayEffort:
 
     pre: Effort
     transition: Effort
-    shown: Held
-    resting: Held
-    peaks: tuple[Held, ...]
+    shown: DaysHeld
+    resting: DaysHeld
+    peaks: tuple[DaysHeld, ...]
 
 
-def highest(moments: set[Held]) -> tuple[Held, ...]:
+def highest(moments: set[DaysHeld]) -> tuple[DaysHeld, ...]:
     """Those of which none covers another: one of them is the peak, whatever S and S' are."""
-    kept: list[Held] = []
+    kept: list[DaysHeld] = []
     for moment in sorted(moments, reverse=True):
         if not kept or moment.unpacked > kept[-1].unpacked:
             kept.append(moment)
     return tuple(kept)
 
 
-NOTHING = Held()
+NOTHING = DaysHeld()
 
 
 class Meter:
@@ -113,13 +113,13 @@ class Meter:
 
     def __init__(self, technique: UpdateTechnique) -> None:
         self.technique = technique
-        self._indexes: dict[str, Held] = {}
+        self._indexes: dict[str, DaysHeld] = {}
         self._total = NOTHING  # of all indexes and all that is pinned
         self._shown = NOTHING  # of the constituents
-        self._pinned: dict[str, Held] = {}
-        self._unwritten: dict[str, Held] = {}
+        self._pinned: dict[str, DaysHeld] = {}
+        self._unwritten: dict[str, DaysHeld] = {}
         self._pre = self._transition = Effort()
-        self._moments: set[Held] = set()
+        self._moments: set[DaysHeld] = set()
 
     def step(self, step: Step) -> DayEffort:
         self._pre = self._transition = Effort()
@@ -146,7 +146,7 @@ class Meter:
     def _carry_out(self, operation: Operation, now: bool) -> None:
         if isinstance(operation, Build):
             self._pin(operation.target)
-            self._put(operation.target, Held(packed=len(operation.days)))
+            self._put(operation.target, DaysHeld(packed=len(operation.days)))
             self._spend(Effort(built=len(operation.days)), now)
         elif isinstance(operation, Add | Delete):
             change = len(operation.days) * (1 if isinstance(operation, Add) else -1)
@@ -169,7 +169,7 @@ class Meter:
         if shadowed and is_constituent(target) and target not in self._pinned:
             self._pin(target)
             self._spend(_copy_effort(held), False)
-        self._put(target, Held(unpacked=held.days + change))
+        self._put(target, DaysHeld(unpacked=held.days + change))
         in_sight = is_constituent(target) and not shadowed
         effort = Effort(added=change) if change > 0 else Effort(deleted=-change)
         self._spend(effort, now or in_sight)
@@ -178,10 +178,10 @@ class Meter:
         if target not in self._unwritten:
             self._pin(target)
             self._unwritten[target] = self._indexes[target]
-        self._put(target, Held(packed=self._indexes[target].days + change))
+        self._put(target, DaysHeld(packed=self._indexes[target].days + change))
         if change > 0:
             self._spend(Effort(built=change), now)
-            self._note(Held(packed=change))  # the new days' own index, until it is merged
+            self._note(DaysHeld(packed=change))  # the new days' own index, until it is merged
             self._write_out([target], in_transition=now)
 
     def _copy(self, source: str, target: str, now: bool) -> None:
@@ -189,7 +189,7 @@ class Meter:
         self._pin(target)
         self._put(target, self._indexes[source])
         if self.technique is UpdateTechnique.PACKED_SHADOW:
-            self._unwritten[target] = Held()
+            self._unwritten[target] = DaysHeld()
         else:
             self._spend(_copy_effort(self._indexes[source]), now)
 
@@ -201,14 +201,14 @@ class Meter:
                 self._note(replaced)
             self._spend(Effort(smart_copied=self._indexes[name].days), in_transition)
 
-    def _put(self, name: str, held: Held) -> None:
+    def _put(self, name: str, held: DaysHeld) -> None:
         self._remove(name)
         self._total += held
         if is_constituent(name):
             self._shown += held
         self._indexes[name] = held
 
-    def _remove(self, name: str) -> Held:
+    def _remove(self, name: str) -> DaysHeld:
         held = self._indexes.pop(name, NOTHING)
         self._total -= held
         if is_constituent(name):
@@ -231,9 +231,9 @@ class Meter:
         else:
             self._pre += effort
 
-    def _note(self, besides: Held = NOTHING) -> None:
+    def _note(self, besides: DaysHeld = NOTHING) -> None:
         self._moments.add(self._total + besides)
 
 
-def _copy_effort(held: Held) -> Effort:
+def _copy_effort(held: DaysHeld) -> Effort:
     return Effort(copied=held.unpacked, smart_copied=held.packed)

@@ -33,7 +33,12 @@ from windrow.archive.format.run_ref import Format, check_format
 from windrow.archive.lifetimes.index_contents import KIND, Contents
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.lifetimes.periods import Periods
-from windrow.archive.lifetimes.stat import Coming, Statistics, plan_updates, statistics
+from windrow.archive.lifetimes.stat import (
+    GridStatistics,
+    PlannedUpdate,
+    grid_statistics,
+    plan_updates,
+)
 from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.vacuum import VacuumResult, vacuum
@@ -126,7 +131,7 @@ class LifetimeIndex:
                 where=str(disk.root),
                 expected="an index of records with lifetimes",
                 found=f"an archive of the kind {manifest.kind}",
-                remedy="open it with open_archive, as what it is",
+                remedy="open it with windrow.archive.open, as what it is",
             )
         return cls(disk, manifest)
 
@@ -193,11 +198,11 @@ class LifetimeIndex:
         """The newest version in numbers."""
         return Contents.of(self._versions.newest())
 
-    def stat(self) -> Statistics:
+    def stat(self) -> GridStatistics:
         """Which periods live where, and in how many runs and bytes."""
-        return statistics(self._versions.newest())
+        return grid_statistics(self._versions.newest())
 
-    def plan(self, updates: int = 1) -> list[Coming]:
+    def plan(self, updates: int = 1) -> list[PlannedUpdate]:
         """What the next updates touch, without doing them."""
         return plan_updates(self.contents(), updates)
 

@@ -40,7 +40,7 @@ from windrow.core.thresholds import Threshold
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldRun:
     """A run of the old index, and what of it was inserted in periods before the newest."""
 
     run: RunState
@@ -70,7 +70,7 @@ class Cells:
             return None
         return (set(rows.pop()) & set(columns.pop())).pop()
 
-    def wants(self, held: Held, over: int) -> bool:
+    def wants(self, held: HeldRun, over: int) -> bool:
         """Whether a run may stay as it is where it belongs: nothing dead, in the right format."""
         return held.run.live(over) == held.run.total and held.ref.format == self.format
 
@@ -93,8 +93,8 @@ class Cells:
 class Placement:
     """``whole`` runs by the sub-index that they go to, and runs whose entries are ``scattered``."""
 
-    whole: dict[int, list[Held]]
-    scattered: list[Held]
+    whole: dict[int, list[HeldRun]]
+    scattered: list[HeldRun]
 
 
 def deal(contents: Contents, now: int, cells: Cells) -> Placement:
@@ -104,7 +104,7 @@ def deal(contents: Contents, now: int, cells: Cells) -> Placement:
     for part in contents.partitions:
         for run in (run for runs in part.state.subindices for run in runs):
             ref = contents.runs[run.number]
-            held = Held(run, ref, tuple(day for day, _ in ref.days if day < newest))
+            held = HeldRun(run, ref, tuple(day for day, _ in ref.days if day < newest))
             place = cells.place(run, ref, over)
             if place is not None and len(held.days) == len(ref.days):
                 dealt.whole.setdefault(place, []).append(held)
@@ -164,7 +164,7 @@ class Spread:
         return number in self._pieces
 
     def pack(
-        self, number: int, held: Sequence[Held], opened: Callable[[RunRef], Run], over: int
+        self, number: int, held: Sequence[HeldRun], opened: Callable[[RunRef], Run], over: int
     ) -> tuple[RunRef, Histogram] | None:
         """One run of old runs and all that was added for a sub-index; None if that is nothing."""
         pieces = self._pieces.pop(number, [])

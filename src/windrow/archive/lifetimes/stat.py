@@ -30,7 +30,7 @@ class SubindexStatistics:
 
 
 @dataclass(frozen=True)
-class Coming:
+class PlannedUpdate:
     """An update to come at the end of a period: the sub-indices inserted into and expired from."""
 
     now: int
@@ -39,7 +39,7 @@ class Coming:
 
 
 @dataclass(frozen=True)
-class Statistics:
+class GridStatistics:
     """A version of an index in numbers."""
 
     version: int
@@ -85,10 +85,10 @@ class Statistics:
         return ", ".join(f"{self.periods.first(a)}-{self.periods.last(b)}" for a, b in joined)
 
 
-def statistics(manifest: Manifest) -> Statistics:
+def grid_statistics(manifest: Manifest) -> GridStatistics:
     contents = Contents.of(manifest)
     subindices = _subindices(contents)
-    return Statistics(
+    return GridStatistics(
         manifest.version,
         contents.now,
         contents.grid,
@@ -137,14 +137,14 @@ def subindex_name(partition: int, place: int) -> str:
     return f"{'old ' if partition else ''}I{place + 1}{age}"
 
 
-def plan_updates(contents: Contents, updates: int) -> list[Coming]:
+def plan_updates(contents: Contents, updates: int) -> list[PlannedUpdate]:
     """What the next updates touch, one at the end of each period."""
     if contents.now is None:
         return []
     grid, periods = contents.grid, contents.periods
     first = periods.over(contents.now) + 1
     return [
-        Coming(
+        PlannedUpdate(
             periods.last(period),
             tuple(subindex_name(0, place) for place in grid.row(period, periods)),
             tuple(

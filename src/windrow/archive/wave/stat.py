@@ -27,7 +27,7 @@ class IndexStatistics:
 
 
 @dataclass(frozen=True)
-class Statistics:
+class WaveStatistics:
     """A version of an archive in numbers. ``bytes`` are those of all its runs, each once."""
 
     version: int
@@ -55,9 +55,9 @@ class Statistics:
         )
 
 
-def statistics(manifest: Manifest, wave: Wave) -> Statistics:
+def wave_statistics(manifest: Manifest, wave: Wave) -> WaveStatistics:
     indexes = tuple(_index(name, i) for name, i in (*wave.indexes.items(), *wave.draining.items()))
-    return Statistics(
+    return WaveStatistics(
         manifest.version,
         wave.now,
         wave.settings,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from windrow.archive.advise.advise import Advice, Workload
 from windrow.archive.advise.advise import advise as advised
-from windrow.archive.advise.choose import Choice, Layout
+from windrow.archive.advise.choose import Choice, WaveLayout
 from windrow.archive.advise.constraints import Constraints
 from windrow.archive.records.row_files import files_of, rows_of, schema_of
 from windrow.cli.answers import count_of
@@ -83,7 +83,7 @@ def advise(
             err().status(f"measuring with {count_of(sample.num_rows, 'row')}") as status,
         ):
 
-            def progress(layout: Layout, before: int) -> None:
+            def progress(layout: WaveLayout, before: int) -> None:
                 scheme, technique, n = layout
                 status.update(
                     f"rehearsing {scheme} with n = {n}, {technique} "

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.stat import Coming, Statistics
+from windrow.archive.lifetimes.stat import GridStatistics, PlannedUpdate
 from windrow.cli.answers import count_of
 from windrow.cli.archive.options import print_json, size
 from windrow.cli.archive.times import Instants
@@ -38,7 +38,7 @@ def show_grid(path: Path, index: LifetimeIndex, *, as_json: bool) -> None:
     out().print(f"{count_of(found.entries, 'record')}, {size(found.bytes)} on disk")
 
 
-def plain_grid(found: Statistics) -> dict[str, Any]:
+def plain_grid(found: GridStatistics) -> dict[str, Any]:
     """For programs; instants and periods are written as every command takes them."""
     times = Instants(found.periods)
     value = {**asdict(found), "grid": found.grid.to_json()}
@@ -49,7 +49,7 @@ def plain_grid(found: Statistics) -> dict[str, Any]:
     return value
 
 
-def _draw(found: Statistics, times: Instants) -> Table:
+def _draw(found: GridStatistics, times: Instants) -> Table:
     table = Table()
     for name in ("index", "inserted in", "expires in"):
         table.add_column(name)
@@ -100,5 +100,5 @@ def show_coming(path: Path, index: LifetimeIndex, updates: int, *, as_json: bool
     out().print(table)
 
 
-def _plain(one: Coming, times: Instants) -> dict[str, Any]:
+def _plain(one: PlannedUpdate, times: Instants) -> dict[str, Any]:
     return {**asdict(one), "now": times.label(one.now)}

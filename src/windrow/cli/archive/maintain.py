@@ -15,7 +15,7 @@ from windrow.archive.errors import DamagedError
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.wave.schemes.operations import Operation
-from windrow.archive.wave.stat import IndexStatistics, Statistics
+from windrow.archive.wave.stat import IndexStatistics, WaveStatistics
 from windrow.cli.answers import count_of
 from windrow.cli.archive.grids import NOT_BEGUN, show_coming, show_grid
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
@@ -60,7 +60,7 @@ def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> N
         out().print(f"{count_of(found.entries, 'record')}, {size(found.bytes)} on disk")
 
 
-def plain_days(found: Statistics) -> dict[str, Any]:
+def plain_days(found: WaveStatistics) -> dict[str, Any]:
     """For programs; days are written as every command takes them."""
     label = found.settings.calendar.label
     value = asdict(found)
@@ -71,7 +71,7 @@ def plain_days(found: Statistics) -> dict[str, Any]:
     return value
 
 
-def _draw(found: Statistics) -> Table:
+def _draw(found: WaveStatistics) -> Table:
     table = Table()
     for name, side in (("index", "left"), ("days", "left"), ("runs", "right"),
                        ("records", "right"), ("dead", "right"), ("bytes", "right")):  # fmt: skip
@@ -92,7 +92,7 @@ def _draw(found: Statistics) -> Table:
     return table
 
 
-def _days(index: IndexStatistics, found: Statistics) -> str:
+def _days(index: IndexStatistics, found: WaveStatistics) -> str:
     """Days as the paper draws them; those that have expired in brackets."""
     first = None if found.now is None else found.now - found.settings.window + 1
     calendar = found.settings.calendar
