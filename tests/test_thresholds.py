@@ -60,7 +60,7 @@ def test_what_small_inputs_never_reach_happens_when_thresholds_are_at_their_leas
     assert {f"{owner.__name__}.{name}" for owner, name in RARE} == set(least)
     assert least["StateBuffer._move"] > 50
     assert least["Interner.compact"] > 20
-    assert least["Calendar._file_anew"] > 20
+    assert least["CalendarQueue._file_anew"] > 20
     assert least["UpsertLog._start_anew"] > 10
 
 
