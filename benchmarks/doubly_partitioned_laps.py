@@ -175,8 +175,12 @@ def check_touched(
     after = files_by_subindex(index)
     changed = {place for place in range(grid.size) if before[place] != after[place]}
     allowed = grid.insertions + grid.expiries - 1
-    if len(update.step.touched) != allowed or not changed <= set(update.step.touched):
-        raise AssertionError(f"{name} touched {update.step.touched} and changed {changed}")
+    if len(update.step.touched_subindices) != allowed or not changed <= set(
+        update.step.touched_subindices
+    ):
+        raise AssertionError(
+            f"{name} touched {update.step.touched_subindices} and changed {changed}"
+        )
 
 
 def timed_update(index: LifetimeIndex, lap: Lap, given: tuple[int, pa.Table, pa.Array]) -> Update:
@@ -184,7 +188,7 @@ def timed_update(index: LifetimeIndex, lap: Lap, given: tuple[int, pa.Table, pa.
     update = index.insert(*given)
     lap.update.append(time.perf_counter() - began)
     lap.written.append(update.bytes_written)
-    lap.touched.append(len(update.step.touched))
+    lap.touched.append(len(update.step.touched_subindices))
     index.vacuum()
     return update
 

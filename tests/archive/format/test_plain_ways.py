@@ -17,7 +17,7 @@ from tests.archive.support.plain import bag
 from windrow.archive.archive import open_archive
 from windrow.archive.format import block_sums, kernel_use
 from windrow.archive.format.blocks import Blocks
-from windrow.archive.format.kernels.blocks import xxh64
+from windrow.archive.format.kernels.block_kernels import xxh64
 from windrow.archive.format.xxh64 import plain_xxh64
 from windrow.archive.runs.search import directory_type, searcher
 
@@ -87,8 +87,8 @@ def test_places_are_those_that_kernels_find(name, way):
         search = searcher(column, kind, Blocks(file, "nowhere"))
         found.append([
             (
-                search.left(value, low, high),
-                search.right(value, low, high),
+                search.find_left(value, low, high),
+                search.find_right(value, low, high),
                 search.exact(search.convert_key(value), high),
             )
             for value in [*values, *column.cast(kind)]

@@ -123,8 +123,8 @@ def test_grids_are_called_as_in_the_paper():
 
 def test_seven_of_sixteen_sub_indices_are_touched_and_nine_if_the_grid_is_not_square():
     # 3.2 and 4.2.
-    assert [Grid(*g).touched for g in ((2, 2), (4, 4), (2, 8), (8, 2))] == [3, 7, 9, 9]
-    assert [r_ins(16).touched, d_exp(16).touched] == [16, 16]
+    assert [Grid(*g).touched_count for g in ((2, 2), (4, 4), (2, 8), (8, 2))] == [3, 7, 9, 9]
+    assert [r_ins(16).touched_count, d_exp(16).touched_count] == [16, 16]
 
 
 @given(seed=st.integers(0, 99), first=st.integers(-50, 50), n=st.integers(1, 9))

@@ -49,11 +49,11 @@ def run(grid, batches, periods, start=0):
 def test_an_update_touches_a_row_and_a_column_and_changes_nothing_else(grid, batches):
     for k, before, after, step in run(grid, batches, Periods(P, 1)):
         if any(batches[k - 1]):
-            assert len(step.touched) == grid.insertions + grid.expiries - 1
+            assert len(step.touched_subindices) == grid.insertions + grid.expiries - 1
         for number in range(grid.size):
-            if number not in step.touched:
+            if number not in step.touched_subindices:
                 assert after.subindices[number] == before.subindices[number]
-        assert {w.subindex for w in step.writes} <= set(step.touched)
+        assert {w.subindex for w in step.writes} <= set(step.touched_subindices)
 
 
 @given(grid=GRIDS, batches=BATCHES, start=st.integers(-9, 9))
@@ -147,7 +147,7 @@ def test_a_sub_index_that_loses_nothing_is_touched_and_not_rewritten():
     state, _ = plan_update(grid, periods, IndexState.empty(2, 0), 1, {5: 7})
     state, _ = plan_update(grid, periods, state, 2, {})
     _, step = plan_update(grid, periods, state, 3, {7: 1})
-    assert step.touched == (0, 1)
+    assert step.touched_subindices == (0, 1)
     assert [w.subindex for w in step.writes] == [1]
 
 

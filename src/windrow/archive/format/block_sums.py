@@ -26,7 +26,7 @@ SHIFT = 12
 BLOCK = 1 << SHIFT
 SMALL = 64 << 10
 Sums = npt.NDArray[np.uint64]
-_kernels = Kernels("windrow.archive.format.kernels.blocks")
+_kernels = Kernels("windrow.archive.format.kernels.block_kernels")
 
 
 def small() -> int:

@@ -21,7 +21,7 @@ from windrow.archive.format.xxh64 import plain_xxh64, xxh64
 BASE, SIZE, FLAGS, SUMS, ALL_SUMS, SUM_FLAGS, ENDS, SUM_BYTES = range(8)
 """What a guard has: where the file is, and how long; the flags of its blocks; its sums; where all
 sums of the run start, the flags of their pages, the sums of these, and their size in bytes."""
-_kernels = Kernels("windrow.archive.format.kernels.blocks")
+_kernels = Kernels("windrow.archive.format.kernels.block_kernels")
 REMEDY = "run `verify`, and restore the file from a copy of the archive"
 
 

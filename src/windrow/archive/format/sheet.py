@@ -33,7 +33,7 @@ HEADER = 1
 """The first line has the number of lines and of stretches, and the guard of the file."""
 
 Line = tuple[int, ...]
-_kernels = Kernels("windrow.archive.format.kernels.sheet")
+_kernels = Kernels("windrow.archive.format.kernels.sheet_kernels")
 
 
 class Sheet:

@@ -21,7 +21,7 @@ _P1, _P2, _P3, _P4, _P5 = (
 )
 _MASK = 2**64 - 1
 _PAGE = 4096
-_kernels = Kernels("windrow.archive.format.kernels.blocks")
+_kernels = Kernels("windrow.archive.format.kernels.block_kernels")
 
 
 def xxh64(address: int, length: int) -> int:

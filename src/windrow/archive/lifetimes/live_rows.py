@@ -19,7 +19,7 @@ from windrow.core.thresholds import Threshold
 WORTH_A_SLICE = Threshold(128 << 10)
 """Bytes of a bucket from which a slice costs less than a copy (some microseconds)."""
 
-_kernels = Kernels("windrow.archive.runs.kernels.sorting")
+_kernels = Kernels("windrow.archive.runs.kernels.sort_kernels")
 _ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
 
 

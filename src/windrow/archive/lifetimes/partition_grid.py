@@ -127,7 +127,7 @@ class Grid:
     """G partitions of insertion times by E of expiry times; sub-index ``row * E + column``.
 
     >>> grid = Grid(4, 3)
-    >>> grid.name, grid.size, grid.touched
+    >>> grid.name, grid.size, grid.touched_count
     ('NoRebuild4x3', 12, 6)
     """
 
@@ -151,7 +151,7 @@ class Grid:
         return self.insertions * self.expiries
 
     @property
-    def touched(self) -> int:
+    def touched_count(self) -> int:
         """How many sub-indices one update touches (3.2)."""
         return self.insertions + self.expiries - 1
 

@@ -82,7 +82,7 @@ class Step:
     records_read: int
 
     @property
-    def touched(self) -> tuple[int, ...]:
+    def touched_subindices(self) -> tuple[int, ...]:
         return tuple(sorted({*self.inserted, *self.expired}))
 
     @property
@@ -106,7 +106,7 @@ def plan_update(
         expired = {number for period in passed for number in grid.column(period, periods)}
     inserted = grid.row(periods.of(now), periods) if arrivals else ()
     if arrivals and len(passed) == 1:
-        assert len({*inserted, *expired}) == grid.touched, "a row and a column cross once"
+        assert len({*inserted, *expired}) == grid.touched_count, "a row and a column cross once"
     fresh: dict[int, dict[int, int]] = {number: {} for number in inserted}
     for period, records in arrivals.items():
         fresh[grid.subindex(periods.of(now), period, periods)][period] = records

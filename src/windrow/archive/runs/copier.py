@@ -21,7 +21,7 @@ from windrow.columns.arrays import Int64s
 FIXED, CODED, STRINGS, CODED_STRINGS = range(4)
 _ALIGNED = 64
 _LONGEST = 2**31 - 1
-_kernels = Kernels("windrow.archive.runs.kernels.copying")
+_kernels = Kernels("windrow.archive.runs.kernels.copy_kernels")
 
 
 def sheet(batch: pa.RecordBatch, schema: pa.Schema) -> Int64s | None:

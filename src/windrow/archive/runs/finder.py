@@ -45,7 +45,7 @@ class Finder:
     def __init__(self, directories: Sequence[Directory]) -> None:
         self._directories = directories
         self._table = None
-        held = {d.held for d in directories}
+        held = {d.key_form for d in directories}
         if len(held) == 1 and held != {-1}:
             self._bytes = held == {BYTES}
             self._table = np.array([d.addresses() for d in directories], np.int64)
@@ -81,4 +81,4 @@ class Finder:
 
 
 NOTHING = np.zeros(0, np.uint8)
-_kernels = Kernels("windrow.archive.runs.kernels.search")
+_kernels = Kernels("windrow.archive.runs.kernels.search_kernels")

@@ -19,7 +19,7 @@ from windrow.archive.format.layout import Layout, one_of_each
 from windrow.archive.runs.sorting import arrange, rank, sortable
 from windrow.columns.arrays import Int64s
 
-_kernels = Kernels("windrow.archive.runs.kernels.sorting")
+_kernels = Kernels("windrow.archive.runs.kernels.sort_kernels")
 
 
 @dataclass(frozen=True)

@@ -99,16 +99,23 @@ class Directory:
         return self._rows is not None
 
     @property
-    def held(self) -> int:
+    def key_form(self) -> int:
         """How a kernel finds keys of one column; -1 if none does."""
-        return self._searchers[0].held if len(self._searchers) == 1 else -1
+        return self._searchers[0].key_form if len(self._searchers) == 1 else -1
 
     def addresses(self) -> tuple[int, ...]:
         """Of a key of one column: the file's guard; keys or offsets, bytes, and starts; how many
         keys there are; where the last bucket ends; and how keys are held.
         """
         keys = self._searchers[0].addresses
-        return self._blocks.guard, *keys, self.starts.ctypes.data, self._count, self.end, self.held
+        return (
+            self._blocks.guard,
+            *keys,
+            self.starts.ctypes.data,
+            self._count,
+            self.end,
+            self.key_form,
+        )
 
     def damage_error(self, bad: int) -> DamagedError:
         """What to raise for what a kernel says of a block."""
@@ -136,8 +143,8 @@ class Directory:
             return self.bucket(self.convert_key(key))
         low, high = 0, self._count
         for search, value in zip(self._searchers, self._values(key), strict=False):
-            low = search.left(value, low, high)
-            high = search.right(value, low, high)
+            low = search.find_left(value, low, high)
+            high = search.find_right(value, low, high)
         return self.rows(low, high)
 
     def convert_key(self, key: Any) -> Any:
@@ -181,7 +188,7 @@ class Directory:
         low, high = 0, self._count
         values = self._values(key)
         for search, value in zip(self._searchers, values, strict=False):
-            low, high = search.left(value, low, high), search.right(value, low, high)
+            low, high = search.find_left(value, low, high), search.find_right(value, low, high)
         return high if after else low
 
     def _values(self, key: Any) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ from windrow.archive.format.blocks import Blocks
 from windrow.archive.format.kernel_use import Kernels, Use, kernels_pay
 from windrow.archive.format.zero_copy import numpy_view
 
-_kernels = Kernels("windrow.archive.runs.kernels.search")
+_kernels = Kernels("windrow.archive.runs.kernels.search_kernels")
 _LEAST_DECIMAL = 128
 """Bits of the narrowest decimals that Arrow sorts."""
 
@@ -32,10 +32,10 @@ _LEAST_DECIMAL = 128
 class Searcher(Protocol):
     """A sorted column. Positions are between ``low`` and ``high``, where the column is sorted.
 
-    ``held`` says how kernels compare its values, -1 if they do not.
+    ``key_form`` says how kernels compare its values, -1 if they do not.
     """
 
-    held: int
+    key_form: int
 
     @property
     def addresses(self) -> tuple[int, int]:
@@ -50,10 +50,10 @@ class Searcher(Protocol):
     def exact(self, sought: Any, count: int) -> int:
         """Where a value is among the first ``count`` values, all different; -1 if nowhere."""
 
-    def left(self, value: Any, low: int, high: int) -> int:
+    def find_left(self, value: Any, low: int, high: int) -> int:
         """The first position whose value is not less than ``value``."""
 
-    def right(self, value: Any, low: int, high: int) -> int:
+    def find_right(self, value: Any, low: int, high: int) -> int:
         """The first position whose value is greater than ``value``."""
 
 
@@ -133,7 +133,7 @@ class _Numbers:
         if pa.types.is_temporal(kind):
             column = column.view(_INTEGER[kind.bit_width])
         self._kind, self._blocks = kind, blocks
-        self.held = _HELD[column.type]
+        self.key_form = _HELD[column.type]
         self._convert = column.type.to_pandas_dtype()
         buffer = column.buffers()[1]
         self._at = 0 if buffer is None else int(buffer.address)
@@ -158,9 +158,9 @@ class _Numbers:
         return self._as_ordered_int(self._convert(scalar.as_py()) + 0)
 
     def _as_ordered_int(self, value: Any) -> int:
-        if self.held == UINT64:
+        if self.key_form == UINT64:
             return int(value) - 2**63
-        if self.held < FLOAT32:
+        if self.key_form < FLOAT32:
             return int(value)
         if value != value:  # noqa: PLR0124 (NaN)
             return NAN
@@ -179,28 +179,28 @@ class _Numbers:
         place = self._find(sought, 0, count, right=False)
         if place < count and (Use.compiled or kernels_pay(1)):
             guard = self._blocks.guard
-            place = int(_kernels.same_number(guard, self._at, self.held, sought, place))
+            place = int(_kernels.same_number(guard, self._at, self.key_form, sought, place))
             if place < 0:
                 raise self._blocks.damage_error(place)
         elif place < count and self._number_at(place) != sought:
             return -1
         return place if place < count else -1
 
-    def left(self, value: Any, low: int, high: int) -> int:
+    def find_left(self, value: Any, low: int, high: int) -> int:
         return self._find(self.convert_key(value), low, high, right=False)
 
-    def right(self, value: Any, low: int, high: int) -> int:
+    def find_right(self, value: Any, low: int, high: int) -> int:
         return self._find(self.convert_key(value), low, high, right=True)
 
     def check(self, place: int) -> None:
-        width = WIDTHS[self.held]
+        width = WIDTHS[self.key_form]
         self._blocks.check(self._at + place * width, width)
 
     def _find(self, sought: int, low: int, high: int, *, right: bool) -> int:
         if not (Use.compiled or kernels_pay(1)):
             return _search(self._number_at, sought, low, high, right=right)
         guard = self._blocks.guard
-        place = int(_kernels.find_number(guard, self._at, self.held, sought, low, high, right))
+        place = int(_kernels.find_number(guard, self._at, self.key_form, sought, low, high, right))
         if place < 0:
             raise self._blocks.damage_error(place)
         return place
@@ -213,7 +213,7 @@ _FLOAT, _INT = struct.Struct("<d"), struct.Struct("<q")
 class _Bytes:
     """Strings (in the order of their UTF-8, which is that of code points) and byte strings."""
 
-    held = BYTES
+    key_form = BYTES
 
     def __init__(self, column: pa.Array, kind: pa.DataType, blocks: Blocks) -> None:
         _, offsets, data = column.buffers()
@@ -248,10 +248,10 @@ class _Bytes:
             raise self._blocks.damage_error(place)
         return place if place < count else -1
 
-    def left(self, value: Any, low: int, high: int) -> int:
+    def find_left(self, value: Any, low: int, high: int) -> int:
         return self._find(self.convert_key(value), low, high, right=False)
 
-    def right(self, value: Any, low: int, high: int) -> int:
+    def find_right(self, value: Any, low: int, high: int) -> int:
         return self._find(self.convert_key(value), low, high, right=True)
 
     def check(self, place: int) -> None:
@@ -275,7 +275,7 @@ _EMPTY = np.zeros(0, np.uint8)
 class _Decimals:
     """Decimals: compared as Python integers, some dozens of microseconds for a search."""
 
-    held = -1
+    key_form = -1
 
     def __init__(self, column: pa.Array, kind: pa.DataType, blocks: Blocks) -> None:
         buffer = column.buffers()[1]
@@ -300,10 +300,10 @@ class _Decimals:
         place = _search(self._number_at, sought, 0, count, right=False)
         return place if place < count and self._number_at(place) == sought else -1
 
-    def left(self, value: Any, low: int, high: int) -> int:
+    def find_left(self, value: Any, low: int, high: int) -> int:
         return _search(self._number_at, self.convert_key(value), low, high, right=False)
 
-    def right(self, value: Any, low: int, high: int) -> int:
+    def find_right(self, value: Any, low: int, high: int) -> int:
         return _search(self._number_at, self.convert_key(value), low, high, right=True)
 
     def check(self, place: int) -> None:

@@ -19,7 +19,7 @@ from windrow.archive.format.kernel_use import Kernels
 from windrow.archive.runs.search import directory_type
 from windrow.columns.arrays import Int64s
 
-_kernels = Kernels("windrow.archive.runs.kernels.sorting")
+_kernels = Kernels("windrow.archive.runs.kernels.sort_kernels")
 
 
 @dataclass(frozen=True)

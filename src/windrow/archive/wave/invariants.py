@@ -38,7 +38,7 @@ def packing_problems(wave: Wave) -> Iterator[Problem]:
     built = scheme_of(settings.scheme).name == "REINDEX"
     for name, index in wave.indexes.items():
         if built or settings.technique == "packed shadow":
-            if not index.packed:
+            if not index.is_packed:
                 why = "REINDEX builds it" if built else "packed shadow leaves it"
                 yield problem(
                     name, expected=f"one run without masked days, as {why}", found=_shape(index)

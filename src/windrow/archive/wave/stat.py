@@ -81,5 +81,5 @@ def _index(name: str, index: Index) -> IndexStatistics:
         entries,
         stored - entries,
         sum(part.run.bytes for part in index.parts),
-        index.packed,
+        index.is_packed,
     )

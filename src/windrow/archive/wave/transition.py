@@ -120,7 +120,7 @@ def _pack_operations(wave: Wave, following: Step) -> tuple[Pack, ...]:
     return tuple(
         Pack(name)
         for name, index in wave.constituents().items()
-        if not index.packed and (name not in touched or overgrown(index.parts, growth))
+        if not index.is_packed and (name not in touched or overgrown(index.parts, growth))
     )
 
 

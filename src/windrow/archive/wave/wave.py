@@ -116,7 +116,7 @@ class Index:
     parts: tuple[Part, ...]
 
     @property
-    def packed(self) -> bool:
+    def is_packed(self) -> bool:
         return len(self.parts) <= 1 and not any(part.masked for part in self.parts)
 
 

@@ -59,7 +59,7 @@ def test_hard_schemes_show_exactly_the_window_and_soft_ones_a_bounded_surplus(sc
         shown = list(state.days)
         assert shown == list(range(state.day - len(shown) + 1, state.day + 1))  # none twice
         assert window <= len(shown) <= most
-        assert len(state.expired) == len(shown) - window
+        assert len(state.expired_days) == len(shown) - window
         longest = max(longest, len(shown))
     assert longest == max(most, window)
 

@@ -38,7 +38,7 @@ class State:
         return tuple(sorted(day for _, days in self.constituents for day in days))
 
     @property
-    def expired(self) -> Days:
+    def expired_days(self) -> Days:
         """The days that a query can see although the window has left them behind."""
         return tuple(day for day in self.days if day <= self.day - self.window)
 

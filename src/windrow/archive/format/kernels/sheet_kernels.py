@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.archive.format.kernels.blocks import array_at, pointer, touch
+from windrow.archive.format.kernels.block_kernels import array_at, pointer, touch
 from windrow.archive.format.sheet import (
     AT,
     BITS,

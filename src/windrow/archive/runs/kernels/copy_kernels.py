@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.archive.format.kernels.blocks import array_at, pointer
+from windrow.archive.format.kernels.block_kernels import array_at, pointer
 from windrow.archive.runs.copier import CODED, CODED_STRINGS, FIXED, STRINGS
 from windrow.columns.kernels import bytes_out, grid, ints_out, kernel, void
 
