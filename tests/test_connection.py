@@ -16,7 +16,7 @@ import windrow
 from windrow.core.errors import DataError, InputError, ScriptError, StateError
 from windrow.engine import feeds, sinks
 from windrow.engine.results import read_changes
-from windrow.streams.readers import read_file
+from windrow.tables.readers import read_file
 
 HITS = "CREATE STREAM hits (ts BIGINT, page STRING) FROM 'hits' FORMAT csv;"
 PAGES = "CREATE RELATION pages (page STRING, owner STRING) FROM 'pages.csv';"

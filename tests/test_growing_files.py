@@ -20,7 +20,7 @@ from windrow.core.time import wall_clock
 from windrow.engine.feeds import Feed
 from windrow.engine.progress import Progress, Report
 from windrow.plan.program import compile_script
-from windrow.streams.arrivals import SETTLING
+from windrow.streams.growing_files import SETTLING
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.quarantine import Quarantine
 
@@ -184,14 +184,14 @@ def test_a_file_that_is_gone_when_its_turn_comes_is_passed_over(inbox, tmp_path,
     (inbox / "a.csv").write_text("ts,k\n1,1\n")
     (inbox / "b.csv").symlink_to(tmp_path / "elsewhere.csv")
     (tmp_path / "elsewhere.csv").write_text("ts,k\n2,1\n")
-    look = windrow.streams.arrivals.Arrivals.look
+    look = windrow.streams.growing_files.Arrivals.look
 
     def and_remove(self):
         found = look(self)
         (tmp_path / "elsewhere.csv").unlink(missing_ok=True)
         return found
 
-    monkeypatch.setattr("windrow.streams.arrivals.Arrivals.look", and_remove)
+    monkeypatch.setattr("windrow.streams.growing_files.Arrivals.look", and_remove)
     found, (said,) = answer(tmp_path)
     assert found == [1]
     assert "b.csv: expected a readable csv file; found [Errno 2] No such file" in said

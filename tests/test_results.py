@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.engine.identity import Identity, changes_schema
-from windrow.engine.result_files import SUFFIX
 from windrow.engine.results import read_changes
 from windrow.engine.sinks import open_sinks
 
@@ -33,7 +33,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("clock", Clock)
-@pytest.mark.parametrize("format_", SUFFIX)
+@pytest.mark.parametrize("format_", RESULT_ENDINGS)
 def test_every_type_comes_back_as_it_was(format_: str, clock: Clock, tmp_path: Path) -> None:
     schema = changes_schema(Schema(tuple(Field(t.value, t) for t in COLUMNS)), clock)
     instants = pa.array([1, 2, 3]).cast(schema.field(0).type)

@@ -7,7 +7,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from windrow.columns.evaluate import evaluate, selected
+from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.parse import parse
 from windrow.columns.types import ARROW
 from windrow.core.errors import DataError
@@ -121,8 +121,8 @@ def test_coalesce_evaluates_a_cast_only_where_all_before_is_null():
 
 def test_null_is_neither_true_nor_selected():
     unknown = Call("gt", (A, number(0)), B)
-    assert selected(unknown, INTS).tolist() == [True, False, False]
-    assert selected(Call("not", (unknown,), B), INTS).tolist() == [False, False, True]
+    assert selection_mask(unknown, INTS).tolist() == [True, False, False]
+    assert selection_mask(Call("not", (unknown,), B), INTS).tolist() == [False, False, True]
 
 
 def test_in_is_unknown_when_nothing_matches_and_a_member_is_null():

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.columns.evaluate import KERNELS, evaluate, selected
+from windrow.columns.evaluate import KERNELS, evaluate, selection_mask
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, render
@@ -404,7 +404,7 @@ def test_selected_rows_are_those_that_a_where_clause_keeps(data, oracle):
     oracle.register("rows", pa.Table.from_batches([rows]))
     sql = f"SELECT coalesce({to_duckdb(predicate)}, false) AS v FROM rows"
     theirs = [value for (value,) in oracle.execute(sql).fetchall()]
-    assert selected(predicate, rows).tolist() == theirs
+    assert selection_mask(predicate, rows).tolist() == theirs
 
 
 @settings(max_examples=60, deadline=None)

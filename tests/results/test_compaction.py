@@ -11,11 +11,11 @@ import pytest
 import windrow
 from tests.results.disk import Crash, StoppingDisk
 from tests.results.written import filled, identity, micro_batch, place, publish
+from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.engine import compaction, sinks
 from windrow.engine.compaction import compact
 from windrow.engine.ownership import prepare
 from windrow.engine.published import last_committed, new_commits, published_results
-from windrow.engine.result_files import SUFFIX
 
 
 def seen(directory: Path) -> tuple[object, ...]:
@@ -33,7 +33,7 @@ def expected(batches: int) -> list[tuple[int, str, str]]:
     return [row for batch in rows for row in batch]
 
 
-@pytest.mark.parametrize("format_", SUFFIX)
+@pytest.mark.parametrize("format_", RESULT_ENDINGS)
 def test_a_reader_sees_no_difference(format_: str, tmp_path: Path) -> None:
     where = filled(place(tmp_path / "out", format_), 13)
     before = seen(where.directory)

@@ -11,9 +11,9 @@ from tests.results.disk import Crash, StoppingDisk
 from tests.results.written import filled, identity, micro_batch, place, publish
 from tests.support.runs import run_embedded
 from windrow.core.errors import StateError
+from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.engine.compaction import compact
 from windrow.engine.ownership import prepare
-from windrow.engine.result_files import SUFFIX
 from windrow.plan.program import compile_script
 
 SCRIPT = """
@@ -117,7 +117,7 @@ def test_results_do_not_change_their_format_or_columns(tmp_path: Path) -> None:
         prepare(tmp_path / "out", identity("json"))
 
 
-@pytest.mark.parametrize("format_", SUFFIX)
+@pytest.mark.parametrize("format_", RESULT_ENDINGS)
 def test_a_micro_batch_is_there_whole_or_not_at_all_wherever_publishing_stops(
     format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

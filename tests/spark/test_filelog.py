@@ -54,7 +54,7 @@ def test_a_log_from_before_there_were_horizons_judges_its_files_as_it_did(tmp_pa
     (tmp_path / "s.log").write_bytes(OLD)
     (entry,) = FileLog(tmp_path / "s.log").entries
     assert entry == Entry("/in/the/directory/of/the/stream/0.parquet", 10, 5)
-    assert not entry.horizon.bounded
+    assert not entry.horizon.is_bounded
 
 
 def test_the_horizon_of_a_file_is_the_same_when_the_log_is_opened_again(tmp_path):

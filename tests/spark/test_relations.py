@@ -11,9 +11,9 @@ from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.relation_updates import Register, read_updates
-from windrow.streams.arrivals import Arrival
-from windrow.streams.parts import WHOLE
+from windrow.streams.growing_files import Arrival
 from windrow.streams.quarantine import Quarantine
+from windrow.tables.file_part import WHOLE
 
 
 def declared(kind: str = "NRR") -> RelationDeclaration:

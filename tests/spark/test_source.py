@@ -19,7 +19,7 @@ from windrow.spark.source.inbox import Inbox
 from windrow.spark.stage.blobs import unpack
 from windrow.spark.stage.routes import Routes
 from windrow.streams.quarantine import Quarantine
-from windrow.streams.stream_time import StreamTime, from_json, merged
+from windrow.streams.stream_time import StreamTime, from_json, merge_times
 
 BUCKETS = (1, 2)
 
@@ -72,7 +72,7 @@ def read(reader: PackingReader, stretches: list[Stretch]) -> tuple[list[int], St
                 for part in parts.values():
                     ts += part["__ts"].to_pylist()
     assert counts.pop("cut") == 0, "no timestamp here is finer than a microsecond"
-    return sorted(ts), merged(told)["s"], counts
+    return sorted(ts), merge_times(told)["s"], counts
 
 
 def test_a_specification_survives_being_an_option(tmp_path):

@@ -20,7 +20,7 @@ from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
 from windrow.spark.source.file_log import Entry, FileLog, Refusals
 from windrow.spark.source.file_source import PackingReader, SourceSpec
-from windrow.streams.arrivals import LEFT_ALONE, SETTLING
+from windrow.streams.growing_files import LEFT_ALONE, SETTLING
 from windrow.streams.quarantine import Quarantine
 
 

@@ -23,11 +23,11 @@ from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes import FileSource
 from windrow.plan.program import compile_script
 from windrow.streams.horizon import DEFAULT, UNLIMITED, Horizon, credible, horizon_of
+from windrow.streams.max_timestamp import greatest_timestamp
 from windrow.streams.monitor import InputMonitor
-from windrow.streams.parsed import Parsed, Rejected
-from windrow.streams.readers import read_file
 from windrow.streams.relations import RelationMonitor, updates_of
-from windrow.streams.tops import greatest_timestamp
+from windrow.tables.parsed_rows import Parsed, Rejected
+from windrow.tables.readers import read_file
 
 DAY, HOUR = MICROSECONDS["DAY"], MICROSECONDS["HOUR"]
 NOON = 1_700_000_000_000_000
@@ -168,7 +168,7 @@ def relation(ahead: int | None = None) -> RelationMonitor:
 def test_an_update_ahead_is_not_carried_out_and_moves_no_time():
     monitor = relation(ahead=10_000_000)
     updates = {"instant": [1, 99, 2, 3], "change": ["+", "+", "-", "-"], "k": [1, 2, 1, 2]}
-    parsed = monitor.coerced(updates)
+    parsed = monitor.parse_pushed(updates)
     accepted = monitor.accept(parsed)
     assert accepted.delta.ts.tolist() == [1, 2]
     reasons = [r.reason[:5] for r in accepted.rejections(parsed, monitor.declaration)]
@@ -180,7 +180,7 @@ def test_an_update_ahead_is_not_carried_out_and_moves_no_time():
 def test_a_broken_update_moves_time_for_carrying_out_as_for_keeping():
     monitor = relation()
     updates = {"instant": [10, 20, 15], "change": ["+", "-", "+"], "k": [1, 7, 2]}
-    accepted = monitor.accept(monitor.coerced(updates))
+    accepted = monitor.accept(monitor.parse_pushed(updates))
     assert accepted.delta.ts.tolist() == [10]
     assert accepted.late.tolist() == [2]
     assert monitor.present().rows.num_rows == 0

@@ -15,7 +15,7 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.monitor import InputMonitor, time_of
-from windrow.streams.parsed import Parsed, Rejected
+from windrow.tables.parsed_rows import Parsed, Rejected
 
 
 def stream(slack: int = 0) -> StreamDeclaration:
@@ -48,7 +48,7 @@ def test_any_split_gives_the_late_rows_of_the_definition_and_the_same_releases(s
     for first, part in pieces(stamps, cuts):
         accepted = monitor.accept(rows(part, first))
         late += [first + int(i) for i in accepted.late]
-        out = monitor.release(monitor.closed)
+        out = monitor.release(monitor.closed_instant)
         released += list(zip(out.ts.tolist(), out.rows.column(1).to_pylist(), strict=True))
     monitor.finish()
     out = monitor.release(time_of([monitor]))
@@ -65,7 +65,7 @@ def test_a_resumed_monitor_goes_on_as_if_nothing_had_happened(stamps, slack, cut
     whole, first = InputMonitor(stream(slack)), InputMonitor(stream(slack))
     for monitor in (whole, first):
         monitor.accept(rows(stamps[:cut]))
-    resumed = InputMonitor.resumed(stream(slack), first.state(), first.waiting)
+    resumed = InputMonitor.resume(stream(slack), first.state(), first.waiting)
     for monitor in (whole, resumed):
         monitor.accept(rows(stamps[cut:], cut))
     assert resumed.state() == whole.state()
@@ -78,7 +78,7 @@ def test_rows_at_or_before_an_advanced_instant_are_late():
     accepted = monitor.accept(rows([9, 10, 11]))
     assert accepted.late.tolist() == [0, 1]
     assert accepted.delta.ts.tolist() == [11]
-    assert monitor.closed == 10
+    assert monitor.closed_instant == 10
 
 
 def test_a_broken_row_with_a_readable_timestamp_moves_time_for_the_rows_after_it():
@@ -86,7 +86,7 @@ def test_a_broken_row_with_a_readable_timestamp_moves_time_for_the_rows_after_it
     parsed = Parsed(rows([40, 41]), np.array([1, 3]), [broken])
     monitor = InputMonitor(stream(5))
     assert monitor.accept(parsed).late.tolist() == [1]
-    assert (monitor.top, monitor.closed, monitor.rejected) == (50, 44, 1)
+    assert (monitor.top, monitor.closed_instant, monitor.rejected) == (50, 44, 1)
 
 
 def test_late_rows_are_reported_with_what_was_still_in_time():
@@ -97,7 +97,7 @@ def test_late_rows_are_reported_with_what_was_still_in_time():
 
 
 def test_nothing_is_closed_before_the_first_row():
-    assert InputMonitor(stream(3)).closed == BEGINNING
+    assert InputMonitor(stream(3)).closed_instant == BEGINNING
     assert time_of([]) == BEGINNING
 
 

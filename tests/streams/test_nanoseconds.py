@@ -20,7 +20,7 @@ from windrow.cli.main import app
 from windrow.core.errors import BindError
 from windrow.core.schema import Type
 from windrow.plan.program import compile_script
-from windrow.streams.fit import count_cut
+from windrow.tables.fit import count_cut
 
 FINE = "2026-03-01 09:00:05.123456789"
 PLAIN = "2026-03-01 09:00:05.123456"

@@ -10,8 +10,8 @@ import pytest
 
 from windrow.core.errors import InputError
 from windrow.streams import quarantine as pages
-from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
+from windrow.tables.parsed_rows import Rejected
 
 ROWS = [Rejected(3, "bad", "a,é"), Rejected(9, "late", "two\nlines")]
 

@@ -27,7 +27,7 @@ def monitor(retroactive: bool = True, key: tuple[int, ...] = ()) -> RelationMoni
 
 def push(to: RelationMonitor, *rows: tuple[int, str, int, str]) -> None:
     names = ["instant", "change", "k", "w"]
-    to.accept(to.coerced({name: [row[i] for row in rows] for i, name in enumerate(names)}))
+    to.accept(to.parse_pushed({name: [row[i] for row in rows] for i, name in enumerate(names)}))
 
 
 def released(of: RelationMonitor, now: int) -> list[tuple[int, int, int, str]]:
@@ -72,7 +72,7 @@ def test_an_nrr_does_not_take_a_deleted_key_again() -> None:
 
 def test_contents_without_instants_are_there_from_the_beginning() -> None:
     relation = monitor()
-    relation.accept(relation.coerced([{"k": 1, "w": "a"}, {"k": 2, "w": "b"}]))
+    relation.accept(relation.parse_pushed([{"k": 1, "w": "a"}, {"k": 2, "w": "b"}]))
     assert released(relation, 0) == [(BEGINNING + 1, 1, 1, "a"), (BEGINNING + 1, 1, 2, "b")]
 
 
@@ -83,7 +83,7 @@ def test_one_of_the_two_columns_of_updates_alone_is_a_mistake(name: str, tmp_pat
     with pytest.raises(InputError, match=f"instant and change, or .* found {name.lower()} alone"):
         contents_in([tmp_path / "r.csv"], declared, Clock.INTEGER)
     with pytest.raises(InputError, match=r"data pushed to r: .* alone; add the other column"):
-        monitor().coerced([{name: 1, "k": 1, "w": "a"}])
+        monitor().parse_pushed([{name: 1, "k": 1, "w": "a"}])
 
 
 def test_a_relation_may_have_a_column_called_like_one_of_updates() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.core.time import BEGINNING
-from windrow.streams.stream_time import StreamTime, from_json, merged, time_reached, to_json
+from windrow.streams.stream_time import StreamTime, from_json, merge_times, time_reached, to_json
 
 times = st.builds(
     StreamTime,
@@ -43,8 +43,8 @@ def test_a_stream_that_is_idle_holds_nothing_back_unless_all_are():
 
 def test_a_stream_that_brings_rows_again_is_not_idle():
     silent, awake = StreamTime(10, at=3, idle=True), StreamTime(12, at=4)
-    assert not silent.merged(awake).idle
-    assert not awake.merged(silent).idle
+    assert not silent.merge(awake).idle
+    assert not awake.merge(silent).idle
 
 
 def test_when_all_streams_are_over_time_ends_at_the_greatest_timestamp():
@@ -58,14 +58,14 @@ def test_advancing_closes_instants_that_no_row_has_reached():
 
 def test_a_stream_that_goes_on_after_its_end_is_not_over():
     ended, going_on = StreamTime(10, over=True, at=3), StreamTime(12, at=4)
-    assert not ended.merged(going_on).over
-    assert not going_on.merged(ended).over
+    assert not ended.merge(going_on).over
+    assert not going_on.merge(ended).over
 
 
 @given(order=st.permutations([0, 1, 2]), parts=st.lists(times, min_size=3, max_size=3))
 def test_what_is_known_does_not_depend_on_the_order_in_which_it_is_told(order, parts):
     told = [{"s": parts[i]} for i in order]
-    assert merged(told) == merged([{"s": p} for p in parts])
+    assert merge_times(told) == merge_times([{"s": p} for p in parts])
 
 
 @given(st.dictionaries(st.sampled_from("ab"), times))

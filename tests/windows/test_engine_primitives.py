@@ -119,14 +119,14 @@ def test_a_renewal_can_give_numbers_to_other_rows():
 
 def test_numbers_are_looked_through_after_they_doubled_and_renewed_when_most_are_unused():
     crowding, few = Crowding(), FEW.value
-    assert not crowding.due(few - 1)
-    assert crowding.due(few)
+    assert not crowding.is_due(few - 1)
+    assert crowding.is_due(few)
     assert not crowding.renewal_pays(few, few // 4)
-    assert not crowding.due(2 * few - 1)
-    assert crowding.due(2 * few)
+    assert not crowding.is_due(2 * few - 1)
+    assert crowding.is_due(2 * few)
     assert crowding.renewal_pays(2 * few, 2 * few // 4 - 1)
-    assert not crowding.due(2 * few - 5)
-    assert crowding.due(2 * few)
+    assert not crowding.is_due(2 * few - 5)
+    assert crowding.is_due(2 * few)
 
 
 def test_an_array_grows_with_what_is_in_it():

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.console import instant
-from windrow.columns.written import plain
+from windrow.columns.text_forms import plain_values
 from windrow.engine.progress import QueryReport, Report
 
 SHOWN = 10
@@ -101,7 +101,7 @@ def answer_table(answer: pa.Table, *, ordered: bool = False) -> Table:
         if not ordered:
             keys = [f.name for f in answer.schema if not pa.types.is_nested(f.type)]
             answer = answer.sort_by([(key, "ascending") for key in keys]) if keys else answer
-        for row in zip(*(plain(c) for c in answer.slice(0, SHOWN).columns), strict=True):
+        for row in zip(*(plain_values(c) for c in answer.slice(0, SHOWN).columns), strict=True):
             table.add_row(*(_cell(value) for value in row))
     return table
 

@@ -14,17 +14,18 @@ from windrow.cli.answers import answer_table, count_of, near
 from windrow.cli.console import err, out
 from windrow.cli.rows import Rows, rows_like, told_types
 from windrow.columns.delta import batch_of
+from windrow.columns.text_forms import plain_values
 from windrow.columns.types import ARROW
-from windrow.columns.written import plain
 from windrow.core.errors import InputError
+from windrow.core.file_formats import format_of_name
 from windrow.engine.identity import Identity
 from windrow.engine.sinks import FileSink, open_sinks
 from windrow.plan.nodes import FileSource
 from windrow.plan.nodes.subscribe import SUBSCRIPTION
-from windrow.streams.files import find_files
 from windrow.subscriptions.kinds import Kind
-from windrow.subscriptions.subscription_files import attributes_in, format_of, load
+from windrow.subscriptions.subscription_files import attributes_in, load
 from windrow.subscriptions.subscriptions import Subscriptions
+from windrow.tables.find_files import find_files
 
 SHOWN = 10
 """Matches that are printed if they are not kept."""
@@ -44,7 +45,7 @@ def match_files(
     files = [path for name in data for path in find_files(FileSource(name, ""))]
     if not files:
         raise InputError(where=", ".join(data), expected="files of rows", found="none")
-    kind = format_of(subscriptions)
+    kind = format_of_name(subscriptions)
     rows = rows_like(files[0], told_types(types))
     places = _places(list(on) or attributes_in(subscriptions, kind), rows.schema, files[0])
     fields = [rows.schema.field(i) for i in places]
@@ -139,7 +140,7 @@ def _printable(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         kind, column = field.type, table.column(place)
         if pa.types.is_nested(kind):
-            texts = [None if v is None else str(v) for v in plain(column)]
+            texts = [None if v is None else str(v) for v in plain_values(column)]
             table = table.set_column(place, field.name, pa.array(texts, pa.string()))
         elif (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "ns":
             table = table.set_column(place, field.name, column.cast(pa.string()))

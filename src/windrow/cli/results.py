@@ -12,14 +12,15 @@ import pyarrow.csv
 import typer
 
 from windrow.cli.answers import SHOWN, answer_table, count_of
-from windrow.cli.archive.output import lines, writing
+from windrow.cli.archive.output import writing
 from windrow.cli.console import instant, out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
-from windrow.columns.written import textual
+from windrow.columns.text_forms import texts_for_csv
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
 from windrow.engine.result_directory import Results
+from windrow.tables.writers import json_lines
 
 
 class Shape(StrEnum):
@@ -110,11 +111,11 @@ def _give(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape, into: P
         if format_ is Shape.TABLE:
             shown = pa.concat_tables([shown, table.slice(0, SHOWN - shown.num_rows)])
         elif format_ is Shape.JSON:
-            out().file.writelines(f"{line}\n" for line in lines(table))
+            out().file.writelines(f"{line}\n" for line in json_lines(table))
         else:
             heading = pyarrow.csv.WriteOptions(include_header=not number)
             sink = pa.BufferOutputStream()
-            pyarrow.csv.write_csv(textual(table), sink, heading)
+            pyarrow.csv.write_csv(texts_for_csv(table), sink, heading)
             out().file.write(sink.getvalue().to_pybytes().decode())
     if format_ is Shape.TABLE and rows:
         out().print(answer_table(shown, ordered=True))

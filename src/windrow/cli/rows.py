@@ -1,7 +1,7 @@
 """Rows of files that nobody has declared, in the types that they have.
 
 A Parquet file says its own types, and they are kept as they are, decimals and nanoseconds too. A
-text file has none: what its beginning suggests is taken (``windrow.streams.inferred``), unless a
+text file has none: what its beginning suggests is taken (``windrow.tables.infer``), unless a
 type is said for a column. The first file decides for all; a value of a later one that is none of
 its types is an error in Parquet, and a row that cannot be read in a text file.
 """
@@ -21,12 +21,14 @@ import pyarrow.parquet as pq
 from windrow.columns.parse import readable
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import InputError
+from windrow.core.file_formats import format_of_name
 from windrow.core.schema import Field, Schema, Type
-from windrow.streams.inferred import inferred
-from windrow.streams.readers import ROWS, read_file
 from windrow.subscriptions.kinds import plain_type
-from windrow.subscriptions.subscription_files import format_of
 from windrow.subscriptions.values import exactly
+from windrow.tables.fit_column import script_type
+from windrow.tables.infer import infer_declaration
+from windrow.tables.readers import ROWS, read_file
+from windrow.tables.unreadable import explain_unreadable
 
 DECIMAL = re.compile(r"(?i:decimal|numeric)\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)")
 MOST_DIGITS = 76
@@ -64,7 +66,7 @@ class Rows:
 
     def of(self, path: Path) -> Iterator[tuple[pa.RecordBatch, int]]:
         """The rows of a file, a batch at a time, and how many beside them cannot be read."""
-        if format_of(path) == "parquet":
+        if format_of_name(path) == "parquet":
             return ((batch, 0) for batch in self._of_parquet(path))
         return self._of_text(path)
 
@@ -88,7 +90,9 @@ class Rows:
 
     def _of_text(self, path: Path) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Columns of other types than a script has are read as texts first."""
-        declaration = replace(inferred(path), schema=Schema(tuple(map(_field, self.schema))))
+        declaration = replace(
+            infer_declaration(path), schema=Schema(tuple(map(_field, self.schema)))
+        )
         for parsed in read_file(path, declaration):
             columns, sound = [], np.ones(parsed.rows.num_rows, np.bool_)
             for texts, field in zip(parsed.rows.columns, self.schema, strict=True):
@@ -104,11 +108,11 @@ class Rows:
 
 def rows_like(path: Path, told: Mapping[str, pa.DataType]) -> Rows:
     """Rows with the columns of this file, of its types or of those that are told."""
-    if format_of(path) == "parquet":
+    if format_of_name(path) == "parquet":
         with _open_parquet(path) as file:
             found = file.schema_arrow
     else:
-        found = arrow_schema(inferred(path).schema)
+        found = arrow_schema(infer_declaration(path).schema)
     said = {name.lower(): kind for name, kind in told.items()}
     fields = [
         pa.field(n.strip(), said.pop(n.strip().lower(), plain_type(t)))
@@ -120,7 +124,7 @@ def rows_like(path: Path, told: Mapping[str, pa.DataType]) -> Rows:
             expected=f"a column {next(iter(said))}, since --type names one",
             found=", ".join(found.names),
         )
-    if format_of(path) == "json" and any(_plain_type(f.type) is None for f in fields):
+    if format_of_name(path) == "json" and any(script_type(f.type) is None for f in fields):
         raise InputError(
             where="--type",
             expected="columns of csv or parquet files",
@@ -144,23 +148,12 @@ def told_types(options: Sequence[str]) -> dict[str, pa.DataType]:
 
 
 def _open_parquet(path: Path) -> pq.ParquetFile:
-    try:
+    with explain_unreadable(path, "a readable csv, json or parquet file"):
         return pq.ParquetFile(path)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(
-            where=str(path),
-            expected="a readable csv, json or parquet file",
-            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            remedy="check that the file is whole and that its name ends in its format",
-        ) from error
-
-
-def _plain_type(kind: pa.DataType) -> Type | None:
-    return next((t for t, a in ARROW.items() if a == kind and t is not Type.INTERVAL), None)
 
 
 def _field(field: pa.Field) -> Field:
-    return Field(field.name, _plain_type(field.type) or Type.STRING)
+    return Field(field.name, script_type(field.type) or Type.STRING)
 
 
 def _cast(column: pa.Array, field: pa.Field, path: Path) -> pa.Array:

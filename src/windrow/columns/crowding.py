@@ -25,7 +25,7 @@ class Crowding:
     def __init__(self) -> None:
         self._limit = FEW.value
 
-    def due(self, size: int) -> bool:
+    def is_due(self, size: int) -> bool:
         """Whether it is time to look."""
         return size >= self._limit
 

@@ -24,8 +24,8 @@ from windrow.columns.functions.operands import (
     Operand,
     as_array,
     bools,
+    cast_operand,
     null,
-    typed,
 )
 from windrow.columns.types import ARROW
 from windrow.core.errors import DataError
@@ -49,10 +49,10 @@ PARTIAL = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "
 def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
     """The expression's value for each row, of the type ``ARROW[expression.type]``."""
     view = _Rows(rows.num_rows, dict(enumerate(rows.columns)))
-    return typed(as_array(_value(expression, view), view.length), expression.type)
+    return cast_operand(as_array(_value(expression, view), view.length), expression.type)
 
 
-def selected(predicate: Expression, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+def selection_mask(predicate: Expression, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
     """Which rows satisfy the predicate; NULL does not."""
     return bools(evaluate(predicate, rows))
 
@@ -64,7 +64,7 @@ class _Rows:
     length: int
     columns: dict[int, pa.Array]
 
-    def taking(self, indices: pa.Array, expression: Expression) -> _Rows:
+    def take(self, indices: pa.Array, expression: Expression) -> _Rows:
         needed = {c.index for c in columns_of(expression)}
         return _Rows(len(indices), {i: self.columns[i].take(indices) for i in needed})
 
@@ -90,7 +90,7 @@ def _value(expression: Expression, rows: _Rows) -> Operand:
 
 
 def _truth(expression: Expression, rows: _Rows) -> Operand:
-    return typed(_value(expression, rows), Type.BOOLEAN)
+    return cast_operand(_value(expression, rows), Type.BOOLEAN)
 
 
 def _call(call: Call, args: Sequence[Operand]) -> Operand:
@@ -125,7 +125,7 @@ def _case(call: Call, rows: _Rows) -> Operand:
             pc.coalesce(as_array(_truth(c, rows), rows.length), pa.scalar(False))
             for c in pairs[0::2]
         ]
-        values = [typed(_value(v, rows), call.type) for v in (*pairs[1::2], otherwise)]
+        values = [cast_operand(_value(v, rows), call.type) for v in (*pairs[1::2], otherwise)]
         names = [str(i) for i in range(len(conditions))]
         return pc.case_when(pa.StructArray.from_arrays(conditions, names), *values)
     branches = list(zip(pairs[0::2], pairs[1::2], strict=True))
@@ -142,7 +142,7 @@ def _case(call: Call, rows: _Rows) -> Operand:
 
 def _coalesce(call: Call, rows: _Rows) -> Operand:
     first, *others = call.args
-    result = as_array(typed(_value(first, rows), call.type), rows.length)
+    result = as_array(cast_operand(_value(first, rows), call.type), rows.length)
     for other in others:
         if not result.null_count:
             break
@@ -153,7 +153,7 @@ def _coalesce(call: Call, rows: _Rows) -> Operand:
             mask[missing] = True
             result = pc.replace_with_mask(result, pa.array(mask), values)
         else:
-            result = pc.coalesce(result, typed(_value(other, rows), call.type))
+            result = pc.coalesce(result, cast_operand(_value(other, rows), call.type))
     return result
 
 
@@ -163,8 +163,8 @@ def _on(
     """The expression on some of the rows only."""
     if len(indices) == 0:
         return pa.array([], ARROW[kind])
-    part = rows if len(indices) == rows.length else rows.taking(pa.array(indices), expression)
-    return as_array(typed(_value(expression, part), kind), part.length)
+    part = rows if len(indices) == rows.length else rows.take(pa.array(indices), expression)
+    return as_array(cast_operand(_value(expression, part), kind), part.length)
 
 
 def _gather(

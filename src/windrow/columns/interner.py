@@ -36,7 +36,7 @@ from windrow.columns.kernels import (
     kernel,
     void,
 )
-from windrow.columns.strings import gathered
+from windrow.columns.string_gather import gather_strings
 
 Int64s = npt.NDArray[np.int64]
 
@@ -87,7 +87,7 @@ class IntTable:
         self.count = 0
 
     @property
-    def known(self) -> Int64s:
+    def keys(self) -> Int64s:
         """The integer of each code."""
         return self._known[: self.count]
 
@@ -100,11 +100,11 @@ class IntTable:
     def _reserve(self, count: int) -> None:
         if count > len(self._known):
             larger = np.empty(count * 2, np.int64)
-            larger[: self.count] = self.known
+            larger[: self.count] = self.keys
             self._known = larger
         if count * 2 > len(self._slots):
             self._slots = np.full((1 << (count * 4 - 1).bit_length(), 2), -1, np.int64)
-            _place_ints(self.known, self._slots)
+            _place_ints(self.keys, self._slots)
 
 
 @kernel(int64, ints, bytes_in, ints_out, ints_out, ints_out, bytes_out, int64, ints_out)
@@ -207,7 +207,7 @@ class StringTable:
         """The strings of these codes, NULL where not ``valid``."""
         starts = self._ends[codes]
         lengths = np.where(valid, self._ends[codes + 1] - starts, 0)
-        return gathered(self._arena, starts, lengths, valid)
+        return gather_strings(self._arena, starts, lengths, valid)
 
     def _reserve(self, count: int, more_bytes: int) -> None:
         used = int(self._ends[self.count])
@@ -255,7 +255,7 @@ class _Column:
             return self.table.take(at, valid)
         if self.table.count == 0:
             return pa.nulls(len(codes), self.kind)
-        keys = self.table.known[at]
+        keys = self.table.keys[at]
         if pa.types.is_floating(self.kind):
             values = keys.view(np.float64).astype(self.kind.to_pandas_dtype())
         elif pa.types.is_int32(self.kind) or pa.types.is_date32(self.kind):
@@ -297,7 +297,7 @@ class Interner:
             return []
         arrays: list[pa.Array] = []
         for column, fold in zip(reversed(self._columns[1:]), reversed(self._folds), strict=True):
-            pairs = fold.known[codes]
+            pairs = fold.keys[codes]
             arrays.append(column.values(pairs & 0xFFFFFFFF))
             codes = pairs >> 32
         arrays.append(self._columns[0].values(codes))

@@ -47,42 +47,42 @@ Compiled = Callable[..., Any]
 
 def kernel(result: Any, *arguments: Any) -> Callable[[Compiled], Compiled]:
     """Compile for exactly these types."""
-    return _kept(result(*arguments))
+    return _compile_cached(result(*arguments))
 
 
 def helper(function: Compiled) -> Compiled:
     """A function that kernels call, compiled for the types with which they do."""
-    return _kept()(function)
+    return _compile_cached()(function)
 
 
-def _kept(*signature: Any) -> Callable[[Compiled], Compiled]:
+def _compile_cached(*signature: Any) -> Callable[[Compiled], Compiled]:
     """Compile, and keep the code where numba or we can; where nobody can, go without."""
 
-    def compiled(function: Compiled) -> Compiled:
+    def compile_function(function: Compiled) -> Compiled:
         if not home_is_nowhere() or use_own_directory():
             with suppress(*_REFUSALS):
-                return _compiled(function, *signature, cache=True)
+                return _compile(function, *signature, cache=True)
             with suppress(*_REFUSALS):
                 if use_own_directory():
-                    return _compiled(function, *signature, cache=True)
+                    return _compile(function, *signature, cache=True)
         warn_once()
-        return _compiled(function, *signature)
+        return _compile(function, *signature)
 
-    return compiled
+    return compile_function
 
 
 _REFUSALS = (RuntimeError, OSError)
 """Numba's, if it finds no place for the code; a disk's, if the place takes nothing."""
 
 
-def _compiled(function: Compiled, *signature: Any, **options: Any) -> Compiled:
+def _compile(function: Compiled, *signature: Any, **options: Any) -> Compiled:
     made: Compiled = numba.njit(*signature, **options)(function)
     return made
 
 
 def inlined(function: Compiled) -> Compiled:
     """A helper that kernels call; compiled into them."""
-    return _compiled(function, inline="always")
+    return _compile(function, inline="always")
 
 
 def likely_room(count: int) -> int:

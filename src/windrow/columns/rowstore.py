@@ -11,7 +11,7 @@ import pyarrow as pa
 from windrow.columns.arrays import fixed_array, numbers, string_parts, validity
 from windrow.columns.delta import batch_of
 from windrow.columns.growable import Growable
-from windrow.columns.strings import gathered
+from windrow.columns.string_gather import gather_strings
 
 Int64s = npt.NDArray[np.int64]
 
@@ -89,7 +89,7 @@ class StringColumn:
     def take(self, positions: Int64s) -> pa.Array:
         starts, lengths = self.starts.take(positions), self.lengths.take(positions)
         nulls = self.nulls.take(positions)
-        return gathered(self.data.view, starts - self.data.base, lengths, nulls)
+        return gather_strings(self.data.view, starts - self.data.base, lengths, nulls)
 
     def drop_before(self, position: int) -> None:
         dropped = min(position - self.starts.base, len(self.starts))

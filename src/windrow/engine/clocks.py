@@ -10,8 +10,8 @@ from windrow.engine.inputs import Inputs
 from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
 from windrow.plan.nodes import RelationScan, walk
 from windrow.plan.relation_clock import on_clock, reads_streams, replace_queries
-from windrow.streams.files import find_files
 from windrow.streams.relations import RelationMonitor, clock_in
+from windrow.tables.find_files import find_files
 
 
 def on_clocks_of_files(catalog: Catalog, known: Container[str] = ()) -> Catalog:

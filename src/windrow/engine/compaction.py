@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.thresholds import Threshold
 from windrow.engine import files
 from windrow.engine.answers import last_answer, write_snapshot
@@ -29,8 +30,8 @@ from windrow.engine.compacted import Compacted, Marks, Segment, Snapshot
 from windrow.engine.identity import Identity
 from windrow.engine.ownership import clear
 from windrow.engine.published import Published, published_results
-from windrow.engine.result_files import SUFFIX, writing
 from windrow.engine.result_reader import Reading
+from windrow.tables.writers import open_writer
 
 ROWS = Threshold(1_000_000, least=1)
 """Changes that a merged file has at most: it is read as a whole."""
@@ -129,11 +130,11 @@ def _merge(reading: Reading, group: list[Segment]) -> Segment:
     now = next((s.now for s in reversed(group) if s.now is not None), None)
     new = Segment(group[0].first, group[-1].last, (), 0, now)
     marks: Marks = []
-    name = f"batch-{new.stem}.{SUFFIX[format_]}"
+    name = f"batch-{new.stem}.{RESULT_ENDINGS[format_]}"
     hidden = directory / f".{name}.{uuid.uuid4().hex}"
 
     def fill(path: Path) -> None:
-        with writing(path, reading.schema, format_) as write:
+        with open_writer(path, reading.schema, format_) as write:
             for segment in group:
                 table = reading.whole(segment)
                 marks.extend(_marks(segment, directory, table))

@@ -14,14 +14,14 @@ import numpy as np
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError
 from windrow.core.time import Wall, no_wall_clock
-from windrow.streams.arrivals import Arrival, Arrivals, mark_of
+from windrow.streams.growing_files import Arrival, Arrivals, mark_of
 from windrow.streams.horizon import Horizon, horizon_of
 from windrow.streams.monitor import Accepted, InputMonitor
-from windrow.streams.parsed import Parsed, Rejected
-from windrow.streams.parts import Part
 from windrow.streams.quarantine import Quarantine
-from windrow.streams.readers import check_whole, read_file
 from windrow.streams.relations import RelationMonitor, contents_in
+from windrow.tables.file_part import Part
+from windrow.tables.parsed_rows import Parsed, Rejected
+from windrow.tables.readers import check_whole, read_file
 
 Aside: TypeAlias = Callable[[str, Sequence[Rejected]], None]
 """Told of rows of a file that are put aside."""
@@ -128,7 +128,7 @@ class Feed:
             nothing = np.empty(0, np.int64)
             return Accepted(Delta.empty(self.monitor.schema), nothing, nothing, nothing, nothing)
         taken, horizon = self._taken[-1], horizon_of(self.declaration, self._wall())
-        taken.stood.append(Standing(self.monitor.top, self.monitor.advanced, horizon))
+        taken.stood.append(Standing(self.monitor.top, self.monitor.advanced_to, horizon))
         accepted = self.monitor.accept(parsed, horizon)
         late = accepted.rejections(parsed, self.declaration)
         put_aside(str(taken.path), [*parsed.rejected, *late, *self._broken_rules()])
@@ -143,7 +143,7 @@ class Feed:
 
     def _end_pass(self) -> None:
         """All that was found has been read."""
-        for arrival in self._arrivals.unfinished():
+        for arrival in self._arrivals.unfinished_rows():
             self._refuse(arrival)
         first, self._first_pass = self._first_pass, False
         if first and self._failure is not None and not any(taken.mark for taken in self._taken):
@@ -184,7 +184,7 @@ class Feed:
                     after, some = parsed.after, True
                     yield parsed, put_aside
             except InputError as error:
-                refusal = self._arrivals.failed(arrival, str(error), some=some)
+                refusal = self._arrivals.note_failure(arrival, str(error), some=some)
                 if refusal is not None:
                     self._failure = self._failure or error
                     self._say(refusal, put_aside)

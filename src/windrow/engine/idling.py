@@ -13,11 +13,11 @@ from typing import Protocol
 
 from windrow.columns.delta import Delta
 from windrow.core.time import BEGINNING, FOREVER, Clock, Wall
-from windrow.streams.enforce import as_json
 from windrow.streams.idleness import idle_after
-from windrow.streams.monitor import InputMonitor, shown, time_of
-from windrow.streams.parsed import Rejected
+from windrow.streams.monitor import InputMonitor, tick_text, time_of
 from windrow.streams.relations import RelationMonitor
+from windrow.tables.enforce import as_json
+from windrow.tables.parsed_rows import Rejected
 
 
 class Reader(Protocol):
@@ -84,6 +84,6 @@ def overtaken(
 def late_reason(ts: int, reached: int, clock: Clock) -> str:
     """Why a row is late for a query though its own stream would still have taken it."""
     return (
-        f"late: its time is {shown(ts, clock)}, and the query had closed {shown(reached, clock)} "
-        "without its stream; wait longer for it with IDLE AFTER"
+        f"late: its time is {tick_text(ts, clock)}, and the query had closed "
+        f"{tick_text(reached, clock)} without its stream; wait longer for it with IDLE AFTER"
     )

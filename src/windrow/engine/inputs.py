@@ -23,13 +23,13 @@ from windrow.engine.observed import Observed
 from windrow.plan.catalog import Catalog, RelationDeclaration
 from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import Node
-from windrow.streams.coerce import coerce
 from windrow.streams.horizon import horizon_of
 from windrow.streams.monitor import InputMonitor, time_of
-from windrow.streams.parsed import Rejected
+from windrow.streams.pushed_rows import parse_pushed
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.refused_rows import RefusedRows
 from windrow.streams.relations import RelationMonitor
+from windrow.tables.parsed_rows import Rejected
 
 
 class Query(Protocol):
@@ -113,9 +113,9 @@ class Inputs:
         """Take in rows that were pushed; those that do not fit, are late or ahead are set aside."""
         monitor = self.monitor(name)
         if isinstance(monitor, RelationMonitor):
-            parsed = monitor.coerced(data)
+            parsed = monitor.parse_pushed(data)
         else:
-            parsed = coerce(data, monitor.declaration)
+            parsed = parse_pushed(data, monitor.declaration)
         accepted = monitor.accept(parsed, horizon_of(monitor.declaration, self._wall()))
         self._note(monitor, accepted.delta)
         aside = list(parsed.rejected)
@@ -174,7 +174,7 @@ class Inputs:
 
     def step(self) -> bool:
         """Take in one batch of the files that are behind; False if there is nothing to read."""
-        for feed in sorted(self.feeds.values(), key=lambda feed: feed.monitor.closed):
+        for feed in sorted(self.feeds.values(), key=lambda feed: feed.monitor.closed_instant):
             accepted = feed.step()
             if accepted is not None:
                 self._note(feed.monitor, accepted.delta)
@@ -191,14 +191,14 @@ class Inputs:
         judges = {name: InputMonitor(fed[name].declaration) for name in fed if name in names}
         batches = {name: fed[name].again(judge) for name, judge in judges.items()}
         while batches:
-            name = min(batches, key=lambda name: judges[name].closed)
-            reached = judges[name].closed
+            name = min(batches, key=lambda name: judges[name].closed_instant)
+            reached = judges[name].closed_instant
             if next(batches[name], None) is None:  # it has come to where its monitor is
                 del batches[name]
-                judges[name].advance(fed[name].monitor.closed)
+                judges[name].advance(fed[name].monitor.closed_instant)
                 reached = fed[name].monitor.released
-            released = judges[name].release(max(reached, judges[name].closed))
-            yield name, released, {n: judge.closed for n, judge in judges.items()}
+            released = judges[name].release(max(reached, judges[name].closed_instant))
+            yield name, released, {n: judge.closed_instant for n, judge in judges.items()}
 
     def show(self, queries: Sequence[Follower]) -> None:
         """Give new queries what the relations hold by now, and what was read of streams' files.

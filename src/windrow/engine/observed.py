@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.evaluate import evaluate, selected
+from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError
 from windrow.core.thresholds import Threshold
@@ -73,7 +73,7 @@ class Observed:
         shares = {}
         for part in conjuncts(selection.predicate):
             try:
-                passing = float(selected(part, rows).mean())
+                passing = float(selection_mask(part, rows).mean())
             except DataError:  # the query will say so when it meets the value
                 continue
             shares[render(part, selection.input.schema)] = passing

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
-from windrow.columns.overflows import Overflows, counting
+from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
@@ -65,7 +65,7 @@ class Pipeline:
         """The changes of the interval from the last call's ``now`` to this one's, inclusive."""
         if now < self.now:
             raise StateError("time goes forward only", expected=f">= {self.now}", found=str(now))
-        with counting(self._overflows):
+        with count_overflows(self._overflows):
             answer = self._top.process(inputs, now)
         if self._changes is not None:
             answer = self._changes.process([answer], now)

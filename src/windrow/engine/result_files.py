@@ -1,12 +1,8 @@
-"""Files of changes in each format: written table by table, read whole."""
+"""Files of changes read whole, in each format, and put in order."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,40 +11,6 @@ import pyarrow.json
 import pyarrow.parquet
 
 from windrow.engine.identity import INSTANT
-
-SUFFIX = {"parquet": "parquet", "csv": "csv", "json": "jsonl"}
-
-
-class Write(Protocol):
-    """Adds a table to a file."""
-
-    def __call__(self, table: pa.Table) -> object: ...
-
-
-def write_table(table: pa.Table, path: Path, format_: str) -> None:
-    """A table as a file of the format."""
-    with writing(path, table.schema, format_) as write:
-        write(table)
-
-
-@contextmanager
-def writing(path: Path, schema: pa.Schema, format_: str) -> Iterator[Write]:
-    """A file of the format, to be filled with tables."""
-    if format_ == "csv":
-        with pyarrow.csv.CSVWriter(path, schema) as csv:
-            yield csv.write_table
-    elif format_ == "json":
-        with path.open("w", encoding="utf-8") as file:
-            yield lambda table: file.writelines(_lines(table))
-    else:
-        with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as parquet:
-            yield parquet.write_table
-
-
-def _lines(table: pa.Table) -> Iterator[str]:
-    for batch in table.to_batches():
-        for row in batch.to_pylist():
-            yield json.dumps(row, default=str, ensure_ascii=False) + "\n"
 
 
 def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:

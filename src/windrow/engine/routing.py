@@ -15,7 +15,7 @@ import pyarrow as pa
 from windrow.columns.arrays import order_keys, validity
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate
-from windrow.columns.functions.operands import as_array, typed
+from windrow.columns.functions.operands import as_array, cast_operand
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER
@@ -57,7 +57,7 @@ class Routing(Stateless):
 def _keys(attribute: Attribute, rows: pa.RecordBatch) -> pa.Array:
     """The attribute's values as they are compared: texts, or keys."""
     value = evaluate(attribute.expression, rows)
-    value = as_array(typed(value, attribute.type), rows.num_rows)
+    value = as_array(cast_operand(value, attribute.type), rows.num_rows)
     if attribute.type is Type.STRING:
         return value
     valid = validity(value)

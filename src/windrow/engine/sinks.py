@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.core.errors import InputError, StateError
+from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.thresholds import Threshold
 from windrow.engine import files
 from windrow.engine.commits import Commit, commit_path, committed_numbers
@@ -23,8 +24,9 @@ from windrow.engine.compacted import Compacted
 from windrow.engine.identity import Identity, identity_of
 from windrow.engine.locks import Lock, publishing
 from windrow.engine.ownership import prepare, refuse_results_of_others
-from windrow.engine.result_files import SUFFIX, in_order, write_table
+from windrow.engine.result_files import in_order
 from windrow.plan.catalog import QueryDeclaration
+from windrow.tables.writers import write_table
 
 ROWS_PER_FILE = Threshold(250_000, least=1)
 COMPACT_AT = Threshold(64, least=2)
@@ -58,7 +60,7 @@ class Place:
             compact_if_due(self.directory, commit.batch, self.compact_at)
 
     def _publish(self, hidden: Sequence[str], commit: Commit) -> None:
-        stem, suffix = f"batch-{commit.batch:08d}-", SUFFIX[self.format]
+        stem, suffix = f"batch-{commit.batch:08d}-", RESULT_ENDINGS[self.format]
         names = tuple(f"{stem}{i:05d}.{suffix}" for i in range(len(hidden)))
         for name in {p.name for p in self.directory.glob(f"{stem}*")} - set(names):
             files.delete(self.directory / name)
@@ -218,4 +220,4 @@ def into(directory: Path) -> str:
 def result_directories(queries: Iterable[QueryDeclaration]) -> list[Path]:
     """Where queries write files."""
     places = [query.into for query in queries if query.into is not None]
-    return [Path(place.path) for place in places if place.format in SUFFIX]
+    return [Path(place.path) for place in places if place.format in RESULT_ENDINGS]

@@ -106,7 +106,7 @@ class DistinctAuxiliary:
         """Drop values that are gone, once they are the most."""
         self.now = now
         size = len(self.values)
-        if not self.crowding.due(size):
+        if not self.crowding.is_due(size):
             return
         live = np.flatnonzero(self.standing[:size] > now)
         if not self.crowding.renewal_pays(size, len(live)):

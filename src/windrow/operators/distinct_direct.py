@@ -124,7 +124,7 @@ class DistinctDirect:
     def _forget_values(self, now: int) -> None:
         """Give new codes to the values that have a tuple, once most have none."""
         size = len(self.values)
-        if not self.crowding.due(size):
+        if not self.crowding.is_due(size):
             return
         live = np.flatnonzero(self.standing[:size] > now)
         if not self.crowding.renewal_pays(size, len(live)):

@@ -212,7 +212,7 @@ class GroupedAggregation:
     def _forget_groups(self) -> None:
         """Give the living groups new codes, once most groups are dead."""
         size = len(self.groups)
-        if self.monotonic or not self.crowding.due(size):
+        if self.monotonic or not self.crowding.is_due(size):
             return
         live = np.flatnonzero(self.members.counts[:size] > 0)
         if not self.crowding.renewal_pays(size, len(live)):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import batch_of
-from windrow.columns.evaluate import selected
+from windrow.columns.evaluate import selection_mask
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel, likely_room
 from windrow.core.thresholds import Threshold
@@ -155,7 +155,7 @@ class JoinPairs:
         """The pairs for which the residual predicate is true."""
         if self.residual is None or not len(pairs):
             return pairs
-        return pairs.filter(selected(self.residual, self.rows(pairs.left, pairs.right)))
+        return pairs.filter(selection_mask(self.residual, self.rows(pairs.left, pairs.right)))
 
     def rows(self, left: Int64s, right: Int64s) -> pa.RecordBatch:
         columns = self.left.buffer.rows.take(left).columns

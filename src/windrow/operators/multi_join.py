@@ -30,7 +30,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
-from windrow.columns.evaluate import selected
+from windrow.columns.evaluate import selection_mask
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import helper, likely_room
 from windrow.core.patterns import UpdatePattern
@@ -196,7 +196,7 @@ class MultiwayJoin:
     def _matching(self, found: Int64s, lifetimes: Int64s) -> tuple[Int64s, Int64s]:
         if self.residual is None or not len(found):
             return found, lifetimes
-        kept = selected(self.residual, self._rows(found))
+        kept = selection_mask(self.residual, self._rows(found))
         return found[kept], lifetimes[kept]
 
     def _rows(self, found: Int64s) -> pa.RecordBatch:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, take
-from windrow.columns.evaluate import evaluate, selected
+from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, int64, ints, ints_out, kernel, likely_room
 from windrow.core.patterns import UpdatePattern
@@ -103,7 +103,7 @@ class NonRetroactiveJoin:
             parts.reverse()
         rows = batch_of(parts[0] + parts[1], self.schema, count)
         found = Delta(tuples.ts[mine], tuples.exp[mine], tuples.sign[mine], rows)
-        return found if self.residual is None else found.filter(selected(self.residual, rows))
+        return found if self.residual is None else found.filter(selection_mask(self.residual, rows))
 
     def size(self) -> int:
         return len(self.side.buffer)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, concat
-from windrow.columns.evaluate import evaluate, selected
+from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
 from windrow.plan.expressions import Expression
@@ -45,7 +45,7 @@ class SelectRows(Stateless):
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        return delta.filter(selected(self.predicate, delta.rows)) if len(delta) else delta
+        return delta.filter(selection_mask(self.predicate, delta.rows)) if len(delta) else delta
 
 
 class Project(Stateless):

@@ -36,7 +36,7 @@ class Horizon:
     wall: int | None = None
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         return self.ahead < FOREVER
 
     def base(self, top: int | None, advanced: int = BEGINNING) -> int | None:
@@ -69,7 +69,7 @@ def credible(ts: Int64s, base: int | None, horizon: Horizon) -> tuple[Bools, Int
 
     Costs one pass over arrays, and a slow one from the first row on that is ahead.
     """
-    if not horizon.bounded or not len(ts):
+    if not horizon.is_bounded or not len(ts):
         return np.ones(len(ts), np.bool_), np.full(len(ts), FOREVER, np.int64)
     first = int(ts[0]) if base is None else base
     found = ts <= _limits(ts, first, horizon)

@@ -28,9 +28,9 @@ from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.horizon import Bools, Horizon, credible, horizon_of
-from windrow.streams.parsed import Int64s, Parsed, Rejected
 from windrow.streams.stream_time import StreamTime, time_reached
 from windrow.streams.waiting_rows import WaitingRows
+from windrow.tables.parsed_rows import Int64s, Parsed, Rejected
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Accepted:
 
     def rejections(self, parsed: Parsed, declaration: StreamDeclaration) -> list[Rejected]:
         """The late rows and those ahead as the quarantine wants them, with their original text."""
-        late = self._refused(parsed, declaration, self.late, self.reached, _late)
-        ahead = self._refused(parsed, declaration, self.ahead, self.horizon, _ahead)
+        late = self._rejections(parsed, declaration, self.late, self.reached, _late)
+        ahead = self._rejections(parsed, declaration, self.ahead, self.horizon, _ahead)
         return sorted([*late, *ahead], key=lambda rejected: rejected.row)
 
-    def _refused(
+    def _rejections(
         self,
         parsed: Parsed,
         declaration: StreamDeclaration,
@@ -68,7 +68,7 @@ class Accepted:
         return [
             Rejected(
                 row=int(parsed.numbers[position]),
-                reason=reason(column, shown(ts, clock), shown(limit, clock)),
+                reason=reason(column, tick_text(ts, clock), tick_text(limit, clock)),
                 text=text,
                 ts=int(ts),
             )
@@ -124,9 +124,9 @@ class InputMonitor:
         self._waiting = WaitingRows(self.schema)
 
     @property
-    def closed(self) -> int:
+    def closed_instant(self) -> int:
         """The last instant that is complete; BEGINNING if none is."""
-        return self.time.closed(self.declaration.slack)
+        return self.time.closed_instant(self.declaration.slack)
 
     @property
     def time(self) -> StreamTime:
@@ -135,7 +135,7 @@ class InputMonitor:
         return StreamTime(top, self._advanced, self.over, idle=self.idle)
 
     @property
-    def advanced(self) -> int:
+    def advanced_to(self) -> int:
         """The last instant that ``advance`` has closed; BEGINNING if none is."""
         return self._advanced
 
@@ -235,7 +235,7 @@ class InputMonitor:
         }
 
     @classmethod
-    def resumed(
+    def resume(
         cls, declaration: StreamDeclaration, state: Mapping[str, Any], waiting: Delta
     ) -> InputMonitor:
         """A monitor that goes on where another one's ``state`` and ``waiting`` were taken."""
@@ -247,7 +247,7 @@ class InputMonitor:
         return monitor
 
 
-def shown(tick: np.int64 | int, clock: Clock) -> str:
+def tick_text(tick: np.int64 | int, clock: Clock) -> str:
     """An instant as people write it."""
     if clock is Clock.INTEGER:
         return str(tick)

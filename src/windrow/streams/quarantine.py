@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from windrow.core.errors import InputError
 from windrow.core.paths import local_path
-from windrow.streams.parsed import Rejected
+from windrow.tables.parsed_rows import Rejected
 
 MOST = 100_000
 """Rows of one input file that are written down; of more only their number."""
@@ -126,7 +126,7 @@ class Quarantine:
     @contextmanager
     def page(self, stream: str, file: Path, start: int = 0) -> Iterator[Page]:
         """Collect the refused rows of one input file; they appear when the block ends well."""
-        with self._writing(stream, str(file), self.path_of(stream, file, start)) as page:
+        with self._open_page(stream, str(file), self.path_of(stream, file, start)) as page:
             yield page
 
     def write(self, stream: str, file: Path, rejected: Iterable[Rejected], start: int = 0) -> int:
@@ -142,11 +142,11 @@ class Quarantine:
         folder = self.directory / _safe(stream)
         taken = [int(p.stem.removeprefix("push-")) for p in folder.glob("push-?????.jsonl")]
         name = f"push-{max(taken, default=0) + 1:05d}"
-        with self._writing(stream, name, folder / f"{name}.jsonl") as page:
+        with self._open_page(stream, name, folder / f"{name}.jsonl") as page:
             return page.add(rows)
 
     @contextmanager
-    def _writing(self, stream: str, file: str, target: Path) -> Iterator[Page]:
+    def _open_page(self, stream: str, file: str, target: Path) -> Iterator[Page]:
         draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         page = Page(stream, file, _draft=draft)
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from windrow.streams.parsed import Rejected
+from windrow.tables.parsed_rows import Rejected
 
 KEPT = 1000
 """Rows of each stream that are kept."""

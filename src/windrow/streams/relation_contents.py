@@ -84,7 +84,7 @@ class RelationContents:
     def _forget_rows(self) -> None:
         """Give the rows that are held new numbers, once most numbers are unused."""
         size = len(self._rows)
-        if not self._crowded_rows.due(size):
+        if not self._crowded_rows.is_due(size):
             return
         live = np.flatnonzero(self._held[:size])
         if not self._crowded_rows.renewal_pays(size, len(live)):
@@ -96,7 +96,7 @@ class RelationContents:
     def _forget_keys(self) -> None:
         """Only a key that was deleted matters; others get their numbers when they come again."""
         size = len(self._keys)
-        if not self._crowded_keys.due(size):
+        if not self._crowded_keys.is_due(size):
             return
         deleted = np.flatnonzero(self._retired[:size])
         if not self._crowded_keys.renewal_pays(size, len(deleted)):

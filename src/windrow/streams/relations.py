@@ -28,12 +28,12 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import BEGINNING, FOREVER, MICROSECONDS, Clock
 from windrow.plan.catalog import NO_TIMESTAMP, RelationDeclaration, StreamDeclaration
-from windrow.streams.coerce import clock_of_column, clock_of_value, coerce, column_names
 from windrow.streams.horizon import Horizon
 from windrow.streams.monitor import Accepted, InputMonitor
-from windrow.streams.parsed import Int64s, Parsed, Rejected
-from windrow.streams.readers import columns_in, first_value
+from windrow.streams.pushed_rows import clock_of_column, clock_of_value, column_names, parse_pushed
 from windrow.streams.relation_contents import RelationContents
+from windrow.tables.parsed_rows import Int64s, Parsed, Rejected
+from windrow.tables.readers import columns_in, first_value
 
 INSTANT, CHANGE = "instant", "change"
 
@@ -126,18 +126,18 @@ class RelationMonitor(InputMonitor):
 
     def release(self, now: int) -> Delta:
         """The updates up to ``now``, net of what came and went within one instant."""
-        return net(self._signed(super().release(now)))
+        return net(self._with_signs(super().release(now)))
 
     def drain(self) -> Delta:
         """All updates that were accepted, also of open instants; pairs may still cancel."""
-        return self._signed(super().release(FOREVER))
+        return self._with_signs(super().release(FOREVER))
 
     def recall(self, updates: Delta, top: int | None) -> None:
         """Go on after updates that an earlier monitor drained, and the time that it had seen."""
         self.held.carry_out(updates.rows, updates.sign)
         self.top = top
 
-    def _signed(self, updates: Delta) -> Delta:
+    def _with_signs(self, updates: Delta) -> Delta:
         rows, sign = self._split(updates.rows)
         return Delta(updates.ts, updates.exp, sign, rows)
 
@@ -156,23 +156,23 @@ class RelationMonitor(InputMonitor):
     @property
     def fresh(self) -> bool:
         """Whether neither rows nor a time have come to it, so that any clock would do."""
-        return self.top is None and self.closed == BEGINNING
+        return self.top is None and self.closed_instant == BEGINNING
 
     def clock_of(self, data: Any) -> Clock | None:
         """The clock of pushed updates; None if they do not tell."""
         return clock_of_column(data, INSTANT, self.declaration)
 
-    def coerced(self, data: Any) -> Parsed:
+    def parse_pushed(self, data: Any) -> Parsed:
         """Pushed data as updates."""
         where = f"data pushed to {self.relation.name}"
         if _has_updates(column_names(data, self.declaration), self.relation, where):
-            return coerce(data, self.declaration)
-        return self.initial(coerce(data, contents_of(self.relation, self.declaration.clock)))
+            return parse_pushed(data, self.declaration)
+        return self.initial(parse_pushed(data, contents_of(self.relation, self.declaration.clock)))
 
     def initial(self, contents: Parsed) -> Parsed:
         """Rows without ``instant`` and ``change`` as insertions at the next open instant."""
         count = len(contents)
-        instants = pa.array(np.full(count, self.closed + 1), pa.int64())
+        instants = pa.array(np.full(count, self.closed_instant + 1), pa.int64())
         instants = instants.cast(self.schema.field(0).type)
         signs = pa.array(["+"] * count, pa.string())
         rows = batch_of([instants, signs, *contents.rows.columns], self.schema, count)
@@ -181,7 +181,7 @@ class RelationMonitor(InputMonitor):
     def present(self) -> Delta:
         """What the relation holds at the last closed instant, for a query that starts now."""
         rows = self.held.before(*self._split(self.waiting.rows))  # not part of it yet
-        ts = np.full(rows.num_rows, max(self.closed, BEGINNING + 1))
+        ts = np.full(rows.num_rows, max(self.closed_instant, BEGINNING + 1))
         return Delta.insertions(ts, rows)
 
 

@@ -29,11 +29,11 @@ class StreamTime:
     at: int = 0
     idle: bool = False
 
-    def closed(self, slack: int) -> int:
+    def closed_instant(self, slack: int) -> int:
         """The last instant of which every tuple has come."""
         return max(self.advanced, self.top - slack - 1 if self.top > BEGINNING else BEGINNING)
 
-    def merged(self, other: StreamTime) -> StreamTime:
+    def merge(self, other: StreamTime) -> StreamTime:
         """What both know together; of end and silence of the stream the later one knows better."""
         later = max(self, other, key=lambda t: (t.at, t.over, t.idle))
         top, advanced = max(self.top, other.top), max(self.advanced, other.advanced)
@@ -45,12 +45,12 @@ K = TypeVar("K")
 Times = dict[str, StreamTime]
 
 
-def merged(parts: Iterable[Mapping[str, StreamTime]]) -> Times:
+def merge_times(parts: Iterable[Mapping[str, StreamTime]]) -> Times:
     """All that the parts know."""
     times: Times = {}
     for part in parts:
         for stream, time in part.items():
-            times[stream] = times[stream].merged(time) if stream in times else time
+            times[stream] = times[stream].merge(time) if stream in times else time
     return times
 
 
@@ -65,7 +65,7 @@ def time_reached(times: Mapping[K, StreamTime], slacks: Mapping[K, int]) -> int:
     open_ones = {stream: t for stream, t in known.items() if not t.over}
     running = {stream: t for stream, t in open_ones.items() if not t.idle}
     if open_ones:
-        return min(t.closed(slacks[stream]) for stream, t in (running or open_ones).items())
+        return min(t.closed_instant(slacks[stream]) for stream, t in (running or open_ones).items())
     return max((max(t.top, t.advanced) for t in known.values()), default=BEGINNING)
 
 

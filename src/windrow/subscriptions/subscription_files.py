@@ -21,18 +21,10 @@ import pyarrow.parquet as pq
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
 from windrow.plan.nodes import FileSource
-from windrow.streams.files import find_files
 from windrow.subscriptions.entry_columns import EntryColumns, entries_of
 from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.subscriptions import Subscriptions
-
-SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
-
-
-def format_of(path: Path) -> str:
-    """The format that a file's name tells; Parquet if it tells none."""
-    known = [SUFFIXES[s] for s in path.suffixes if s in SUFFIXES]
-    return known[-1] if known else "parquet"
+from windrow.tables.find_files import find_files
 
 
 def attributes_in(path: Path, format_: str) -> list[str]:

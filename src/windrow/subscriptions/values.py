@@ -18,11 +18,11 @@ from windrow.columns.arrays import Bools, Int64s, order_keys, validity
 from windrow.columns.parse import readable
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
-from windrow.streams.fit import fitted
-from windrow.streams.fit import is_text as is_textual
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.kinds import Kind, arrow_of, kind_text, plain_type, words_of
 from windrow.subscriptions.wide_decimals import keys_for, words_in
+from windrow.tables.fit import fit
+from windrow.tables.fit import is_text as is_textual
 
 
 @dataclass(frozen=True)
@@ -154,15 +154,15 @@ def _convert(column: pa.Array, source: pa.DataType, target: pa.DataType, kind: K
     if kinds.is_decimal(target) and kinds.is_integer(source):
         column = column.cast(pa.decimal128(20, 0))
     if kinds.is_date(target) and kinds.is_timestamp(source):
-        return fitted(column, Type.DATE)
+        return fit(column, Type.DATE)
     return column.cast(target)
 
 
 def _read_texts(column: pa.Array, target: pa.DataType, kind: Kind) -> pa.Array:
     """Texts of any layout as texts, or as the values that they say; NULL for other texts."""
     if isinstance(kind, Type):
-        return fitted(column, kind)
-    texts = fitted(column, Type.STRING)
+        return fit(column, kind)
+    texts = fit(column, Type.STRING)
     if pa.types.is_string(target):
         return texts
     trimmed = pc.utf8_trim_whitespace(texts)

@@ -144,7 +144,7 @@ def test_files_longer_than_memory_are_sorted_in_turns(monkeypatch):
     archive = made(schema=pa.schema({"k": pa.string(), "n": pa.int64()}))
     entries = type(archive.layout).entries
     monkeypatch.setattr("windrow.archive.wave.writer.AT_ONCE.value", 20_000)
-    monkeypatch.setattr("windrow.archive.records.row_files.ROWS.value", 500)
+    monkeypatch.setattr("windrow.tables.typed_files.ROWS.value", 500)
     monkeypatch.setattr(
         type(archive.layout),
         "entries",

@@ -23,7 +23,6 @@ from tests.archive.support.plain import bag
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.schema_cast import lists_of_views
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.runs import merge
@@ -31,6 +30,7 @@ from windrow.archive.runs.listing import Listing, listing_of
 from windrow.archive.runs.run_directory import write_listing
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.tables.fit_column import lists_of_views
 
 WORDS = st.one_of(st.none(), st.sampled_from(["", "a", "ab", "b"]))
 LISTS = {

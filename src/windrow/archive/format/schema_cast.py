@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
+from windrow.tables.fit_column import is_list_view, lists_of_views
 
 
 def cast_to_schema(data: pa.Table | pa.RecordBatch, schema: pa.Schema, *others: str) -> pa.Table:
@@ -42,21 +41,3 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
             found=f"{column.type}: {str(error).splitlines()[0]}",
             remedy="convert the column first",
         ) from error
-
-
-def is_list_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
-
-
-def lists_of_views(views: pa.Array) -> pa.Array:
-    """Views of lists as lists. (Arrow's own cast makes offsets that point anywhere.)"""
-    large = pa.types.is_large_list_view(views.type)
-    lengths = pc.fill_null(pc.list_value_length(views), 0).to_numpy()
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-    made = pa.LargeListArray if large else pa.ListArray
-    width = pa.int64() if large else pa.int32()
-    kind = (pa.large_list if large else pa.list_)(views.type.value_field)
-    absent = pc.is_null(views)
-    return made.from_arrays(
-        pa.array(offsets, width), pc.list_flatten(views), type=kind, mask=absent
-    )

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.schema_cast import cast_to_schema
-from windrow.archive.records.row_files import batches_of, files_of, rows_of
+from windrow.archive.records.row_files import batches_of, rows_of
+from windrow.tables.typed_files import files_of
 
 
 def record_batches(data: Any, schema: pa.Schema) -> pa.Table | Iterable[pa.RecordBatch]:

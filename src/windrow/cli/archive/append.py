@@ -15,7 +15,7 @@ from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.day_calendar import Calendar, latest_plausible_day
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.records.row_files import files_of, rows_of, unused_columns
+from windrow.archive.records.row_files import rows_of
 from windrow.cli.answers import count_of
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
 from windrow.cli.archive.progress_bar import show_progress
@@ -25,6 +25,7 @@ from windrow.cli.error_messages import errors_in_words
 from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
+from windrow.tables.typed_files import files_of, unused_columns
 
 Files = Annotated[list[str], typer.Argument(metavar="FILES...", help="Files or directories.")]
 

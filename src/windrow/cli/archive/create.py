@@ -14,7 +14,6 @@ from windrow.archive.archive import Archive
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.records.row_files import schema_of
 from windrow.cli.answers import count_of
 from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.grids import plain_grid
@@ -27,6 +26,7 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError, ScriptError
 from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
+from windrow.tables.typed_files import schema_of
 
 
 class Scheme(StrEnum):

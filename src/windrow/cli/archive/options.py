@@ -14,7 +14,7 @@ import typer
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import Layout
 from windrow.cli.console import out
-from windrow.columns.written import read
+from windrow.columns.text_forms import read_texts
 
 Where = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The archive's directory.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -67,7 +67,7 @@ def key_of(text: str, layout: Layout) -> Any:
 
 def _value(text: str, name: str, kind: pa.DataType) -> Any:
     try:
-        value = read(_one_text(text), kind)[0]
+        value = read_texts(_one_text(text), kind)[0]
         return value if pa.types.is_temporal(kind) else value.as_py()  # Python has not all of them
     except pa.ArrowException as error:
         raise ArchiveError(

@@ -1,8 +1,9 @@
 """``+ - * / %`` and the sign, on numbers, timestamps, dates and intervals.
 
-Integers are computed as BIGINT, and a result beyond it is NULL (``windrow.columns.overflows``);
-whatever involves a FLOAT or a DOUBLE is computed as DOUBLE. Dividing by zero gives NULL. The
-difference of two dates is in days, every other difference of times in microseconds.
+Integers are computed as BIGINT, and a result beyond it is NULL
+(``windrow.columns.integer_overflow``); whatever involves a FLOAT or a DOUBLE is computed as DOUBLE.
+Dividing by zero gives NULL. The difference of two dates is in days, every other difference of times
+in microseconds.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, literal, typed
-from windrow.columns.overflows import or_null
+from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal
+from windrow.columns.integer_overflow import or_null
 from windrow.core.schema import Type
 from windrow.core.time import MICROSECONDS
 from windrow.plan.expressions import Call
@@ -25,9 +26,9 @@ multiply = or_null(pc.multiply_checked, operator.mul)
 def number(operand: Operand, kind: Type, call: Call) -> Operand:
     """The operand as the int64 or double that ``call`` is computed in."""
     if call.type is Type.DOUBLE or call.type is Type.FLOAT:
-        return typed(operand, Type.DOUBLE)
+        return cast_operand(operand, Type.DOUBLE)
     if kind is Type.DATE:
-        days = typed(pc.cast(operand, pa.int32()), Type.BIGINT)
+        days = cast_operand(pc.cast(operand, pa.int32()), Type.BIGINT)
         return days if in_days(call) else multiply(days, pa.scalar(MICROSECONDS["DAY"]))
     return pc.cast(operand, pa.int64())
 
@@ -42,14 +43,14 @@ def in_days(call: Call) -> bool:
 def binary(compute: Callable[[Operand, Operand], Operand]) -> Kernel:
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
         left, right = (number(v, a.type, call) for v, a in zip(args, call.args, strict=True))
-        return typed(compute(left, right), call.type)
+        return cast_operand(compute(left, right), call.type)
 
     return kernel
 
 
 def unary(compute: Callable[[Operand], Operand]) -> Kernel:
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
-        return typed(compute(number(args[0], call.args[0].type, call)), call.type)
+        return cast_operand(compute(number(args[0], call.args[0].type, call)), call.type)
 
     return kernel
 
@@ -78,7 +79,7 @@ def modulo(left: Operand, right: Operand) -> Operand:
 
 
 def absolute(args: Sequence[Operand], call: Call) -> Operand:
-    return typed(or_null(pc.abs_checked, abs)(typed(args[0], call.type)), call.type)
+    return cast_operand(or_null(pc.abs_checked, abs)(cast_operand(args[0], call.type)), call.type)
 
 
 def sign(args: Sequence[Operand], call: Call) -> Operand:
@@ -86,7 +87,7 @@ def sign(args: Sequence[Operand], call: Call) -> Operand:
     value = pc.sign(args[0])
     if pa.types.is_floating(args[0].type):
         value = pc.if_else(pc.is_nan(value), pa.scalar(0, value.type), value)
-    return typed(value, call.type)
+    return cast_operand(value, call.type)
 
 
 KERNELS: dict[str, Kernel] = {

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, as_array, length_of, typed
+from windrow.columns.functions.operands import Kernel, Operand, as_array, cast_operand, length_of
 from windrow.columns.parse import parse
 from windrow.columns.types import ARROW
 from windrow.core.errors import DataError
@@ -46,7 +46,7 @@ def to_integer(values: pa.Array, target: pa.DataType) -> pa.Array:
     return pc.cast(pc.if_else(fits, values, pa.scalar(None, values.type)), target)
 
 
-def converted(values: pa.Array, source: Type, target: Type) -> pa.Array:
+def convert(values: pa.Array, source: Type, target: Type) -> pa.Array:
     """The values in the target type, NULL for each that has none there."""
     if source is target:
         return values
@@ -64,12 +64,12 @@ def converted(values: pa.Array, source: Type, target: Type) -> pa.Array:
         return pc.cast(pc.floor_temporal(values, unit="day"), pa.date32())
     if target.integral and source in (Type.TIMESTAMP, Type.INTERVAL):
         return to_integer(pc.cast(values, pa.int64()), ARROW[target])
-    return typed(values, target)
+    return cast_operand(values, target)
 
 
 def cast(args: Sequence[Operand], call: Call) -> Operand:
     values = as_array(args[0], length_of(args))
-    result = converted(values, call.args[0].type, call.type)
+    result = convert(values, call.args[0].type, call.type)
     if result.null_count > values.null_count:
         failed = pc.and_(pc.is_null(result), pc.is_valid(values))
         found = values.filter(failed)[0].as_py()
@@ -84,7 +84,7 @@ def cast(args: Sequence[Operand], call: Call) -> Operand:
 
 def try_cast(args: Sequence[Operand], call: Call) -> Operand:
     values = as_array(args[0], length_of(args))
-    return converted(values, call.args[0].type, call.type)
+    return convert(values, call.args[0].type, call.type)
 
 
 KERNELS: dict[str, Kernel] = {"cast": cast, "try_cast": try_cast}

@@ -8,7 +8,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, has_nan, null, typed
+from windrow.columns.functions.operands import Kernel, Operand, cast_operand, has_nan, null
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call
 
@@ -27,7 +27,7 @@ def common_type(types: Sequence[Type]) -> Type:
     return Type.DOUBLE if all(t.numeric for t in types) else first
 
 
-def aligned(args: Sequence[Operand], call: Call) -> list[Operand]:
+def align(args: Sequence[Operand], call: Call) -> list[Operand]:
     """The operands in their common type; an untyped NULL takes the type of the others."""
     known = [
         a.type
@@ -36,7 +36,7 @@ def aligned(args: Sequence[Operand], call: Call) -> list[Operand]:
     ]
     target = common_type(known or [call.args[0].type])
     return [
-        null(target) if isinstance(v, pa.Scalar) and not v.is_valid else typed(v, target)
+        null(target) if isinstance(v, pa.Scalar) and not v.is_valid else cast_operand(v, target)
         for v in args
     ]
 
@@ -56,9 +56,9 @@ def equal(left: Operand, right: Operand) -> Operand:
     return result
 
 
-def comparing(compare: Comparison) -> Kernel:
+def comparison_kernel(compare: Comparison) -> Kernel:
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
-        left, right = aligned(args, call)
+        left, right = align(args, call)
         return compare(left, right)
 
     return kernel
@@ -66,7 +66,7 @@ def comparing(compare: Comparison) -> Kernel:
 
 def is_in(args: Sequence[Operand], call: Call) -> Operand:
     """``x IN (...)``: NULL when nothing matches and x or one of the values is NULL."""
-    value, *candidates = aligned(args, call)
+    value, *candidates = align(args, call)
     constant = [c for c in candidates if isinstance(c, pa.Scalar) and c.is_valid]
     if len(constant) < len(candidates) or pa.types.is_floating(value.type):
         # Arrow's set look-up tells -0.0 from 0.0, and takes constants only.
@@ -78,22 +78,22 @@ def is_in(args: Sequence[Operand], call: Call) -> Operand:
     return pc.if_else(pc.is_valid(value), found, null(Type.BOOLEAN)) if value.null_count else found
 
 
-def choosing(first_wins: Comparison) -> Kernel:
+def choice_kernel(first_wins: Comparison) -> Kernel:
     """GREATEST and LEAST: NULLs are passed over."""
 
     def better(left: Operand, right: Operand) -> Operand:
         return pc.coalesce(pc.if_else(first_wins(left, right), left, right), left, right)
 
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
-        return typed(reduce(better, aligned(args, call)), call.type)
+        return cast_operand(reduce(better, align(args, call)), call.type)
 
     return kernel
 
 
 def nullif(args: Sequence[Operand], call: Call) -> Operand:
-    left, right = aligned(args, call)
+    left, right = align(args, call)
     same = pc.coalesce(equal(left, right), pa.scalar(False))
-    return pc.if_else(same, null(call.type), typed(args[0], call.type))
+    return pc.if_else(same, null(call.type), cast_operand(args[0], call.type))
 
 
 def is_null(args: Sequence[Operand], _: Call) -> Operand:
@@ -101,15 +101,15 @@ def is_null(args: Sequence[Operand], _: Call) -> Operand:
 
 
 KERNELS: dict[str, Kernel] = {
-    "eq": comparing(equal),
-    "ne": comparing(lambda a, b: pc.invert(equal(a, b))),
-    "lt": comparing(less),
-    "le": comparing(lambda a, b: pc.invert(less(b, a))),
-    "gt": comparing(lambda a, b: less(b, a)),
-    "ge": comparing(lambda a, b: pc.invert(less(a, b))),
+    "eq": comparison_kernel(equal),
+    "ne": comparison_kernel(lambda a, b: pc.invert(equal(a, b))),
+    "lt": comparison_kernel(less),
+    "le": comparison_kernel(lambda a, b: pc.invert(less(b, a))),
+    "gt": comparison_kernel(lambda a, b: less(b, a)),
+    "ge": comparison_kernel(lambda a, b: pc.invert(less(a, b))),
     "in": is_in,
-    "greatest": choosing(lambda a, b: pc.invert(less(a, b))),
-    "least": choosing(lambda a, b: pc.invert(less(b, a))),
+    "greatest": choice_kernel(lambda a, b: pc.invert(less(a, b))),
+    "least": choice_kernel(lambda a, b: pc.invert(less(b, a))),
     "nullif": nullif,
     "is_null": is_null,
 }

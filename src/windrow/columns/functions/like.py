@@ -14,7 +14,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, literal, row_by_row, typed
+from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal, row_by_row
 from windrow.plan.expressions import Call
 
 BACKSLASH = "\\"
@@ -41,14 +41,14 @@ def _literal(character: str) -> str:
     return BACKSLASH + character if character in SPECIAL else character
 
 
-def matching(ignore_case: bool) -> Kernel:
+def like_kernel(ignore_case: bool) -> Kernel:
     """Of a text, a pattern and perhaps an escape character."""
 
     def one(text: str, pattern: str, escape: str = BACKSLASH) -> bool:
-        matches: bool = found(pa.array([text]), pattern, escape)[0].as_py()
+        matches: bool = match(pa.array([text]), pattern, escape)[0].as_py()
         return matches
 
-    def found(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
+    def match(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
         if escape not in pattern and BACKSLASH not in pattern:
             return pc.match_like(texts, pattern, ignore_case=ignore_case)
         expression = regular_expression(pattern, escape)
@@ -59,12 +59,12 @@ def matching(ignore_case: bool) -> Kernel:
         if pattern is None or isinstance(args[0], pa.Scalar):
             return row_by_row(one, args, call.type)
         escape = literal(args[2]) if len(args) > 2 else None
-        return typed(found(args[0], pattern, escape or BACKSLASH), call.type)
+        return cast_operand(match(args[0], pattern, escape or BACKSLASH), call.type)
 
     return kernel
 
 
 KERNELS: dict[str, Kernel] = {
-    "like": matching(ignore_case=False),
-    "ilike": matching(ignore_case=True),
+    "like": like_kernel(ignore_case=False),
+    "ilike": like_kernel(ignore_case=True),
 }

@@ -12,8 +12,8 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, literal, row_by_row, typed
-from windrow.columns.overflows import fitting, or_null
+from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal, row_by_row
+from windrow.columns.integer_overflow import exact_or_null, or_null
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call
 
@@ -22,7 +22,7 @@ AWAY = "half_towards_infinity"  # 0.5 becomes 1 and -0.5 becomes -1
 
 def on_doubles(compute: Callable[..., Operand]) -> Kernel:
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
-        return typed(compute(*(typed(a, Type.DOUBLE) for a in args)), call.type)
+        return cast_operand(compute(*(cast_operand(a, Type.DOUBLE) for a in args)), call.type)
 
     return kernel
 
@@ -32,8 +32,8 @@ def whole(compute: Callable[[Operand], Operand]) -> Kernel:
 
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
         if pa.types.is_integer(args[0].type):
-            return typed(args[0], call.type)
-        return typed(compute(args[0]), call.type)
+            return cast_operand(args[0], call.type)
+        return cast_operand(compute(args[0]), call.type)
 
     return kernel
 
@@ -72,7 +72,7 @@ def _whole_to(value: Operand, digits: int) -> Operand:
     if step // 2 >= greatest:
         return pc.multiply(value, pa.scalar(0, value.type))
     if step >= greatest:  # Arrow does not have the step
-        return fitting(partial(_multiple, step), value)
+        return exact_or_null(partial(_multiple, step), value)
     return or_null(partial(pc.round, ndigits=digits, round_mode=AWAY), partial(_multiple, step))(
         value
     )
@@ -89,17 +89,17 @@ def _round_one(kind: pa.DataType, value: float, digits: int) -> float | None:
     return rounded
 
 
-def rounded(args: Sequence[Operand], call: Call) -> Operand:
+def round_kernel(args: Sequence[Operand], call: Call) -> Operand:
     """ROUND: halves go away from zero; negative digits round before the point."""
     digits = literal(args[1]) if len(args) > 1 else 0
-    value = typed(args[0], call.type)
+    value = cast_operand(args[0], call.type)
     if digits is None:
         return row_by_row(partial(_round_one, value.type), [value, args[1]], call.type)
     return round_to(value, digits)
 
 
 KERNELS: dict[str, Kernel] = {
-    "round": rounded,
+    "round": round_kernel,
     "floor": whole(pc.floor),
     "ceil": whole(pc.ceil),
     "sqrt": on_doubles(pc.sqrt),

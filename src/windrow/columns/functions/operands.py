@@ -23,7 +23,7 @@ Operand: TypeAlias = pa.Array | pa.Scalar
 Kernel: TypeAlias = Callable[[Sequence[Operand], Call], Operand]
 
 
-def typed(operand: Operand, kind: Type) -> Operand:
+def cast_operand(operand: Operand, kind: Type) -> Operand:
     """The operand in another type of the same kind: wider or narrower, never parsed.
 
     An integer becomes the nearest double; Arrow's own check would refuse those beyond 2**53.

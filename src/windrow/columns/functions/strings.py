@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.functions.casts import to_text
-from windrow.columns.functions.operands import Kernel, Operand, literal, row_by_row, typed
+from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal, row_by_row
 from windrow.plan.expressions import Call
 
 
@@ -21,7 +21,7 @@ def plain(compute: Callable[..., Operand], **options: Any) -> Kernel:
     """A kernel of one text argument."""
 
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
-        return typed(compute(args[0], **options), call.type)
+        return cast_operand(compute(args[0], **options), call.type)
 
     return kernel
 
@@ -35,7 +35,7 @@ def with_constant(
         constant = literal(args[1])
         if constant is None or isinstance(args[0], pa.Scalar):
             return row_by_row(one, args, call.type)
-        return typed(compute(args[0], constant), call.type)
+        return cast_operand(compute(args[0], constant), call.type)
 
     return kernel
 
@@ -85,7 +85,7 @@ def right_one(text: str, count: int) -> str:
     return text[-count:] if count else ""
 
 
-def left(args: Sequence[Operand], call: Call) -> Operand:
+def left_part(args: Sequence[Operand], call: Call) -> Operand:
     count = literal(args[1])
     if count is None or isinstance(args[0], pa.Scalar):
         return row_by_row(left_one, args, call.type)
@@ -138,7 +138,7 @@ KERNELS: dict[str, Kernel] = {
     "ltrim": plain(pc.utf8_ltrim, characters=" "),
     "rtrim": plain(pc.utf8_rtrim, characters=" "),
     "substring": substring,
-    "left": left,
+    "left": left_part,
     "right": right,
     "concat": concat,
     "replace": replace,

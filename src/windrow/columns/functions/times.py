@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, literal, row_by_row, typed
+from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal, row_by_row
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
 from windrow.core.time import MICROSECONDS
@@ -23,8 +23,8 @@ UNITS = (
 
 def part(compute: Callable[..., Operand], **options: Any) -> Kernel:
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
-        moment = typed(args[0], Type.TIMESTAMP)
-        return typed(compute(moment, **options), call.type)
+        moment = cast_operand(args[0], Type.TIMESTAMP)
+        return cast_operand(compute(moment, **options), call.type)
 
     return kernel
 
@@ -37,17 +37,17 @@ def epoch(moment: Operand) -> Operand:
 
 
 def date_trunc(args: Sequence[Operand], call: Call) -> Operand:
-    unit, moment = literal(args[0]), typed(args[1], Type.TIMESTAMP)
+    unit, moment = literal(args[0]), cast_operand(args[1], Type.TIMESTAMP)
     if unit is None:
         return row_by_row(
-            lambda name, one: truncated(name, pa.scalar(one, moment.type), call).as_py(),
+            lambda name, one: truncate(name, pa.scalar(one, moment.type), call).as_py(),
             [args[0], moment],
             call.type,
         )
-    return typed(truncated(unit, moment, call), call.type)
+    return cast_operand(truncate(unit, moment, call), call.type)
 
 
-def truncated(unit: str, moment: Operand, call: Call) -> Operand:
+def truncate(unit: str, moment: Operand, call: Call) -> Operand:
     name = unit.lower()
     if name not in UNITS:
         raise DataError(where=render(call), expected=f"one of {', '.join(UNITS)}", found=repr(unit))

@@ -92,7 +92,7 @@ class OfDistinct:
     def _purge(self) -> None:
         """Forget pairs that nothing holds, once they are the most."""
         size = len(self.pairs)
-        if self.crowding.due(size):
+        if self.crowding.is_due(size):
             live = self.pairs.held_rows()
             if self.crowding.renewal_pays(size, len(live)):
                 self._renew(live, None)

@@ -6,9 +6,10 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from windrow.core.errors import BindError
+from windrow.core.file_formats import WORDS
 from windrow.cql.syntax_tree import FileClause
 from windrow.plan.binder.context import Context
-from windrow.plan.binder.stream_declarations import FORMATS, format_of
+from windrow.plan.binder.stream_declarations import format_of
 from windrow.plan.catalog import Destination, RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes import FileSource, Node, RelationScan, StreamScan, walk
 
@@ -17,7 +18,7 @@ def destination(into: FileClause | None, plan: Node, context: Context) -> Destin
     """Where results go; two queries that write to one place would remove each other's."""
     if into is None:
         return None
-    kind = format_of(into, {**FORMATS, "console": "console"}, "parquet")
+    kind = format_of(into, {**WORDS, "console": "console"}, "parquet")
     if kind == "console":
         if into.limit is not None and into.limit < 0:
             raise BindError(span=into.span, expected="a LIMIT of 0 or more", found=str(into.limit))

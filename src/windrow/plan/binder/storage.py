@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from windrow.core.errors import BindError
+from windrow.core.file_formats import WORDS
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER, Clock
@@ -13,7 +14,7 @@ from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.destinations import destination
 from windrow.plan.binder.from_clause import named_plan
 from windrow.plan.binder.scope import did_you_mean
-from windrow.plan.binder.stream_declarations import FORMATS, format_of
+from windrow.plan.binder.stream_declarations import format_of
 from windrow.plan.binder.window_ticks import in_ticks
 from windrow.plan.catalog import ArchiveDeclaration, SubscriptionsDeclaration
 from windrow.plan.nodes import FileSource, GroupBy, Node, RelationScan, Subscribe
@@ -164,7 +165,7 @@ def bind_subscriptions(
         raise BindError(
             f"the column {plan.schema[repeated].name} is given twice", span=statement.span
         )
-    source = FileSource(statement.source.path, format_of(statement.source, FORMATS, None))
+    source = FileSource(statement.source.path, format_of(statement.source, WORDS, None))
     clock = clock_of(plan, statement.span) or context.catalog.clock
     plan = Subscribe(plan, source, columns, clock, span=statement.span)
     return SubscriptionsDeclaration(

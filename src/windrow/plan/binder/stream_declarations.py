@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from windrow.core.errors import BindError
+from windrow.core.file_formats import WORDS
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import FOREVER, Clock
 from windrow.cql.syntax_tree import (
@@ -19,8 +20,6 @@ from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.window_ticks import in_ticks
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes import FileSource
-
-FORMATS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "parquet": "parquet"}
 
 
 def bind_stream(statement: CreateStream) -> StreamDeclaration:
@@ -139,4 +138,4 @@ def format_of(clause: FileClause, formats: dict[str, str], default: str | None) 
 
 
 def source_of(clause: FileClause | None) -> FileSource | None:
-    return FileSource(clause.path, format_of(clause, FORMATS, None)) if clause else None
+    return FileSource(clause.path, format_of(clause, WORDS, None)) if clause else None

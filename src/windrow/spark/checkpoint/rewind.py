@@ -158,7 +158,7 @@ def _streams(directory: Path, catalog: Catalog, clock: Clock, wall: Wall) -> tup
 
 def _stream(log: FileLog, declared: StreamDeclaration, now: int) -> StreamLog:
     horizon, last = horizon_of(declared, now), log.times[-1]
-    known = horizon.bounded and horizon.wall is not None
+    known = horizon.is_bounded and horizon.wall is not None
     limit = horizon.limit(horizon.wall) if known and horizon.wall is not None else FOREVER
     reached = max(last.top, last.advanced, BEGINNING)
     files = tuple(sorted(log.paths))

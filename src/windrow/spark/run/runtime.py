@@ -234,9 +234,9 @@ class OnSpark:
             for name, monitor in monitors.items():
                 top = BEGINNING if monitor.top is None else monitor.top
                 first, since = self.inputs.inbox(name).next, BEGINNING
-                time = [top, monitor.advanced]
+                time = [top, monitor.advanced_to]
                 if isinstance(monitor, RelationMonitor):
-                    first, since, time = 0, max(monitor.closed, BEGINNING + 1), []
+                    first, since, time = 0, max(monitor.closed_instant, BEGINNING + 1), []
                 stood[name] = [first, since, *time]
             publish(known, json.dumps(stood))
         return {

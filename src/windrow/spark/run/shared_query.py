@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from windrow.columns.delta import empty_batch
+from windrow.core.file_formats import FORMATS
 from windrow.engine.answers import last_answer
 from windrow.engine.compaction import compact_before_answering, forget_drained
 from windrow.engine.identity import Identity, identity_of
@@ -30,7 +31,7 @@ from windrow.plan.nodes.routed import MEMBER
 from windrow.plan.strategy import Strategy
 from windrow.spark.checkpoint.lost_results import refuse_lost_member
 from windrow.spark.checkpoint.query_groups import Group
-from windrow.spark.run.streaming_query import FILES, SparkQuery, on_console
+from windrow.spark.run.streaming_query import SparkQuery, on_console
 from windrow.spark.sink.result_writer import SinkSpec
 from windrow.spark.sink.shared_writer import SharedSinkSpec
 
@@ -51,7 +52,7 @@ class SharedSparkQuery(SparkQuery):
         self.own: dict[int, Destination] = {
             number: query.into
             for number, query in group.members.items()
-            if query.into is not None and query.into.format in FILES
+            if query.into is not None and query.into.format in FORMATS
         }
         self._split: tuple[tuple[int, int], ByMember] | None = None
         self._answers: tuple[int, ByMember] | None = None

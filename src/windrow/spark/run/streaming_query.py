@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import InputError, StateError
+from windrow.core.file_formats import FORMATS
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.engine.answers import Answer, last_answer
 from windrow.engine.compaction import compact_before_answering, forget_drained
@@ -49,7 +50,6 @@ from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
 from windrow.streams.stream_time import StreamTime
 
-FILES = ("parquet", "csv", "json")
 WATCHING = "500 milliseconds"
 """How often a directory that is watched is looked at."""
 
@@ -117,7 +117,7 @@ class SparkQuery:
         )
         self._stages = cut_into_stages(with_cut(plan, self.home.layout.cut), strategy)
         into = declaration.into
-        to_files = into is not None and into.format in FILES
+        to_files = into is not None and into.format in FORMATS
         self.destination = Path(into.path).absolute() if into and to_files else None
         self.format = into.format if into and to_files else "parquet"
         self.identity: Identity = identity_of(declaration, self.home.run, self.format)

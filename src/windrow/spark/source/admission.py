@@ -18,11 +18,11 @@ from windrow.core.time import BEGINNING
 from windrow.plan.nodes import FileSource
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.inbox import deliveries
-from windrow.streams.arrivals import Arrival, Arrivals
+from windrow.streams.growing_files import Arrival, Arrivals
 from windrow.streams.horizon import horizon_of
-from windrow.streams.readers import check_columns
+from windrow.streams.max_timestamp import extent
 from windrow.streams.stream_time import StreamTime
-from windrow.streams.tops import extent
+from windrow.tables.readers import check_columns
 
 if TYPE_CHECKING:
     from windrow.spark.source.file_source import SourceSpec
@@ -90,7 +90,7 @@ class Admission:
         try:
             entry = self._surveyed(item, number, before)
         except InputError as error:
-            refusal = self._arrivals.failed(item, str(error))
+            refusal = self._arrivals.note_failure(item, str(error))
             return None if refusal is None else self._refused(refusal)
         mark = self._arrivals.took(item, entry.rest)
         if entry.rest is None and self._arrivals.grows(item.path):
@@ -116,7 +116,7 @@ class Admission:
 
     def unfinished(self) -> list[Entry]:
         """Last rows that wait for their newlines, each said once."""
-        found = [] if self._arrivals is None else self._arrivals.unfinished()
+        found = [] if self._arrivals is None else self._arrivals.unfinished_rows()
         return [self._refused(arrival) for arrival in found]
 
     def _refused(self, arrival: Arrival) -> Entry:

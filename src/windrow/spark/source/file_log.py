@@ -21,10 +21,10 @@ from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
-from windrow.streams.arrivals import Arrival
+from windrow.streams.growing_files import Arrival
 from windrow.streams.horizon import UNLIMITED, Horizon
-from windrow.streams.parts import WHOLE, Part
 from windrow.streams.stream_time import UNKNOWN, StreamTime
+from windrow.tables.file_part import WHOLE, Part
 
 LONGEST_LINE = 1 << 14
 """Of an entry, most of which is the path of a file."""
@@ -100,7 +100,7 @@ class Entry:
 
     def judged_by(self, horizon: Horizon) -> Entry:
         """The same entry with the horizon written down."""
-        return replace(self, ahead=horizon.ahead, wall=horizon.wall) if horizon.bounded else self
+        return replace(self, ahead=horizon.ahead, wall=horizon.wall) if horizon.is_bounded else self
 
     def after(self, time: StreamTime) -> StreamTime:
         """The stream's time when this entry has been read too."""

@@ -41,7 +41,7 @@ from windrow.spark.sink.result_writer import ResultWriter, SinkSpec
 from windrow.spark.source.admission import Admission, check_some_readable
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.stage.routes import PACKED, Routes
-from windrow.streams.arrivals import Arrival
+from windrow.streams.growing_files import Arrival
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import UNKNOWN, StreamTime
 

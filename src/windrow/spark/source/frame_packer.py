@@ -25,12 +25,12 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.plan.catalog import StreamDeclaration
 from windrow.spark.stage.packing import Counts, blobs, packed_batch, scatter, tell
 from windrow.spark.stage.routes import Routes
-from windrow.streams.coerce import coerce
 from windrow.streams.horizon import Horizon, horizon_of
 from windrow.streams.monitor import Accepted, timestamps
-from windrow.streams.parsed import Parsed, Rejected
+from windrow.streams.pushed_rows import parse_pushed
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import StreamTime
+from windrow.tables.parsed_rows import Parsed, Rejected
 
 BATCH_ID = "streaming.sql.batchId"
 WALL = "__windrow_wall"
@@ -74,7 +74,7 @@ class FramePacker:
         parts, refused, top = [], list[Rejected](), BEGINNING
         for batch in batches:
             horizon = horizon_of(declaration, _wall_of(batch))
-            parsed = coerce(batch.drop_columns([WALL]), declaration)
+            parsed = parse_pushed(batch.drop_columns([WALL]), declaration)
             accepted, reached = _in_time(parsed, declaration, horizon)
             top = max(top, reached)
             parts.append(accepted.delta)

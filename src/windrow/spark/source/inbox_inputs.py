@@ -58,8 +58,8 @@ class InboxInputs(Inputs):
                 rows = monitor.release(FOREVER).rows
             if rows.num_rows or (monitor.top is not None and monitor.top != inbox.top):
                 inbox.push(rows, monitor.top)
-            if monitor.advanced > inbox.advanced:
-                inbox.advance(monitor.advanced)
+            if monitor.advanced_to > inbox.advanced:
+                inbox.advance(monitor.advanced_to)
 
     def quarantined(self, name: str) -> pa.Table:
         """The newest rows of a stream that were put aside, here or by queries."""

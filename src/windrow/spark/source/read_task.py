@@ -18,12 +18,12 @@ from windrow.plan.nodes import FileSource
 from windrow.spark.source.file_log import Entry
 from windrow.spark.source.relation_updates import read_updates
 from windrow.spark.stage.packing import Counts
-from windrow.streams.arrivals import mark_of
+from windrow.streams.growing_files import mark_of
 from windrow.streams.monitor import InputMonitor
-from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import NO_PAGE, Page, Quarantine
-from windrow.streams.readers import read_file
 from windrow.streams.stream_time import StreamTime
+from windrow.tables.parsed_rows import Rejected
+from windrow.tables.readers import read_file
 
 
 class Intake:

@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from windrow.streams.parsed import Rejected
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.refused_rows import KEPT, RefusedRows
+from windrow.tables.parsed_rows import Rejected
 
 
 class RefusedPages:

@@ -21,12 +21,12 @@ from windrow.columns.delta import Delta, concat
 from windrow.core.time import Clock
 from windrow.plan.catalog import RelationDeclaration
 from windrow.spark.source.file_log import Entry, FileLog
-from windrow.streams.arrivals import Arrival
+from windrow.streams.growing_files import Arrival
 from windrow.streams.horizon import horizon_of
-from windrow.streams.parsed import Parsed, Rejected
 from windrow.streams.quarantine import Quarantine
-from windrow.streams.readers import read_file
 from windrow.streams.relations import RelationMonitor, contents_in
+from windrow.tables.parsed_rows import Parsed, Rejected
+from windrow.tables.readers import read_file
 
 
 def read_updates(path: Path, schema: pa.Schema) -> Delta:

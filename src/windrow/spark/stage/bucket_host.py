@@ -27,7 +27,7 @@ from windrow.plan.strategy import Strategy
 from windrow.spark.stage.blobs import Header, pack_delta, unpack_delta
 from windrow.spark.stage.packing import Counts
 from windrow.spark.stage.subscription_index import matched_in_parts
-from windrow.streams.stream_time import Times, from_json, merged, time_reached, to_json
+from windrow.streams.stream_time import Times, from_json, merge_times, time_reached, to_json
 from windrow.streams.waiting_rows import WaitingRows
 
 PIPELINE, WAITING = "p", "w"
@@ -70,7 +70,7 @@ class BucketHost:
     def receive(self, blobs: Iterable[tuple[Header, dict[str, pa.RecordBatch]]]) -> Answer:
         """Take in a micro-batch, bring time as far as it allows, and answer up to there."""
         arrived = sorted(blobs, key=lambda b: b[0].get("order", []))
-        self.times = merged([self.times, *(from_json(h.get("times", {})) for h, _ in arrived)])
+        self.times = merge_times([self.times, *(from_json(h.get("times", {})) for h, _ in arrived)])
         closed, self.now = self.now, max(self.now, time_reached(self.times, self._slacks))
         self.step += 1
         inputs, late = {}, {}

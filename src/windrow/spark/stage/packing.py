@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
-from windrow.columns.evaluate import evaluate, selected
+from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.hashing import bucket_of
-from windrow.columns.overflows import Overflows, counting
+from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.types import arrow_schema
 from windrow.plan.nodes import Node, Projection, Routed, Selection, Subscribe
 from windrow.plan.physical.stages import RangeKey, StageEdge
@@ -51,7 +51,7 @@ def scatter(
     """The tuples by stage and bucket, for those that get any; overflows are counted."""
     parcels: dict[tuple[int, int], Parcel] = {}
     overflows = Overflows()
-    with counting(overflows):
+    with count_overflows(overflows):
         for stage, edge in routes.edges:
             for bucket, part in _by_bucket(prepared(edge.pre, delta), edge, routes.buckets):
                 parcel = parcels.setdefault((stage, bucket), Parcel())
@@ -93,7 +93,7 @@ def prepared(pre: Node, delta: Delta) -> Delta:
     match pre:
         case Selection():
             below = prepared(pre.input, delta)
-            return below.filter(selected(pre.predicate, below.rows))
+            return below.filter(selection_mask(pre.predicate, below.rows))
         case Projection():
             below = prepared(pre.input, delta)
             columns = [evaluate(c.expression, below.rows) for c in pre.columns]

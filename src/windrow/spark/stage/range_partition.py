@@ -18,12 +18,12 @@ from windrow.core.errors import InputError
 from windrow.plan.nodes import Node, Subscribe, walk
 from windrow.plan.nodes.subscribe import Ranges
 from windrow.spark.stage.bucket_hash import spread_buckets
-from windrow.streams.files import find_files
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.entry_columns import EntryColumns
 from windrow.subscriptions.kinds import Kind, is_text
 from windrow.subscriptions.subscription_files import read
 from windrow.subscriptions.values import keys_of
+from windrow.tables.find_files import find_files
 
 BYTES_PER_CONDITION = 160
 """What a range takes with its place in an index (measured)."""

@@ -29,10 +29,10 @@ from windrow.spark.stage.bucket_host import Answer, BucketHost
 from windrow.spark.stage.packing import RESULT, Blob, blobs, scatter, tell
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.worker_cache import WorkerCache
-from windrow.streams.enforce import as_json
-from windrow.streams.monitor import shown
-from windrow.streams.parsed import Rejected
+from windrow.streams.monitor import tick_text
 from windrow.streams.quarantine import Quarantine
+from windrow.tables.enforce import as_json
+from windrow.tables.parsed_rows import Rejected
 
 CACHE: WorkerCache[BucketHost] = WorkerCache()
 
@@ -124,7 +124,7 @@ class StageProcessor(StatefulProcessor):
                 rejected = [
                     Rejected(
                         row=i,
-                        reason=f"late: its time is {shown(ts, task.clock)}, and the query had "
+                        reason=f"late: its time is {tick_text(ts, task.clock)}, and the query had "
                         "closed a later instant; allow more disorder with SLACK, or wait longer "
                         "for a stream that pauses with IDLE AFTER",
                         text=text,

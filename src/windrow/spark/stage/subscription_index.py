@@ -25,10 +25,10 @@ from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.subscribe import Ranges
 from windrow.plan.physical.stages import RangeKey
 from windrow.spark.stage.range_partition import Cut, part_of
-from windrow.streams.files import find_files
 from windrow.subscriptions.match_operator import MatchSubscriptions
 from windrow.subscriptions.subscription_files import load, read
 from windrow.subscriptions.subscriptions import Subscriptions
+from windrow.tables.find_files import find_files
 
 LOADED: dict[Subscribe, tuple[object, MatchSubscriptions]] = {}
 PARTS: OrderedDict[tuple[Subscribe, int], tuple[object, MatchSubscriptions]] = OrderedDict()

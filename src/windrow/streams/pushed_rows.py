@@ -1,0 +1,128 @@
+"""Pushed data as rows of a stream: Arrow, pandas, polars, or plain Python lists and dicts.
+
+Nothing but Arrow is imported here. pandas and polars frames are recognised by what they can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.errors import InputError
+from windrow.core.time import Clock
+from windrow.plan.catalog import StreamDeclaration
+from windrow.tables.column_names import resolve
+from windrow.tables.enforce import as_json, enforce
+from windrow.tables.fit import Values, value_at
+from windrow.tables.parsed_rows import Int64s, Parsed
+
+KINDS = "an Arrow table or batch, a pandas or polars frame, a dict of lists or a list of dicts"
+
+
+def parse_pushed(data: Any, declaration: StreamDeclaration) -> Parsed:
+    """The data as rows of the stream, columns found by name; extra ones are ignored.
+
+    Values that do not fit their declared types send their rows to the refused ones; a missing
+    column is an InputError, since it would refuse every row.
+    """
+    where = f"data pushed to {declaration.name}"
+    columns = _columns(data, declaration, where)
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        found = ", ".join(f"{name}: {len(values)}" for name, values in columns.items())
+        raise InputError(where=where, expected="columns of one length", found=found)
+    numbers = np.arange(1, max(lengths, default=0) + 1, dtype=np.int64)
+
+    def texts(positions: Int64s) -> list[str]:
+        return [
+            as_json({name: value_at(values, int(p)) for name, values in columns.items()})
+            for p in positions
+        ]
+
+    chosen = [columns[name] for name in resolve(list(columns), declaration, where)]
+    return enforce(chosen, numbers, declaration, texts)
+
+
+def column_names(data: Any, declaration: StreamDeclaration) -> set[str]:
+    """The names of the data's columns, in lower case."""
+    where = f"data pushed to {declaration.name}"
+    return {name.lower() for name in _columns(data, declaration, where)}
+
+
+def clock_of_column(data: Any, name: str, declaration: StreamDeclaration) -> Clock | None:
+    """The clock that the values of a pushed column are on; None if there is none to judge by."""
+    columns = _columns(data, declaration, f"data pushed to {declaration.name}")
+    values = next((v for n, v in columns.items() if n.lower() == name), None)
+    if values is None or not len(values):
+        return None
+    first = next((v for i in range(len(values)) if (v := value_at(values, i)) is not None), None)
+    return clock_of_value(first)
+
+
+def clock_of_value(value: Any) -> Clock | None:
+    """Times and texts that are no number are on the TIMESTAMP clock."""
+    if value is None:
+        return None
+    number = isinstance(value, int | float | np.integer)
+    if isinstance(value, str):
+        number = value.strip().lstrip("+-").isdigit()
+    return Clock.INTEGER if number else Clock.TIMESTAMP
+
+
+def _columns(data: Any, declaration: StreamDeclaration, where: str) -> dict[str, Values]:
+    try:
+        if isinstance(data, pa.Table | pa.RecordBatch):
+            return _of_table(data)
+        if isinstance(data, Mapping):
+            return {str(name): _as_values(values) for name, values in data.items()}
+        if isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data):
+            names = {str(name): name for row in data for name in row}
+            if not data:
+                names = {f.name: f.name for f in declaration.schema}
+            return {text: [row.get(name) for row in data] for text, name in names.items()}
+        if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+            return {str(name): _of_series(data[name]) for name in data.columns}
+        if hasattr(data, "__arrow_c_stream__"):
+            return _of_table(pa.table(data))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        found = str(error).splitlines()[0]
+        raise InputError(where=where, expected=KINDS, found=found) from error
+    raise InputError(where=where, expected=KINDS, found=type(data).__name__)
+
+
+def _of_table(table: pa.Table | pa.RecordBatch) -> dict[str, Values]:
+    names = table.schema.names
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise ValueError(f"several columns named {', '.join(sorted(repeated))}")
+    return {name: _whole(table.column(i)) for i, name in enumerate(names)}
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _as_values(values: Any) -> Values:
+    """Values of a dict's column: Arrow as it is, numpy as Arrow, all else as Python has it."""
+    if isinstance(values, pa.ChunkedArray | pa.Array):
+        return _whole(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biufM":
+        return pa.array(values)
+    return list(values)
+
+
+def _of_series(series: Any) -> Values:
+    """A pandas column; NaN is what pandas writes for a missing value."""
+    try:
+        return _whole(pa.array(series, from_pandas=True))
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return [None if missing else v for v, missing in zip(series, series.isna(), strict=True)]

@@ -1,0 +1,118 @@
+"""Declared types enforced, value by value, a column at a time.
+
+A row with a value that does not fit is refused with a reason that names the column, the type
+and the value; the other rows go on. Clean columns cost one conversion and one comparison of
+NULL counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.types import arrow_schema
+from windrow.core.schema import Field, Type
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
+from windrow.tables.fit import Values, count_cut, fit, is_text, value_at
+from windrow.tables.parsed_rows import Int64s, Parsed, Rejected, Texts
+
+Bools = npt.NDArray[np.bool_]
+LONGEST = 80
+"""Characters of a value that a reason shows; the whole row stands beside it anyway."""
+
+
+def enforce(
+    columns: Sequence[Values], numbers: Int64s, declaration: StreamDeclaration, texts: Texts
+) -> Parsed:
+    """Columns in the declared order, of whatever types, as rows of the declared types."""
+    schema = arrow_schema(declaration.schema)
+    reasons: dict[int, str] = {}
+    typed: list[pa.Array] = []
+    cut = 0
+    for field, values in zip(declaration.schema, columns, strict=True):
+        column = fit(values, field.type)
+        typed.append(column)
+        cut += count_cut(values, field.type)
+        for position in _failures(values, column, field.type):
+            reasons.setdefault(int(position), _misfit(field, value_at(values, int(position))))
+    ticks = pa.nulls(len(numbers), pa.int64())
+    if declaration.timestamp != NO_TIMESTAMP:
+        ticks = typed[declaration.timestamp].cast(pa.int64())
+        for position, reason in _timeless(ticks, declaration.schema[declaration.timestamp]):
+            reasons.setdefault(position, reason)
+    rows = pa.RecordBatch.from_arrays(typed, schema=schema)
+    parsed = Parsed(rows, numbers, (), texts, cut=cut)
+    if not reasons:
+        return parsed
+    bad = np.array(sorted(reasons), np.int64)
+    refused = [
+        Rejected(int(numbers[p]), reasons[int(p)], text, _readable_ts(ticks[int(p)]))
+        for p, text in zip(bad, texts(bad), strict=True)
+    ]
+    kept = parsed.without(bad)
+    return Parsed(kept.rows, kept.numbers, refused, kept.texts, cut=cut)
+
+
+def _failures(values: Values, fit: pa.Array, kind: Type) -> Int64s:
+    """Where a value went in and none came out."""
+    if isinstance(values, list):
+        blank = (None,) if kind is Type.STRING else (None, "")
+        nothing = np.array([v in blank for v in values], np.bool_)
+        return np.flatnonzero(fit.is_null().to_numpy(zero_copy_only=False) & ~nothing)
+    if fit is values or fit.null_count == values.null_count:
+        return np.empty(0, np.int64)
+    failed = pc.and_(pc.is_null(fit), pc.is_valid(values))
+    if kind is not Type.STRING and is_text(values.type):  # blank text is no value there
+        failed = pc.and_(failed, pc.greater(pc.binary_length(values), 0))
+    return np.flatnonzero(failed.to_numpy(zero_copy_only=False))
+
+
+def _timeless(ticks: pa.Array, field: Field) -> list[tuple[int, str]]:
+    """Rows without a timestamp, or with one that leaves no room before or after it."""
+    found: list[tuple[int, str]] = []
+    if ticks.null_count:
+        missing = np.flatnonzero(ticks.is_null().to_numpy(zero_copy_only=False))
+        reason = f"column {field.name}: expected {field.type.value}, found nothing"
+        found += [(int(p), f"{reason}; every row needs its timestamp") for p in missing]
+    outside = pc.or_(pc.less_equal(ticks, BEGINNING), pc.greater_equal(ticks, FOREVER))
+    if pc.any(outside).as_py():
+        places = np.flatnonzero(outside.fill_null(False).to_numpy(zero_copy_only=False))
+        reason = f"column {field.name}: expected a timestamp between {BEGINNING} and {FOREVER}"
+        found += [(int(p), f"{reason}, found {ticks[int(p)].as_py()}") for p in places]
+    return found
+
+
+def _readable_ts(tick: pa.Scalar) -> int | None:
+    value: int | None = tick.as_py()
+    return value if value is not None and BEGINNING < value < FOREVER else None
+
+
+def _misfit(field: Field, value: Any) -> str:
+    expected = f"column {field.name}: expected {field.type.value}"
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            return f"{expected} in UTF-8, found bytes {_short(repr(value)[1:])}"
+    shown = repr(value) if isinstance(value, str) else as_json(value)
+    return f"{expected}, found {_short(shown)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text)} characters)"
+
+
+def as_json(value: object) -> str:
+    """A value or a row as JSON; what JSON does not know is written as its text."""
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

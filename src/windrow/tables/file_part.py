@@ -1,0 +1,83 @@
+"""A part of a file: from where to where it is read, what stands before it, and its bytes.
+
+A file that grows is read in several parts. A part of a text file starts where the one before it
+ended, so that the rows of all parts are the rows of the file, each once. A compressed file is
+unpacked as it is read; what is unpacked is never held, so reading a block takes the memory of the
+block, whatever the file would unpack to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.core.file_formats import is_compressed
+
+Read = Callable[[int], bytes]
+"""Gives the next bytes, at most so many; none at the end."""
+BLOCK = 4 << 20
+BLOCKS_IN_SILENCE = 16
+
+
+@dataclass(frozen=True)
+class Part:
+    """Bytes from ``start`` up to ``stop`` (None: to the end), after ``row`` rows of the file.
+
+    ``inside`` says that it starts within a row that has been dealt with (``windrow.tables.chunks``
+    knows what the number means). ``final``: what stands after the last newline is a row too; if
+    not, it waits for its newline. Compressed and Parquet files are read whole, whatever it says.
+    """
+
+    start: int = 0
+    row: int = 0
+    inside: int = 0
+    stop: int | None = None
+    final: bool = False
+
+
+WHOLE = Part(final=True)
+"""All of a file that is known to be complete."""
+
+
+@contextmanager
+def open_part(path: Path, part: Part) -> Iterator[Read]:
+    """A function that gives the next bytes of the part; of a compressed file all there are."""
+    if is_compressed(path):
+        with pa.input_stream(str(path), compression="detect") as stream:
+            yield stream.read
+        return
+    with path.open("rb", buffering=0) as file:
+        file.seek(part.start)
+        if part.stop is None:
+            yield file.read
+        else:
+            yield _Limited(file.read, part.stop - part.start)
+
+
+class _Limited:
+    """So many bytes, and no more even if the file has grown meanwhile."""
+
+    def __init__(self, read: Read, count: int) -> None:
+        self._read, self._left = read, count
+
+    def __call__(self, size: int) -> bytes:
+        block = self._read(min(size, self._left)) if self._left > 0 else b""
+        self._left -= len(block)
+        return block
+
+
+def unpack(path: Path) -> Iterator[None]:
+    """Go through a compressed file; OSError if it ends early or is damaged.
+
+    Gives way now and then, so that whoever waits can stop waiting.
+    """
+    with open_part(path, Part()) as read:
+        blocks = 0
+        while read(BLOCK):
+            blocks += 1
+            if blocks % BLOCKS_IN_SILENCE == 0:
+                yield

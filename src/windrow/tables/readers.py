@@ -1,0 +1,132 @@
+"""One door to the formats that a stream's files can have."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from windrow.core.errors import InputError
+from windrow.core.file_formats import FORMATS, format_of_name, is_compressed
+from windrow.core.thresholds import Threshold
+from windrow.plan.catalog import StreamDeclaration
+from windrow.tables.column_names import resolve
+from windrow.tables.csv import first_row, header, read_csv
+from windrow.tables.file_part import WHOLE, Part, unpack
+from windrow.tables.jsonlines import first_object, read_json
+from windrow.tables.parquet import read_parquet
+from windrow.tables.parsed_rows import Parsed
+from windrow.tables.unreadable import BY_FORMAT, explain_unreadable
+
+ROWS = Threshold(1 << 17, least=1)
+UNREADABLE = (InputError, OSError, pa.ArrowException, EOFError, zlib.error, LookupError)
+
+
+def read_file(
+    path: Path,
+    declaration: StreamDeclaration,
+    rows_per_batch: int | None = None,
+    part: Part = WHOLE,
+) -> Iterator[Parsed]:
+    """The rows of one file, or of a part of it, in batches of at most ``rows_per_batch``.
+
+    Rows that cannot be read as declared are in ``rejected`` of the batch in which they stood.
+    A file that cannot be read as a whole is an InputError; so is one that breaks off in the
+    middle, after the batches before that.
+    """
+    most = rows_per_batch or ROWS.value
+    with _in_words(path, declaration):
+        for parsed in _batches(path, declaration, most, part):
+            rest = replace(parsed, after=None) if is_compressed(path) else parsed
+            while len(rest) > most:
+                first, rest = rest.split(most)
+                yield first
+            yield rest
+
+
+def check_columns(path: Path, declaration: StreamDeclaration) -> None:
+    """InputError if a CSV or Parquet file lacks a declared column."""
+    with _in_words(path, declaration):
+        match format_of(path, declaration):
+            case "parquet":
+                resolve(pyarrow.parquet.read_schema(path).names, declaration, str(path))
+            case "csv":
+                names, _ = header(path, Part())
+                if names:
+                    resolve(names, declaration, str(path))
+
+
+def check_whole(path: Path, declaration: StreamDeclaration) -> Iterator[None]:
+    """InputError if a compressed file ends early or is damaged; gives way now and then."""
+    if format_of(path, declaration) != "parquet" and is_compressed(path):
+        with _in_words(path, declaration):
+            yield from unpack(path)
+
+
+def _in_words(path: Path, declaration: StreamDeclaration) -> AbstractContextManager[None]:
+    expected = f"a readable {format_of(path, declaration)} file"
+    return explain_unreadable(path, expected, BY_FORMAT)
+
+
+def _batches(path: Path, declaration: StreamDeclaration, rows: int, part: Part) -> Iterator[Parsed]:
+    form = format_of(path, declaration)
+    if form != "parquet" and is_compressed(path):
+        part = WHOLE
+    match form:
+        case "csv":
+            return read_csv(path, declaration, part)
+        case "json":
+            return read_json(path, declaration, part)
+        case _:
+            return read_parquet(path, declaration, rows)
+
+
+def columns_in(path: Path, declaration: StreamDeclaration) -> set[str]:
+    """The names of a file's columns, in lower case, as its beginning tells them."""
+    try:
+        match format_of(path, declaration):
+            case "parquet":
+                names = pyarrow.parquet.read_schema(path).names
+            case "csv":
+                names = header(path)[0]
+            case _:
+                names = list(first_object(path))
+    except UNREADABLE:
+        return set()  # reading it will say what is wrong
+    return {name.lower() for name in names}
+
+
+def first_value(path: Path, declaration: StreamDeclaration, column: str) -> Any:
+    """The first value of a file's column, as its beginning tells; None if there is none."""
+    try:
+        match format_of(path, declaration):
+            case "parquet":
+                with pyarrow.parquet.ParquetFile(path) as file:
+                    rows = next(file.iter_batches(1), None)
+                return rows.column(column)[0].as_py() if rows is not None else None
+            case "csv":
+                return first_row(path).get(column)
+            case _:
+                return first_object(path).get(column)
+    except UNREADABLE:
+        return None  # reading it will say what is wrong
+
+
+def format_of(path: Path, declaration: StreamDeclaration) -> str:
+    """The declared format, or for a stream without a source the one that the name ends in."""
+    if declaration.source is None:
+        return format_of_name(path)
+    name = declaration.source.format.lower()
+    if name not in FORMATS:
+        raise InputError(
+            where=f"stream {declaration.name}",
+            expected=f"FORMAT {', '.join(FORMATS)}",
+            found=declaration.source.format,
+        )
+    return name

@@ -1,0 +1,120 @@
+"""Pushed data of every accepted kind becomes the same rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from windrow.core.errors import InputError
+from windrow.core.schema import Field, Schema, Type
+from windrow.core.time import Clock
+from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.pushed_rows import parse_pushed
+
+SCHEMA = Schema((Field("ts", Type.BIGINT), Field("k", Type.INT), Field("v", Type.DOUBLE),
+                 Field("name", Type.STRING)))  # fmt: skip
+STREAM = StreamDeclaration("s", SCHEMA, 0, Clock.INTEGER)
+MOMENTS = StreamDeclaration(
+    "m", Schema((Field("at", Type.TIMESTAMP), Field("day", Type.DATE))), 0, Clock.TIMESTAMP
+)
+DATA = {"ts": [3, 1], "k": [7, None], "v": [0.5, None], "name": ["é", None], "extra": [1, 2]}
+EXPECTED = [
+    {"ts": 3, "k": 7, "v": 0.5, "name": "é"},
+    {"ts": 1, "k": None, "v": None, "name": None},
+]
+KINDS = {
+    "dict of lists": DATA,
+    "list of dicts": [
+        dict(zip(DATA, row, strict=True)) for row in zip(*DATA.values(), strict=True)
+    ],
+    "Arrow table": pa.table(DATA),
+    "Arrow batch": pa.RecordBatch.from_pydict(DATA),
+    "pandas frame": pd.DataFrame(DATA),
+    "polars frame": pl.DataFrame(DATA),
+    "chunked table": pa.concat_tables([pa.table(DATA).slice(0, 1), pa.table(DATA).slice(1)]),
+    "dictionary column": pa.table({**DATA, "name": pa.array(DATA["name"]).dictionary_encode()}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_data_gives_the_same_rows(kind):
+    parsed = parse_pushed(KINDS[kind], STREAM)
+    assert parsed.rows.to_pylist() == EXPECTED
+    assert parsed.rows.schema.types == [pa.int64(), pa.int32(), pa.float64(), pa.string()]
+    assert not parsed.rejected
+
+
+MISFITS = {
+    "text that is no number": ("k", "x", "column k: expected INT, found 'x'"),
+    "a fraction": ("k", 1.5, "column k: expected INT, found 1.5"),
+    "an integer too large": ("k", 2**31, "column k: expected INT, found 2147483648"),
+    "an integer beyond 64 bits": ("k", 2**70, f"column k: expected INT, found {2**70}"),
+    "a truth": ("v", True, "column v: expected DOUBLE, found true"),
+    "a number for text": ("name", 5, "column name: expected STRING, found 5"),
+    "bytes that are not UTF-8": ("name", b"\xff", "in UTF-8, found bytes '\\xff'"),
+    "a list": ("v", [1], "column v: expected DOUBLE, found [1]"),
+    "no timestamp": ("ts", None, "every row needs its timestamp"),
+    "the end of time": ("ts", 2**63 - 1, "column ts: expected a timestamp between"),
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_a_value_that_does_not_fit_refuses_its_row_only(case):
+    column, value, reason = MISFITS[case]
+    good = {"ts": 1, "k": 1, "v": 1.0, "name": "a"}
+    parsed = parse_pushed([good, {**good, column: value}, good], STREAM)
+    assert parsed.numbers.tolist() == [1, 3]
+    (refused,) = parsed.rejected
+    assert refused.row == 2
+    assert reason in refused.reason
+    assert refused.ts == (None if column == "ts" else 1)
+    assert json.loads(refused.text)["name"] is not None
+
+
+def test_values_are_judged_alone_whatever_stands_beside_them():
+    mixed = parse_pushed({"ts": [1, "2", 3.0], "k": [1, 1, 1], "v": [1, "2.5", None],
+                    "name": ["a", 5, "b"]}, STREAM)  # fmt: skip
+    assert mixed.rows.column(0).to_pylist() == [1, 3]
+    assert [r.row for r in mixed.rejected] == [2]
+
+
+def test_moments_are_taken_in_utc_and_cut_to_microseconds():
+    zone = dt.timezone(dt.timedelta(hours=2))
+    table = pa.table({
+        "at": pa.array([dt.datetime(2020, 1, 1, 2, tzinfo=zone)], pa.timestamp("ns", "+02:00")),
+        "day": pa.array([dt.datetime(2020, 1, 1)], pa.timestamp("ms")),
+    })  # fmt: skip
+    expected = [{"at": dt.datetime(2020, 1, 1), "day": dt.date(2020, 1, 1)}]
+    assert parse_pushed(table, MOMENTS).rows.to_pylist() == expected
+
+
+def test_an_integer_is_no_timestamp():
+    parsed = parse_pushed({"at": [5], "day": ["2020-01-01"]}, MOMENTS)
+    assert "column at: expected TIMESTAMP, found 5" in parsed.rejected[0].reason
+
+
+def test_a_pandas_column_of_mixed_values_loses_only_the_bad_ones():
+    frame = pd.DataFrame({**DATA, "k": ["x", 4]})
+    parsed = parse_pushed(frame, STREAM)
+    assert parsed.rows.column(1).to_pylist() == [4]
+
+
+def test_a_missing_column_is_an_error_with_a_suggestion():
+    with pytest.raises(InputError, match=r"'name' of stream s.*did you mean 'nam'"):
+        parse_pushed({"ts": [1], "k": [1], "v": [1.0], "nam": ["a"]}, STREAM)
+
+
+@pytest.mark.parametrize("data", [5, "text", {"ts": [1], "k": [1, 2], "v": [1], "name": ["a"]}])
+def test_data_of_another_kind_or_of_uneven_columns_is_an_error(data):
+    with pytest.raises(InputError, match="data pushed to s"):
+        parse_pushed(data, STREAM)
+
+
+def test_no_rows_are_no_rows():
+    for nothing in ([], {"ts": [], "k": [], "v": [], "name": []}, pa.table(DATA).slice(0, 0)):
+        assert len(parse_pushed(nothing, STREAM)) == 0
