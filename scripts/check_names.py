@@ -18,7 +18,19 @@ from itertools import combinations
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "windrow"
-ROOMS = ("archive", "core", "cql", "operators", "papers", "plan", "subscriptions", "windows")
+ROOMS = (
+    "archive",
+    "columns",
+    "core",
+    "cql",
+    "operators",
+    "papers",
+    "plan",
+    "streams",
+    "subscriptions",
+    "tables",
+    "windows",
+)
 IRREGULAR = frozenset(
     [
         "begun",

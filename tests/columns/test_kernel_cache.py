@@ -80,8 +80,8 @@ if sys.argv[1] == "without":
     tempfile.tempdir = "/nonexistent"
 else:
     warnings.simplefilter("error")
-from windrow.columns.string_gather import gathered
-print(gathered(np.frombuffer(b"abcd", np.uint8), np.array([1]), np.array([2]), None).to_pylist())
+from windrow.columns.string_gather import gather_strings
+print(gather_strings(np.frombuffer(b"abcd", np.uint8), np.array([1]), np.array([2]), None).to_pylist())
 """
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from windrow.columns.arrays import order_key_bits, order_keys
 from windrow.columns.crowding import FEW, Crowding
-from windrow.columns.growable import Growable, grown
+from windrow.columns.growable import Growable, grow
 from windrow.windows.chains import Chains
 from windrow.windows.queues import Queues
 from windrow.windows.row_index import RowIndex
@@ -131,8 +131,8 @@ def test_numbers_are_looked_through_after_they_doubled_and_renewed_when_most_are
 
 def test_an_array_grows_with_what_is_in_it():
     values = np.array([1, 2], np.int64)
-    assert grown(values, 2, 0) is values
-    assert grown(values, 3, -1).tolist() == [1, 2, -1, -1, -1, -1]
+    assert grow(values, 2, 0) is values
+    assert grow(values, 3, -1).tolist() == [1, 2, -1, -1, -1, -1]
 
 
 @given(st.lists(st.floats(width=64) | st.floats(width=32)))

@@ -22,12 +22,12 @@ Values = TypeVar("Values", bound=np.generic)
 
 
 def fresh(fill: int, dtype: npt.DTypeLike = np.int64, width: int | None = None) -> npt.NDArray[Any]:
-    """An array to be ``grown``, with ``fill`` in every place."""
+    """An array for ``grow``, with ``fill`` in every place."""
     shape = (SMALLEST.value,) if width is None else (SMALLEST.value, width)
     return np.full(shape, fill, dtype)
 
 
-def grown(values: npt.NDArray[Values], size: int, fill: int) -> npt.NDArray[Values]:
+def grow(values: npt.NDArray[Values], size: int, fill: int) -> npt.NDArray[Values]:
     """``values``, or a larger copy of it with room for ``size`` and ``fill`` in the new places."""
     if size <= len(values):
         return values

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import identity_keys, string_parts, validity
-from windrow.columns.kernels import bytes_in, inlined, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import bytes_in, inline, int64, ints, ints_out, kernel, void
 
 Int64s = npt.NDArray[np.int64]
 NULL_HASH = -7046029254386353131
 
 
-@inlined
+@inline
 def mix(value):  # type: ignore[no-untyped-def]
     """Spread the bits of an integer: a bijection, so distinct integers never collide."""
     x = np.uint64(value)

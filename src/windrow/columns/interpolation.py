@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.columns.exactsum import BASE, LIMBS, is_special, mantissa_of
-from windrow.columns.kernels import boolean, floats, floats_out, inlined, ints, kernel, void
+from windrow.columns.kernels import boolean, floats, floats_out, inline, ints, kernel, void
 from windrow.columns.limbs import add_product, as_double, carry_out, magnitude_of
 
 WIDE = 2 * LIMBS + 3
@@ -18,7 +18,7 @@ WHOLE = 1 << 53
 """Integers up to here are doubles."""
 
 
-@inlined
+@inline
 def _add_part(limbs, number, integral, word, place, sign):  # type: ignore[no-untyped-def]
     """Add the number, times the double that ``word`` at ``place`` is."""
     if integral:

@@ -80,7 +80,7 @@ def _compile(function: Compiled, *signature: Any, **options: Any) -> Compiled:
     return made
 
 
-def inlined(function: Compiled) -> Compiled:
+def inline(function: Compiled) -> Compiled:
     """A helper that kernels call; compiled into them."""
     return _compile(function, inline="always")
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from windrow.columns.crowding import Crowding
 from windrow.columns.delta import Delta, batch_of
-from windrow.columns.growable import fresh, grown
+from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
@@ -79,9 +79,9 @@ class DistinctAuxiliary:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         came = self.values.codes(delta.rows.columns, len(delta))
-        self.standing = grown(self.standing, len(self.values), BEGINNING)
-        self.spare = grown(self.spare, len(self.values), BEGINNING)
-        self.dirty = grown(self.dirty, len(self.values), False)
+        self.standing = grow(self.standing, len(self.values), BEGINNING)
+        self.spare = grow(self.spare, len(self.values), BEGINNING)
+        self.dirty = grow(self.dirty, len(self.values), False)
         due, _ = self.calendar.due(now)
         # One more look at each value whose standing tuple expires, or may come to expire, by now;
         # a second look at the same value finds nothing.
@@ -143,9 +143,9 @@ class DistinctAuxiliary:
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         for batch in self.log.load(below("values", segments), meta["values"]):
             codes = self.values.codes(batch.columns[2:], batch.num_rows)
-            self.standing = grown(self.standing, len(self.values), BEGINNING)
-            self.spare = grown(self.spare, len(self.values), BEGINNING)
-            self.dirty = grown(self.dirty, len(self.values), False)
+            self.standing = grow(self.standing, len(self.values), BEGINNING)
+            self.spare = grow(self.spare, len(self.values), BEGINNING)
+            self.dirty = grow(self.dirty, len(self.values), False)
             self.standing[codes] = batch.column(0).to_numpy()
             self.spare[codes] = batch.column(1).to_numpy()
         codes = np.arange(len(self.values), dtype=np.int64)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from windrow.columns.crowding import Crowding
 from windrow.columns.delta import Delta, batch_of
-from windrow.columns.growable import fresh, grown
+from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, int64, ints, ints_out, kernel, likely_room
 from windrow.core.patterns import UpdatePattern
@@ -90,7 +90,7 @@ class DistinctDirect:
         first = buffer.insert(delta)
         self.side.codes.append(came)
         self.side.link(np.arange(first, buffer.next), len(self.values))
-        self.standing = grown(self.standing, len(self.values), BEGINNING)
+        self.standing = grow(self.standing, len(self.values), BEGINNING)
         due, _ = self.output.lapse(now)
         values = self.output.rows.column(0, due).to_numpy()
         settle = np.full(len(came) + len(values), FOREVER)
@@ -133,7 +133,7 @@ class DistinctDirect:
         codes = self.output.rows.column(0, held).to_numpy()
         life = self.output.life.take(held)
         remap = self.values.compact(live)
-        self.standing = grown(fresh(BEGINNING), len(self.values), BEGINNING)
+        self.standing = grow(fresh(BEGINNING), len(self.values), BEGINNING)
         self.standing[remap[live]] = standing
         self.side.relink(np.maximum(remap[self.side.codes.view], 0), len(self.values))
         self.output.kill(held, now)
@@ -168,6 +168,6 @@ class DistinctDirect:
         self.output.load(below("output", segments), meta["output"])
         values = segments["values"]
         codes = self.values.codes(values.columns[1:], values.num_rows)
-        self.standing = grown(self.standing, len(self.values), BEGINNING)
+        self.standing = grow(self.standing, len(self.values), BEGINNING)
         self.standing[codes] = values.column(0).to_numpy()
         self._relink()

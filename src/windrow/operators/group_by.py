@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from windrow.columns.crowding import Crowding
 from windrow.columns.delta import Delta, batch_of, concat_rows, take
 from windrow.columns.evaluate import evaluate
-from windrow.columns.growable import Growable, fresh, grown
+from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
@@ -166,7 +166,7 @@ class GroupedAggregation:
 
     def _forget(self, events: Events, now: int) -> None:
         if self.monotonic:
-            self.dirty = grown(self.dirty, len(self.groups), False)
+            self.dirty = grow(self.dirty, len(self.groups), False)
             self.dirty[events.groups] = True
             self._keep_what_matters(events, now)
         elif self.staircase:

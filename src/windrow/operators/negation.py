@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate
-from windrow.columns.growable import Growable, fresh, grown
+from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
@@ -79,7 +79,7 @@ class Unmatched:
         new, gone = self._add_left(inputs[0])
         code, time, sign, null = self._add_right(inputs[1], now)
         size = len(self.values)
-        self.per_value = grown(self.per_value, size, 0)
+        self.per_value = grow(self.per_value, size, 0)
         flips = count_and_flip(self.per_value[:size], code[~null], time[~null], sign[~null])
         zeros = np.zeros(len(code), np.int64)
         nulls = count_and_flip(self.nulls, zeros[null], time[null], sign[null])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
-from windrow.columns.growable import fresh, grown
+from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.patterns import UpdatePattern
@@ -74,7 +74,7 @@ class PartitionWindow:
     def _queue(self, positions: Int64s, rows: pa.RecordBatch) -> Int64s:
         codes = self.interner.codes([rows.column(k) for k in self.keys], rows.num_rows)
         self.queues.reserve(len(self.interner))
-        self.held = grown(self.held, len(self.interner), 0)
+        self.held = grow(self.held, len(self.interner), 0)
         pushed, life = np.empty(len(codes), np.int64), self.buffer.life
         ends = (self.queues.oldest, self.queues.newest)
         _push(codes, positions, life.base, self.count, *ends, self.held, life.view, pushed)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from windrow.columns.crowding import Crowding
 from windrow.columns.delta import batch_of
-from windrow.columns.growable import fresh, grown
+from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, flags_out, ints, ints_out, kernel, signs, void
 
@@ -57,7 +57,7 @@ class RelationContents:
         """Whether each update keeps the rules; those that do are counted."""
         row = self._numbers(rows)
         key = self._keys.codes([rows.column(k) for k in self._key], rows.num_rows)
-        self._retired = grown(self._retired, len(self._keys), False)
+        self._retired = grow(self._retired, len(self._keys), False)
         kept = np.empty(len(row), np.bool_)
         _apply(row, key, sign, self._once, self._held, self._retired, kept)
         self._forget_rows()
@@ -78,7 +78,7 @@ class RelationContents:
 
     def _numbers(self, rows: pa.RecordBatch) -> Int64s:
         numbers = self._rows.codes(rows.columns, rows.num_rows)
-        self._held = grown(self._held, len(self._rows), 0)
+        self._held = grow(self._held, len(self._rows), 0)
         return numbers
 
     def _forget_rows(self) -> None:
@@ -90,7 +90,7 @@ class RelationContents:
         if not self._crowded_rows.renewal_pays(size, len(live)):
             return
         counts, numbers = self._held[live], self._rows.compact(live)
-        self._held = grown(fresh(0), len(self._rows), 0)
+        self._held = grow(fresh(0), len(self._rows), 0)
         self._held[numbers[live]] = counts
 
     def _forget_keys(self) -> None:
@@ -102,5 +102,5 @@ class RelationContents:
         if not self._crowded_keys.renewal_pays(size, len(deleted)):
             return
         numbers = self._keys.compact(deleted)
-        self._retired = grown(fresh(False, np.bool_), len(self._keys), False)
+        self._retired = grow(fresh(False, np.bool_), len(self._keys), False)
         self._retired[numbers[deleted]] = True

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import inlined, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import inline, int64, ints, ints_out, kernel, void
 from windrow.core.thresholds import Threshold
 
 BUCKETS = Threshold(4096, least=2)
@@ -72,7 +72,7 @@ class KeyGrid:
         return found[0], found[1], found[2], found[3]
 
 
-@inlined
+@inline
 def cell_of(key: int, low: int, bits: int, base: Any, shift: Any) -> Any:
     """The cell of a key."""
     away = U(key) - U(low)
@@ -87,7 +87,7 @@ def cell_of(key: int, low: int, bits: int, base: Any, shift: Any) -> Any:
     return cell
 
 
-@inlined
+@inline
 def _begins(key: int, low: int, bits: int, shift: Any) -> Any:
     """Whether a cell begins with this key."""
     away = U(key) - U(low)

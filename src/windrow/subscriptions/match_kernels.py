@@ -13,7 +13,7 @@ from windrow.columns.kernels import (
     flags,
     flags_out,
     grid,
-    inlined,
+    inline,
     int64,
     ints,
     ints_out,
@@ -53,7 +53,7 @@ def within(
         kept[i] = at >= low and key <= hi[at]
 
 
-@inlined
+@inline
 def _order(key: int, words: Any, row: int, other: int, others: Any, at: int) -> Any:
     """Negative, zero or positive as a value is before, at or after an end; words break ties."""
     order = (key > other) - (key < other)

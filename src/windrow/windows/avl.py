@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from windrow.columns.kernels import grid, grid_out, inlined, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import grid, grid_out, inline, int64, ints, ints_out, kernel, void
 from windrow.windows.index_nodes import PENDING, VALUE, free_node, new_node
 
 LEFT, RIGHT, PARENT, HEIGHT, WEIGHT = 2, 3, 4, 5, 6
@@ -24,17 +24,17 @@ DEEPEST = 96
 """More than the height of an AVL tree of 2**63 nodes."""
 
 
-@inlined
+@inline
 def height(n, links):  # type: ignore[no-untyped-def]
     return links[n, HEIGHT] if n >= 0 else 0
 
 
-@inlined
+@inline
 def weight(n, links):  # type: ignore[no-untyped-def]
     return links[n, WEIGHT] if n >= 0 else 0
 
 
-@inlined
+@inline
 def refresh(n, links, counts):  # type: ignore[no-untyped-def]
     """Height and weight of a node from its children's."""
     left, right = links[n, LEFT], links[n, RIGHT]
@@ -42,7 +42,7 @@ def refresh(n, links, counts):  # type: ignore[no-untyped-def]
     links[n, WEIGHT] = counts[n, 0] + weight(left, links) + weight(right, links)
 
 
-@inlined
+@inline
 def replace(old, new, links, roots):  # type: ignore[no-untyped-def]
     """Let the parent of ``old`` lead to ``new`` (or to nothing, -1) instead."""
     parent = links[old, PARENT]
@@ -151,7 +151,7 @@ def unlink(n, links, counts, state, roots):  # type: ignore[no-untyped-def]
     free_node(n, links, state)
 
 
-@inlined
+@inline
 def climb(n, change, links, counts):  # type: ignore[no-untyped-def]
     """Change the count of a node, and the weights from it to the root; how many those are."""
     counts[n, 0] += change
@@ -163,7 +163,7 @@ def climb(n, change, links, counts):  # type: ignore[no-untyped-def]
     return steps
 
 
-@inlined
+@inline
 def nth(k, root, links, counts):  # type: ignore[no-untyped-def]
     """The node of the k-th smallest counted value (from 0) of a tree with weights."""
     p = root
@@ -197,7 +197,7 @@ def in_order(root, links, out):  # type: ignore[no-untyped-def]
     return count
 
 
-@inlined
+@inline
 def point_at(n, links):  # type: ignore[no-untyped-def]
     """Note that one more pointer to the node is pending."""
     links[n, PENDING] += 1

@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable, fresh, grown
+from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import (
     grid,
     grid_out,
-    inlined,
+    inline,
     int64,
     ints,
     ints_out,
@@ -32,7 +32,7 @@ from windrow.columns.kernels import (
 Int64s = npt.NDArray[np.int64]
 
 
-@inlined
+@inline
 def older(p, base, column, tuples):  # type: ignore[no-untyped-def]
     """The next older tuple of the ring of ``p``; it is in the window if it is not before ``base``.
 
@@ -87,7 +87,7 @@ class Chains:
 
     def reserve(self, codes: int) -> None:
         """Make room for so many codes."""
-        self.heads = grown(self.heads, codes, -1)
+        self.heads = grow(self.heads, codes, -1)
 
     def link(self, positions: Int64s, tuples: Growable, column: int) -> None:
         """Put tuples, whose codes are known and reserved, at the heads of their rings."""

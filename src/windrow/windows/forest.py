@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import fresh, grown
-from windrow.columns.kernels import grid, grid_out, inlined, ints, ints_out, kernel, void
+from windrow.columns.growable import fresh, grow
+from windrow.columns.kernels import grid, grid_out, inline, ints, ints_out, kernel, void
 from windrow.core.thresholds import Threshold
 from windrow.windows.avl import PARENT, WIDTH, climb, locate, unlink
 from windrow.windows.index_nodes import PENDING, USED, Nodes
@@ -24,7 +24,7 @@ WORTH_PURGING = Threshold(1024)
 """Fewer unused nodes than this are not worth a purge."""
 
 
-@inlined
+@inline
 def change(value, tree, sign, links, counts, state, roots, occupied):  # type: ignore[no-untyped-def]
     """Let a value come to a tree (``sign`` 1) or go (-1)."""
     n, _ = locate(value, tree, links, counts, state, roots)
@@ -69,7 +69,7 @@ class Forest:
 
     def reserve(self, trees: int, changes: int) -> None:
         """Make room for so many trees, and for the nodes that so many changes can make."""
-        self._roots = grown(self._roots, trees, -1)
+        self._roots = grow(self._roots, trees, -1)
         self._nodes.reserve(changes)
 
     def purge(self) -> None:

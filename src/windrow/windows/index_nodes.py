@@ -17,7 +17,7 @@ import numpy.typing as npt
 from windrow.columns.growable import fresh
 from windrow.columns.kernels import (
     grid_out,
-    inlined,
+    inline,
     int64,
     ints,
     ints_out,
@@ -34,7 +34,7 @@ EACH_ONCE = np.empty(0, np.int64)
 """Stands for a count of one for every pointer."""
 
 
-@inlined
+@inline
 def new_node(value, links, counts, state):  # type: ignore[no-untyped-def]
     """A row for a new value, with nothing but the value in it. There must be room."""
     n = state[FREE]
@@ -51,7 +51,7 @@ def new_node(value, links, counts, state):  # type: ignore[no-untyped-def]
     return n
 
 
-@inlined
+@inline
 def free_node(n, links, state):  # type: ignore[no-untyped-def]
     """Give a row back that the structure no longer leads to."""
     links[n, PENDING] = -1

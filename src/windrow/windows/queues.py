@@ -13,13 +13,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable, fresh, grown
-from windrow.columns.kernels import grid_out, inlined, int64, ints, ints_out, kernel, void
+from windrow.columns.growable import Growable, fresh, grow
+from windrow.columns.kernels import grid_out, inline, int64, ints, ints_out, kernel, void
 
 Int64s = npt.NDArray[np.int64]
 
 
-@inlined
+@inline
 def put_behind(p, code, base, oldest, newest, column, tuples):  # type: ignore[no-untyped-def]
     """Put the position ``p`` at the end of the queue of its code."""
     if oldest[code] < base:
@@ -30,7 +30,7 @@ def put_behind(p, code, base, oldest, newest, column, tuples):  # type: ignore[n
     tuples[p - base, column] = -1
 
 
-@inlined
+@inline
 def take_oldest(code, base, oldest, column, tuples):  # type: ignore[no-untyped-def]
     """Take the oldest position, which there must be, out of the queue of a code."""
     p = oldest[code]
@@ -52,7 +52,7 @@ class Queues:
 
     def reserve(self, codes: int) -> None:
         """Make room for so many codes."""
-        self.oldest, self.newest = grown(self.oldest, codes, -1), grown(self.newest, codes, -1)
+        self.oldest, self.newest = grow(self.oldest, codes, -1), grow(self.newest, codes, -1)
 
     def enqueue(self, codes: Int64s, positions: Int64s, tuples: Growable, column: int) -> None:
         """Put tuples behind the newest of their codes, in order."""

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.growable import fresh, grown
+from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
 
 Int64s = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class RowIndex:
     def locate(self, columns: Sequence[pa.Array], length: int) -> Int64s:
         """The number of each row, made where it is missing; there is a count for each."""
         numbers = self._interner.codes(columns, length)
-        self.counts = [grown(c, len(self._interner), 0) for c in self.counts]
+        self.counts = [grow(c, len(self._interner), 0) for c in self.counts]
         return numbers
 
     def rows(self, numbers: Int64s) -> list[pa.Array]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import validity
-from windrow.columns.growable import fresh, grown
+from windrow.columns.growable import fresh, grow
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
@@ -25,7 +25,7 @@ class Count:
         self.counts = fresh(0)
 
     def grow(self, size: int) -> None:
-        self.counts = grown(self.counts, size, 0)
+        self.counts = grow(self.counts, size, 0)
 
     def advance(self, events: Events, argument: pa.Array | None) -> tuple[Int64s, Int64s]:
         """As ``update``, in plain integers, for values at hand; None counts every tuple."""

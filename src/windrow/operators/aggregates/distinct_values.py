@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import validity
 from windrow.columns.crowding import Crowding
-from windrow.columns.growable import fresh, grown
+from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.state.move import Move
@@ -86,7 +86,7 @@ class OfDistinct:
     def _pairs(self, codes: Int64s, argument: pa.Array) -> Int64s:
         """The numbers of the pairs of group and value."""
         pair = self.pairs.locate([pa.array(codes), argument], len(argument))
-        self.keeper = grown(self.keeper, len(self.pairs), -1)
+        self.keeper = grow(self.keeper, len(self.pairs), -1)
         return pair
 
     def _purge(self) -> None:
@@ -100,7 +100,7 @@ class OfDistinct:
     def _renew(self, live: Int64s, columns: list[pa.Array] | None) -> None:
         keeper = self.keeper[live]
         self.pairs.renew(live, columns)  # pairs are numbered as they are met
-        self.keeper = grown(fresh(-1), len(self.pairs), -1)
+        self.keeper = grow(fresh(-1), len(self.pairs), -1)
         self.keeper[: len(live)] = keeper
         self.plain.follow(Move(live, 0))
 

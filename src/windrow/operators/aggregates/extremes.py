@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numba import types
 
 from windrow.columns.arrays import order_keys, validity
-from windrow.columns.growable import Growable, fresh, grown
+from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import (
     boolean,
     bytes_in,
@@ -170,7 +170,7 @@ class Extreme:
         self._was = NONE
 
     def grow(self, size: int) -> None:
-        self.heads, self.best = grown(self.heads, size, -1), grown(self.best, size, -1)
+        self.heads, self.best = grow(self.heads, size, -1), grow(self.best, size, -1)
 
     def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)

@@ -20,7 +20,7 @@ from windrow.columns.kernels import (
     float64,
     floats_out,
     grid_out,
-    inlined,
+    inline,
     ints,
     ints_out,
     kernel,
@@ -37,7 +37,7 @@ Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-@inlined
+@inline
 def _read_quantile(j, root, fraction, links, counts, low, high, share):  # type: ignore[no-untyped-def]
     """The keys next to the quantile in a tree, and where it lies between them (-1: no values)."""
     low[j], high[j], share[j] = 0, 0, -1.0

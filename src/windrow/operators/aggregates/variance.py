@@ -34,7 +34,7 @@ from windrow.columns.kernels import (
     boolean,
     floats_out,
     grid_out,
-    inlined,
+    inline,
     ints,
     kernel,
     signs,
@@ -70,7 +70,7 @@ OF_DOUBLES = Widths(LIMBS + SPECIALS, 2 * LIMBS + 3 + SPECIALS)
 OF_INTEGERS = Widths(5 + SPECIALS, 8 + SPECIALS)
 
 
-@inlined
+@inline
 def _add(value, integral, sign, sums, squares):  # type: ignore[no-untyped-def]
     """Take a value in, or out: an integer, or the bits of a double."""
     if integral:
@@ -85,7 +85,7 @@ def _add(value, integral, sign, sums, squares):  # type: ignore[no-untyped-def]
     add_product(squares, 2 * place, size, size, sign)
 
 
-@inlined
+@inline
 def _spread_of(sums, squares, count, total, work):  # type: ignore[no-untyped-def]
     """``count`` * squares - sums ** 2 into ``work``; ``total`` gets the size of the sum."""
     width, wide = len(sums) - SPECIALS, len(squares) - SPECIALS

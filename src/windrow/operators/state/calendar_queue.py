@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from windrow.columns.growable import fresh, grown
-from windrow.columns.kernels import grid_out, inlined, int64, ints, ints_out, kernel
+from windrow.columns.growable import fresh, grow
+from windrow.columns.kernels import grid_out, inline, int64, ints, ints_out, kernel
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER
 
@@ -45,7 +45,7 @@ FREE, SPARE, VAIN, BITS = 0, 1, 2, 3
 logarithm of the size of a chunk."""
 
 
-@inlined
+@inline
 def _put(day, position, exp, days, entries, following, slab):  # type: ignore[no-untyped-def]
     """Add an entry to a day; there has to be a free chunk."""
     at, bits = days[day, END], slab[BITS]
@@ -92,7 +92,7 @@ def _sift(positions, exp, now):  # type: ignore[no-untyped-def]
     return found, expiries
 
 
-@inlined
+@inline
 def _wider(values, room):  # type: ignore[no-untyped-def]
     """A copy with more room behind it."""
     wider = np.empty(room, np.int64)
@@ -161,8 +161,8 @@ class CalendarQueue:
                 return
             start, stop = 0, len(exp)
         if stop > len(self._exp):
-            self._positions = grown(self._positions, stop, 0)
-            self._exp = grown(self._exp, stop, 0)
+            self._positions = grow(self._positions, stop, 0)
+            self._exp = grow(self._exp, stop, 0)
         self._positions[start:stop], self._exp[start:stop] = positions, exp
         self._loose = stop
 

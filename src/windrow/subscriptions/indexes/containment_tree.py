@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from windrow.columns.kernels import inlined, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import inline, int64, ints, ints_out, kernel, void
 from windrow.subscriptions.indexes.constructs import LONG
 from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
 from windrow.subscriptions.indexes.point_batches import (
@@ -24,7 +24,7 @@ from windrow.subscriptions.indexes.segments import for_both
 MOST_PIECES = LONG + 4 * 64
 
 
-@inlined
+@inline
 def _climb(left: int, right: int, base: int, found: Any, count: int) -> Any:
     """The fewest nodes of a tree that cover its leaves ``[left, right)``."""
     while left < right:
@@ -88,7 +88,7 @@ def pieces(lo: Any, hi: Any, k: int, tall: int, upper: int, offsets: Any, lists:
             lists[offsets[i] + j] = found[j]
 
 
-@inlined
+@inline
 def walk(
     ends: Any, starts: Any, pool: Any, tops: Any, top_pool: Any, k: int, tall: int, shifts: Any,
     x: Any, buffer: Any, at: Any, room: Any,

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import inlined, ints_out, kernel, likely_room, void
+from windrow.columns.kernels import inline, ints_out, kernel, likely_room, void
 from windrow.core.thresholds import Threshold
 from windrow.subscriptions.indexes.idlists import Int32s, ints32
 
@@ -84,7 +84,7 @@ def _repeat(ends: Any, of: Any) -> None:
         at = end
 
 
-@inlined
+@inline
 def copy_eight(source: Any, start: Any, target: Any, at: Any) -> None:
     # All loads before the stores: only so can the compiler make one of each.
     a, b, c, d = source[start], source[start + ONE], source[start + TWO], source[start + THREE]
@@ -94,7 +94,7 @@ def copy_eight(source: Any, start: Any, target: Any, at: Any) -> None:
     target[at + FOUR], target[at + FIVE], target[at + SIX], target[at + SEVEN] = e, f, g, h
 
 
-@inlined
+@inline
 def append_rest(pool: Any, start: Any, length: Any, buffer: Any, end: Any) -> None:
     """Copy what a list has after its first eight ids, to where ``end`` is the place of those."""
     done = WIDE

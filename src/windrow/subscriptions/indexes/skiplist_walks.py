@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import grid, grid_out, inlined, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import grid, grid_out, inline, int64, ints, ints_out, kernel, void
 from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
 from windrow.subscriptions.indexes.point_batches import (
     SLACK,
@@ -26,7 +26,7 @@ END = 2**63 - 1
 """The key that stands after every node."""
 
 
-@inlined
+@inline
 def _before(edges: Any, node: int, level: int, key: int) -> Any:
     """The last node from ``node`` on along ``level`` whose key is less."""
     while edges[node + level, 1] >= 0 and edges[node + level, 0] < key:
@@ -133,7 +133,7 @@ def unlink(edges: Any, levels: int, keys: Any) -> None:
                 edges[node + level, 1] = edges[gone + level, 1]
 
 
-@inlined
+@inline
 def _next_edge(edges: Any, tall: Any, node: int, level: int, hi: int) -> Any:
     """The level of the longest edge from ``node`` that does not lead past ``hi``."""
     while level + 1 < tall[node] and edges[node + level + 1, 0] <= hi:

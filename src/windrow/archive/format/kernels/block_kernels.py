@@ -25,7 +25,7 @@ from windrow.archive.format.blocks import (
     SUM_FLAGS,
     SUMS,
 )
-from windrow.columns.kernels import boolean, inlined, int64, kernel, void
+from windrow.columns.kernels import boolean, inline, int64, kernel, void
 
 
 def _as_pointer(context: Any, address: Any) -> Any:  # noqa: ARG001 (numba's own way of calling)
@@ -51,17 +51,17 @@ _NONE = np.uint64(0)
 _LANES = 4
 
 
-@inlined
+@inline
 def _rotate(x, bits):  # type: ignore[no-untyped-def]
     return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
 
-@inlined
+@inline
 def _round(state, word):  # type: ignore[no-untyped-def]
     return _rotate(state + word * _P2, 31) * _P1
 
 
-@inlined
+@inline
 def _merge(state, other):  # type: ignore[no-untyped-def]
     return (state ^ _round(_NONE, other)) * _P1 + _P4
 

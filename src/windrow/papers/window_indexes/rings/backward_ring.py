@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable, fresh, grown
+from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel, void
 from windrow.papers.window_indexes.rings.filling_index import FillingIndex
 from windrow.papers.window_indexes.rings.ring import ABREAST, PositionRange
@@ -86,14 +86,14 @@ class BackwardLinks:
     def __init__(self, index: ValueIndex | GroupIndex) -> None:
         self.index = index
         self.links = Growable(np.int64, width=1)
-        self.ends = grown(fresh(-1), index.node_limit, -1)  # a G-INDEX has all nodes from the start
+        self.ends = grow(fresh(-1), index.node_limit, -1)  # a G-INDEX has all nodes from the start
         self._auxiliary = FillingIndex(index)
 
     def insert(self, values: Int64s, first: int, steps: Steps) -> Int64s:
         """Link the tuples at the positions from ``first`` on; the index nodes of each."""
         auxiliary, links = self._auxiliary, self.links
         codes, fresh, nodes = auxiliary.insert(values, steps)
-        self.ends = grown(self.ends, self.index.node_limit, -1)
+        self.ends = grow(self.ends, self.index.node_limit, -1)
         ends = self.ends[nodes]
         auxiliary.newest[fresh] = np.where(ends >= 0, ends, ~nodes)
         links.extend(len(values), -1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import fresh, grown
+from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.papers.window_indexes.step_counts import Steps
 from windrow.papers.window_indexes.values.group_index import GroupIndex
@@ -49,9 +49,9 @@ class FillingIndex:
     def insert(self, values: Int64s, steps: Steps) -> tuple[Int64s, Int64s, Int64s]:
         """The auxiliary node of each value; the new ones among these, and their main nodes."""
         codes = self._local.locate(values, steps)
-        self._counts = grown(self._counts, self._local.node_limit, 0)
-        self._to_main = grown(self._to_main, self._local.node_limit, -1)
-        self.newest = grown(self.newest, self._local.node_limit, -1)
+        self._counts = grow(self._counts, self._local.node_limit, 0)
+        self._to_main = grow(self._to_main, self._local.node_limit, -1)
+        self.newest = grow(self.newest, self._local.node_limit, -1)
         fresh, places = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
         found = _tally(codes, self._counts, fresh, places)
         fresh = fresh[:found]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windrow.columns.growable import Growable, fresh, grown
+from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import int64, ints, ints_out, kernel, void
 from windrow.papers.window_indexes.rings.ring import ABREAST, PositionRange
 
@@ -67,7 +67,7 @@ class ForwardLinks:
 
     def reserve(self, nodes: int, more: int) -> None:
         """Make room for so many nodes, and for more tuples."""
-        self.starts, self.ends = grown(self.starts, nodes, -1), grown(self.ends, nodes, -1)
+        self.starts, self.ends = grow(self.starts, nodes, -1), grow(self.ends, nodes, -1)
         self.links.extend(more, -1)
 
     def expire(self, oldest: PositionRange) -> tuple[Int64s, int]:

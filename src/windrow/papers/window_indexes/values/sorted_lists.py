@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.columns.hashing import mix
-from windrow.columns.kernels import grid, grid_out, inlined, int64, ints, ints_out, kernel, void
+from windrow.columns.kernels import grid, grid_out, inline, int64, ints, ints_out, kernel, void
 from windrow.windows.index_nodes import NEXT, PENDING, USED, VALUE, Nodes, free_node, new_node
 
 Int64s = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ CROWDED = 2
 """Values per bucket above which a table without a fixed number of buckets grows."""
 
 
-@inlined
+@inline
 def bucket_of(value, buckets):  # type: ignore[no-untyped-def]
     """Values are mixed first: a plain remainder fails where they are skewed (6.2)."""
     return 0 if buckets == 1 else (mix(value) & np.int64(2**62 - 1)) % buckets
