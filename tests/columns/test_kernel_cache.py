@@ -81,7 +81,8 @@ if sys.argv[1] == "without":
 else:
     warnings.simplefilter("error")
 from windrow.columns.string_gather import gather_strings
-print(gather_strings(np.frombuffer(b"abcd", np.uint8), np.array([1]), np.array([2]), None).to_pylist())
+data, starts, lengths = np.frombuffer(b"abcd", np.uint8), np.array([1]), np.array([2])
+print(gather_strings(data, starts, lengths, None).to_pylist())
 """
 
 
