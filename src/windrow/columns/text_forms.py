@@ -62,7 +62,7 @@ def texts_for_csv(table: pa.Table) -> pa.Table:
 def read_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Texts as values of a type; ``ArrowInvalid`` if one of them says none.
 
-    >>> found = read(pa.array(["0:00:00.000003", "-1 day, 23:59:55"]), pa.duration("us"))
+    >>> found = read_texts(pa.array(["0:00:00.000003", "-1 day, 23:59:55"]), pa.duration("us"))
     >>> found.cast("int64").to_pylist()
     [3, -5000000]
     """
@@ -251,7 +251,7 @@ def _far_moment(text: str, kind: pa.DataType) -> int:
 def _unescape(text: str) -> bytes:
     r"""Bytes as they are written; a text that has none of our escapes is its UTF-8.
 
-    >>> _unescaped("a\\x00\\xFF"), _unescaped("C:\\temp")
+    >>> _unescape("a\\x00\\xFF"), _unescape("C:\\temp")
     (b'a\x00\xff', b'C:\\temp')
     """
     return _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode())
