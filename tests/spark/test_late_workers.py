@@ -178,3 +178,29 @@ def test_want_of_memory_is_reported_as_that_and_not_tried_again(text, who):
     assert f"{who}" in str(error)
     assert "ran out of memory" in str(error)
     assert not Restarts("q").may_restart(failure)
+
+
+class Stopped:
+    """A query of a connection, which may fail to catch up before it is stopped."""
+
+    def __init__(self, failure: Exception | None) -> None:
+        self.job, self.failure, self.ended = (
+            Job("q", None, Clock.INTEGER, {0: None}),
+            failure,
+            False,
+        )  # type: ignore[arg-type, dict-item]
+
+    def stop(self, _number: int) -> None:
+        self.ended = True
+        if self.failure is not None:
+            raise self.failure
+
+
+def test_a_query_that_fails_to_stop_leaves_no_other_running_and_no_lock(tmp_path):
+    runtime = OnSpark(lambda: None, tmp_path / "state", "upa", Feed(live=True))  # type: ignore[arg-type, return-value]
+    queries = [Stopped(None), Stopped(ValueError("a listener failed")), Stopped(None)]
+    runtime.runs += queries  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a listener failed"):
+        runtime.close()
+    assert all(query.ended for query in queries)
+    OnSpark(lambda: None, tmp_path / "state", "upa", Feed(live=True)).close()  # type: ignore[arg-type, return-value]

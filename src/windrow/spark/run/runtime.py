@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -254,8 +254,10 @@ class OnSpark:
         return SECONDS_BETWEEN_LOOKS if running else None
 
     def _look_at_all(self) -> bool:
-        """The Python processes of many queries, one for each source, must not all start at once:
-        Spark gives each of them ten seconds.
+        """Start one query if none is starting, and look at all: whether one of them runs.
+
+        The Python processes of many queries, one for each source, must not all start at once: Spark
+        gives each of them ten seconds.
         """
         starting = any(run.starting for run in self.runs) and self._waited < LONGEST_START
         waiting = next((run for run in self.runs if not run.started), None)
@@ -300,19 +302,24 @@ class OnSpark:
         return [(f"moments of {n}", cut_warning(f"stream {n}")) for n in names]
 
     def close(self) -> None:
-        """Stop all queries; without a checkpoint, forget everything."""
-        try:
+        """Stop all queries; without a checkpoint, forget everything.
+
+        Whatever fails to stop, the others are stopped before anybody else may write where they do.
+        """
+        with ExitStack() as last:  # the last that is pushed is done first
+            last.callback(self._forget)
             for run in self.runs if self._feed.live else ():
                 for number in run.job.members:
-                    run.stop(number)
-        finally:
-            if self._temporary:
-                shutil.rmtree(self._directory, ignore_errors=True)
-            for lock in self._locks:
-                lock.release()
-            self.runs, self.frames, self._locks = [], {}, []
-            self.inputs.forget()
-            self._close_session()
+                    last.callback(run.stop, number)
+
+    def _forget(self) -> None:
+        if self._temporary:
+            shutil.rmtree(self._directory, ignore_errors=True)
+        for lock in self._locks:
+            lock.release()
+        self.runs, self.frames, self._locks = [], {}, []
+        self.inputs.forget()
+        self._close_session()
 
 
 def on_session(

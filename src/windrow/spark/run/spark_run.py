@@ -167,13 +167,15 @@ class SparkRun:
     def stop(self, number: int) -> None:
         """Nobody looks at a member any more; when none is left, it works off all and ends."""
         self._going.discard(number)
-        if not self._going:
-            if self.writes:
+        try:
+            if not self._going and self.writes:
                 self.catch_up()
-            self.finish()
-            self._streaming = None
-        if number in self._consumers:
-            self._consumers[number].stop()
+        finally:
+            if not self._going:
+                self.finish()
+                self._streaming = None
+            if number in self._consumers:
+                self._consumers[number].stop()
 
     # What it has done
 
