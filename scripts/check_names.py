@@ -26,6 +26,7 @@ ROOMS = (
     "operators",
     "papers",
     "plan",
+    "result_files",
     "streams",
     "subscriptions",
     "tables",

@@ -14,8 +14,9 @@ import pytest
 
 import windrow
 from windrow.core.errors import DataError, InputError, ScriptError, StateError
-from windrow.engine import feeds, sinks
-from windrow.engine.results import read_changes
+from windrow.engine import feeds
+from windrow.result_files import sinks
+from windrow.result_files.change_table import read_changes
 from windrow.tables.readers import read_file
 
 HITS = "CREATE STREAM hits (ts BIGINT, page STRING) FROM 'hits' FORMAT csv;"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from windrow.core.errors import StateError
-from windrow.engine.commits import Commit
-from windrow.engine.files import publish, read_record
+from windrow.result_files.atomic_files import publish, read_record
+from windrow.result_files.commits import Commit
 from windrow.spark.archive import waiting
 
 

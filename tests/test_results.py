@@ -12,9 +12,9 @@ import pytest
 from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
-from windrow.engine.identity import Identity, changes_schema
-from windrow.engine.results import read_changes
-from windrow.engine.sinks import open_sinks
+from windrow.result_files.change_table import read_changes
+from windrow.result_files.identity import Identity, changes_schema
+from windrow.result_files.sinks import open_sinks
 
 COLUMNS = {
     Type.BOOLEAN: [True, False, None],

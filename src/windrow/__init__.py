@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.engine.connection import Connection
-    from windrow.engine.result_directory import Results
     from windrow.plan.strategy import Strategy
+    from windrow.result_files.directory import Results
 
     __version__: str
 
@@ -80,7 +80,7 @@ def results(path: str | Path) -> Results:
     ``changes()`` and ``answer()`` are tables; the object itself is an Arrow stream of all changes.
     Only what is committed is read, also while a run writes there.
     """
-    from windrow.engine.result_directory import Results  # noqa: PLC0415 - as above
+    from windrow.result_files.directory import Results  # noqa: PLC0415 - as above
 
     return Results(path)
 

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.cli.main import app
-from windrow.engine.commits import Commit
-from windrow.engine.locks import LOCK, Lock
-from windrow.engine.published import published_results
+from windrow.result_files.commits import Commit
+from windrow.result_files.directory_lock import LOCK, Lock
+from windrow.result_files.reader import published_results
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.source.file_log import Entry, FileLog
 

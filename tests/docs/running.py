@@ -21,11 +21,11 @@ from tests.docs.blocks import OUTPUTS, Block
 from tests.support.runs import run_embedded
 from windrow.cli.main import app
 from windrow.core.errors import ScriptError, WindrowError
-from windrow.engine.identity import changes_schema
-from windrow.engine.results import read_changes
 from windrow.plan.catalog import Catalog, Destination, QueryDeclaration
 from windrow.plan.explain import explain
 from windrow.plan.program import compile_script
+from windrow.result_files.change_table import read_changes
+from windrow.result_files.identity import changes_schema
 
 
 @dataclass(frozen=True)

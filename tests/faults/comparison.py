@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.faults.plan import ARCHIVE, QUERIES
 from windrow.archive.archive import Archive
-from windrow.engine.results import changes_schema, read_changes
 from windrow.plan.catalog import Catalog
+from windrow.result_files.change_table import changes_schema, read_changes
 
 Bags = dict[object, Counter[tuple[object, ...]]]
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.faults.plan import ARCHIVE, QUERIES, SCRIPT, Input
 from tests.faults.processes import KINDS, MARK, kill, processes, victims, wait_for_none
-from windrow.engine.published import last_committed
+from windrow.result_files.reader import last_committed
 
 PROGRESS = 300.0
 """Seconds within which a run must start, or go on after a death."""

@@ -12,10 +12,10 @@ import pytest
 from tests.operators.samples import plan_of, random_input, run
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.results import sort_by_rank
 from windrow.operators import top_k
 from windrow.operators.top_k import FirstK
 from windrow.plan.program import compile_script
+from windrow.result_files.change_table import sort_by_rank
 
 DECLARATION = "CREATE STREAM s (ts BIGINT, k INT, v INT);"
 

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 
 from tests.support import runs
 from tests.support.runs import run_embedded
-from windrow.engine.identity import changes_schema
 from windrow.engine.progress import Report
-from windrow.engine.results import read_changes
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
+from windrow.result_files.change_table import read_changes
+from windrow.result_files.identity import changes_schema
 
 
 def write_streams(directory: Path, files: int = 8, rows: int = 300, seed: int = 3) -> None:

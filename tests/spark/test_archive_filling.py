@@ -18,9 +18,9 @@ from windrow.archive.versions.versions import Versions
 from windrow.columns.delta import Delta
 from windrow.core.errors import StateError
 from windrow.core.time import Clock
-from windrow.engine.commits import commits
-from windrow.engine.stores import store_of
+from windrow.engine.day_store import store_of
 from windrow.plan.program import compile_script
+from windrow.result_files.commits import commits
 from windrow.spark.archive import filling as module
 from windrow.spark.archive import waiting as files
 from windrow.spark.archive.filling import Filling

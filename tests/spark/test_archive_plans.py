@@ -15,7 +15,7 @@ from tests.spark.test_archive_filling import Frame
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.columns.delta import Delta
-from windrow.engine.stores import strategy_for
+from windrow.engine.day_store import strategy_for
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import Filling

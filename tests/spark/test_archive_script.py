@@ -18,8 +18,8 @@ import windrow
 from tests.spark.scripts import run_embedded, run_on_spark, write_streams
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.engine.commits import commits
 from windrow.plan.program import compile_script
+from windrow.result_files.commits import commits
 
 pytestmark = pytest.mark.spark
 

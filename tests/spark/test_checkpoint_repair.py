@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
 from windrow.cli.main import app
 from windrow.core.errors import StateError
-from windrow.engine.commits import commits
+from windrow.result_files.commits import commits
 from windrow.spark.checkpoint.survey import survey
 
 pytestmark = pytest.mark.spark

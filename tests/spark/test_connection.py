@@ -11,7 +11,7 @@ import pytest
 import windrow
 from windrow import WindrowWarning
 from windrow.core.errors import DataError, InputError
-from windrow.engine.commits import Totals, commits
+from windrow.result_files.commits import Totals, commits
 
 pytestmark = pytest.mark.spark
 

@@ -10,9 +10,9 @@ import pytest
 from tests.spark.scripts import net_changes, run_embedded, run_on_spark
 from windrow.cli.demo import below, script
 from windrow.cli.trace import TraceParameters, write_trace
-from windrow.engine.commits import commits
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
+from windrow.result_files.commits import commits
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ import pytest
 
 from windrow.core.errors import DataError, WindrowError
 from windrow.core.time import Clock
-from windrow.engine.commits import Commit
 from windrow.plan.jobs import Job
+from windrow.result_files.commits import Commit
 from windrow.spark.run import restarts, spark_run
 from windrow.spark.run.deaths import EXECUTOR, SOURCE, WORKER, death_in
 from windrow.spark.run.failures import SparkError, translated

@@ -12,8 +12,8 @@ import pytest
 
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
 from windrow.core.errors import InputError, StateError
-from windrow.engine.commits import commits
 from windrow.plan.catalog import Destination
+from windrow.result_files.commits import commits
 
 pytestmark = pytest.mark.spark
 

@@ -13,10 +13,10 @@ import pytest
 import windrow
 from tests.spark.scripts import net_changes, run_embedded, run_on_spark, write_streams
 from windrow.core.errors import StateError
-from windrow.engine.commits import commits
 from windrow.engine.progress import Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
+from windrow.result_files.commits import commits
 from windrow.spark.checkpoint.query_groups import PREFIX, SEATS
 from windrow.spark.run.streaming_query import SparkQuery
 

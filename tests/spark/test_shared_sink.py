@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from windrow.engine.commits import commits
-from windrow.engine.identity import Identity
-from windrow.engine.ownership import prepare
-from windrow.engine.results import read_changes
-from windrow.engine.sinks import Place
 from windrow.plan.nodes.routed import MEMBER
+from windrow.result_files.change_table import read_changes
+from windrow.result_files.commits import commits
+from windrow.result_files.identity import Identity
+from windrow.result_files.ownership import prepare
+from windrow.result_files.sinks import Place
 from windrow.spark.sink.shared_writer import SharedSinkSpec, SharedWriter
 from windrow.spark.stage.blobs import pack
 from windrow.spark.stage.packing import packed_batch

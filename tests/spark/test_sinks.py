@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from windrow.core.errors import StateError
-from windrow.engine.commits import commits
-from windrow.engine.identity import RESULTS, Identity
-from windrow.engine.ownership import prepare
-from windrow.engine.results import read_changes
+from windrow.result_files.change_table import read_changes
+from windrow.result_files.commits import commits
+from windrow.result_files.identity import RESULTS, Identity
+from windrow.result_files.ownership import prepare
 from windrow.spark.sink.result_writer import ResultWriter, SinkSpec
 from windrow.spark.stage.blobs import pack
 from windrow.spark.stage.packing import packed_batch

@@ -10,10 +10,10 @@ import pytest
 import windrow
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
 from windrow.core.errors import StateError
-from windrow.engine.compacted import Compacted
-from windrow.engine.locks import Lock
-from windrow.engine.published import published_results
-from windrow.engine.sinks import COMPACT_AT
+from windrow.result_files.commits import Compacted
+from windrow.result_files.directory_lock import Lock
+from windrow.result_files.reader import published_results
+from windrow.result_files.sinks import COMPACT_AT
 
 pytestmark = pytest.mark.spark
 

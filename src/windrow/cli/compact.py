@@ -11,9 +11,9 @@ from windrow.cli.answers import count_of
 from windrow.cli.console import out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
-from windrow.engine.compaction import compact as merge
-from windrow.engine.locks import hold_directories
-from windrow.engine.result_directory import Results
+from windrow.result_files.compaction import compact as merge
+from windrow.result_files.directory import Results
+from windrow.result_files.directory_lock import hold_directories
 
 
 def compact(

@@ -18,10 +18,10 @@ from windrow.columns.text_forms import plain_values
 from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.file_formats import format_of_name
-from windrow.engine.identity import Identity
-from windrow.engine.sinks import FileSink, open_sinks
 from windrow.plan.nodes import FileSource
 from windrow.plan.nodes.subscribe import SUBSCRIPTION
+from windrow.result_files.identity import Identity
+from windrow.result_files.sinks import FileSink, open_sinks
 from windrow.subscriptions.kinds import Kind
 from windrow.subscriptions.subscription_files import attributes_in, load
 from windrow.subscriptions.subscriptions import Subscriptions

@@ -19,7 +19,7 @@ from windrow.cli.options import Verbose
 from windrow.columns.text_forms import texts_for_csv
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
-from windrow.engine.result_directory import Results
+from windrow.result_files.directory import Results
 from windrow.tables.writers import json_lines
 
 

@@ -7,18 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from windrow.columns.instants import Instant
 from windrow.core.errors import ScriptError
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning, warn_caller
-from windrow.engine.clocks import on_clocks_of_files
+from windrow.engine.clocks import on_clocks_of_files, replace_queries
 from windrow.engine.handles import ArchiveHandle, Handle, SubscriptionsHandle
-from windrow.engine.instants import Instant
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.catalog import Catalog
 from windrow.plan.explain import explain
 from windrow.plan.jobs import Days, Matches
 from windrow.plan.program import Compiled, compile_script
-from windrow.plan.relation_clock import replace_queries
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.streams.relations import RelationMonitor
 

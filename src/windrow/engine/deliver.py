@@ -18,11 +18,11 @@ from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.time import Wall
 from windrow.engine.change_log import ChangeLog, QueryChanges
-from windrow.engine.members import ByMember, OfOne
-from windrow.engine.results import changes_batch
-from windrow.engine.stores import last_day_over, store_of
+from windrow.engine.day_store import last_day_over, store_of
 from windrow.plan.catalog import ArchiveDeclaration
 from windrow.plan.jobs import Job
+from windrow.result_files.change_table import changes_batch
+from windrow.result_files.member_rows import ByMember, OfOne
 
 LAST_ROWS = 10
 """Changes of a stream that are shown when a run ends."""

@@ -17,14 +17,14 @@ from windrow.core.errors import DataError, InputError, StateError
 from windrow.core.time import BEGINNING, Clock, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import QueryChanges
+from windrow.engine.day_store import strategy_for
 from windrow.engine.deliver import ArchivedDays, DeliveredChanges
-from windrow.engine.identity import changes_schema
-from windrow.engine.members import ByMember, OfOne
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.stores import strategy_for
 from windrow.plan.jobs import Job
 from windrow.plan.nodes import RelationScan
 from windrow.plan.strategy import Strategy
+from windrow.result_files.identity import changes_schema
+from windrow.result_files.member_rows import ByMember, OfOne
 from windrow.streams.waiting_rows import WaitingRows
 from windrow.subscriptions.match_operator import MatchSubscriptions
 from windrow.subscriptions.subscriptions import Subscriptions

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.columns.instants import Instant, instant
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import Hear
-from windrow.engine.identity import CHANGE, INSTANT, changes_schema
-from windrow.engine.instants import Instant, instant
-from windrow.engine.results import sort_by_rank
 from windrow.engine.runtime import Run
 from windrow.plan.catalog import QueryDeclaration
+from windrow.result_files.change_table import sort_by_rank
+from windrow.result_files.identity import CHANGE, INSTANT, changes_schema
 from windrow.subscriptions.predicates import Id
 
 Warn = Callable[[Iterable[tuple[str, WindrowWarning]]], None]

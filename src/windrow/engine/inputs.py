@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
+from windrow.columns.instants import Instant, instant
 from windrow.core.errors import InputError, WindrowError
 from windrow.core.time import Clock, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.feeds import Feed
 from windrow.engine.idling import Reader, Silences, overtaken, releases
-from windrow.engine.instants import Instant, instant
 from windrow.engine.observed import Observed
 from windrow.plan.catalog import Catalog, RelationDeclaration
 from windrow.plan.costs.stream_statistics import StreamStatistics

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from windrow.engine.clocks import on_clocks_of_files
-from windrow.engine.identity import CHANGE, INSTANT
 from windrow.engine.progress import Progress, QueryReport, Report
-from windrow.engine.results import sort_by_rank
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.catalog import Catalog
 from windrow.plan.jobs import Days
 from windrow.plan.physical.display_order import ranks
+from windrow.result_files.change_table import sort_by_rank
+from windrow.result_files.identity import CHANGE, INSTANT
 
 
 def run(

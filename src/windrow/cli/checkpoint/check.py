@@ -10,7 +10,7 @@ import typer
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
-from windrow.engine.locks import hold_directories
+from windrow.result_files.directory_lock import hold_directories
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.repair import Repair, planned_repair
 from windrow.spark.checkpoint.survey import Survey, query_directories, survey

@@ -15,9 +15,9 @@ from windrow.cli.options import Script, Verbose
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import wall_clock
 from windrow.engine.clocks import on_clocks_of_files
-from windrow.engine.locks import hold_directories
-from windrow.engine.sinks import into
 from windrow.plan.strategy import Strategy
+from windrow.result_files.directory_lock import hold_directories
+from windrow.result_files.sinks import into
 from windrow.spark.checkpoint.rewind import Rewind, rewinds
 
 Where = Annotated[

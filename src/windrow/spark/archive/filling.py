@@ -30,11 +30,11 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
 from windrow.core.time import Wall, wall_clock
-from windrow.engine.commits import Commit, sum_counts
-from windrow.engine.files import publish
-from windrow.engine.sinks import COMPACT_AT, compact_if_due
-from windrow.engine.stores import last_day_over, store_of
+from windrow.engine.day_store import last_day_over, store_of
 from windrow.plan.catalog import ArchiveDeclaration
+from windrow.result_files.atomic_files import publish
+from windrow.result_files.commits import Commit, sum_counts
+from windrow.result_files.sinks import COMPACT_AT, compact_if_due
 from windrow.spark.archive.sink import ATTEMPTS
 from windrow.spark.archive.waiting import Piece, Waiting, by_day, few, load, save, tidy, write
 from windrow.spark.stage.blobs import unpack, unpack_delta

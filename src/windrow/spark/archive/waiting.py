@@ -1,6 +1,6 @@
 """Rows that wait for the end of their day, in files of the query's checkpoint.
 
-An archive has whole days only (``windrow.engine.stores``), so what has come of a day that is not
+An archive has whole days only (``windrow.engine.day_store``), so what has come of a day that is not
 over waits beside it. Tasks write files that nobody knows; one small file, replaced whole, says
 which of them count, which micro-batch was the last whose rows are among them, and which day was
 the last to be put in. So a micro-batch that is repeated adds nothing, and whatever is not named
@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, concat
-from windrow.engine.files import publish, read_record
+from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.stage.blobs import pack_delta, unpack_delta
 
 NAME = "waiting.json"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.engine.published import Published, published_results
+from windrow.result_files.reader import Published, published_results
 from windrow.spark.checkpoint.query_directory import Home
 
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
-from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes.subscribe import Ranges
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
+from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.stage.range_partition import Layout
 
 IDENTITY = "windrow.json"

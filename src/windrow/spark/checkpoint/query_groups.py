@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from windrow.core.errors import StateError
-from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes.routed import Among, Asked
 from windrow.plan.sharing.shared_selection import (
@@ -25,6 +24,7 @@ from windrow.plan.sharing.shared_selection import (
     shared_selections,
     with_conditions,
 )
+from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.checkpoint.query_directory import IDENTITY
 
 SEATS = "members.json"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.engine.files import publish, sync_names
+from windrow.result_files.atomic_files import publish, sync_names
 from windrow.spark.checkpoint.checksums import checksums_of
 from windrow.spark.checkpoint.removed import new_removed_directory
 from windrow.spark.checkpoint.survey import Survey, survey

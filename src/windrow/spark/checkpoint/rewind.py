@@ -19,8 +19,6 @@ from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER, Clock, Wall
-from windrow.engine.compacted import COMPACTED
-from windrow.engine.published import published_results
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
@@ -29,6 +27,8 @@ from windrow.plan.catalog import (
     StreamDeclaration,
     SubscriptionsDeclaration,
 )
+from windrow.result_files.commits import COMPACTED
+from windrow.result_files.reader import published_results
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.query_groups import SEATS
 from windrow.spark.checkpoint.removed import new_removed_directory

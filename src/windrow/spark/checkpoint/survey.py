@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
-from windrow.engine.commits import COMMIT
+from windrow.result_files.commits import COMMIT
 from windrow.spark.checkpoint.batches import BatchLog, read_batch_log
 from windrow.spark.checkpoint.checksums import damage_of
 from windrow.spark.checkpoint.query_directory import IDENTITY

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from windrow.engine.stores import strategy_for
+from windrow.engine.day_store import strategy_for
 from windrow.plan.catalog import ArchiveDeclaration, Catalog
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import Filling

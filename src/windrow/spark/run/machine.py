@@ -22,7 +22,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from windrow.core.errors import WindrowError
-from windrow.engine.locks import handles_for_child
+from windrow.result_files.directory_lock import handles_for_child
 from windrow.spark.run.memory import MemoryWatch
 
 LINES = 400

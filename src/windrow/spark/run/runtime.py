@@ -25,11 +25,7 @@ from windrow.core.errors import InputError, WindrowError
 from windrow.core.paths import local_path
 from windrow.core.time import BEGINNING, FOREVER, Clock, Wall, wall_clock
 from windrow.core.warnings import WindrowWarning
-from windrow.engine.files import publish
-from windrow.engine.locks import Lock
-from windrow.engine.ownership import refuse_results_of_others
 from windrow.engine.progress import Progress, cut_warning
-from windrow.engine.sinks import into, result_directories
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
@@ -38,6 +34,10 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.jobs import Changes, Job, Member, job_of_archive, job_of_query
 from windrow.plan.strategy import Strategy
+from windrow.result_files.atomic_files import publish
+from windrow.result_files.directory_lock import Lock
+from windrow.result_files.ownership import refuse_results_of_others
+from windrow.result_files.sinks import into, result_directories
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
 from windrow.spark.run.archive_query import ArchiveQuery

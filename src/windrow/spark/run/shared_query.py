@@ -18,17 +18,16 @@ from pyspark.sql import SparkSession
 
 from windrow.columns.delta import empty_batch
 from windrow.core.file_formats import FORMATS
-from windrow.engine.answers import last_answer
-from windrow.engine.compaction import compact_before_answering, forget_drained
-from windrow.engine.identity import Identity, identity_of
-from windrow.engine.members import ByMember
-from windrow.engine.ownership import prepare
-from windrow.engine.published import last_committed, published_results
-from windrow.engine.result_reader import Reading
-from windrow.engine.sinks import COMPACT_AT
 from windrow.plan.catalog import Catalog, Destination, QueryDeclaration
 from windrow.plan.nodes.routed import MEMBER
 from windrow.plan.strategy import Strategy
+from windrow.result_files.compaction import compact_before_answering, forget_drained
+from windrow.result_files.identity import Identity, identity_of
+from windrow.result_files.last_answer import last_answer
+from windrow.result_files.member_rows import ByMember
+from windrow.result_files.ownership import prepare
+from windrow.result_files.reader import Reading, last_committed, published_results
+from windrow.result_files.sinks import COMPACT_AT
 from windrow.spark.checkpoint.lost_results import refuse_lost_member
 from windrow.spark.checkpoint.query_groups import Group
 from windrow.spark.run.streaming_query import SparkQuery, on_console

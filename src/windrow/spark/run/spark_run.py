@@ -18,12 +18,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.core.errors import InputError
 from windrow.core.warnings import WindrowWarning
-from windrow.engine.commits import Totals
-from windrow.engine.compacted import Compacted
-from windrow.engine.console import print_changes
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
-from windrow.engine.published import last_committed, new_commits, published_results
 from windrow.plan.jobs import Job
+from windrow.result_files.commits import Compacted, Totals
+from windrow.result_files.console_table import print_changes
+from windrow.result_files.reader import last_committed, new_commits, published_results
 from windrow.spark.run.change_consumers import Consuming
 from windrow.spark.run.deaths import death_in
 from windrow.spark.run.machine import death_of_machine

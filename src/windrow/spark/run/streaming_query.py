@@ -15,13 +15,6 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from windrow.core.errors import InputError, StateError
 from windrow.core.file_formats import FORMATS
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
-from windrow.engine.answers import Answer, last_answer
-from windrow.engine.compaction import compact_before_answering, forget_drained
-from windrow.engine.identity import Identity, identity_of
-from windrow.engine.ownership import prepare
-from windrow.engine.published import published_results
-from windrow.engine.result_reader import Reading
-from windrow.engine.sinks import COMPACT_AT
 from windrow.plan.catalog import (
     Catalog,
     QueryDeclaration,
@@ -32,6 +25,12 @@ from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
+from windrow.result_files.compaction import compact_before_answering, forget_drained
+from windrow.result_files.identity import Identity, identity_of
+from windrow.result_files.last_answer import Answer, last_answer
+from windrow.result_files.ownership import prepare
+from windrow.result_files.reader import Reading, published_results
+from windrow.result_files.sinks import COMPACT_AT
 from windrow.spark.active_session import active
 from windrow.spark.checkpoint.lost_results import refuse_lost_results
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home

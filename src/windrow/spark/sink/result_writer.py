@@ -16,8 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from windrow.engine.commits import Commit, sum_counts
-from windrow.engine.sinks import COMPACT_AT, Place
+from windrow.result_files.commits import Commit, sum_counts
+from windrow.result_files.sinks import COMPACT_AT, Place
 from windrow.spark.stage.blobs import unpack
 
 

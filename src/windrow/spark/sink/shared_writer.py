@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
-from windrow.engine.members import ByMember
-from windrow.engine.sinks import Place
 from windrow.plan.nodes.routed import MEMBER
+from windrow.result_files.member_rows import ByMember
+from windrow.result_files.sinks import Place
 from windrow.spark.sink.result_writer import ResultWriter, SinkSpec, Written, received, summary
 
 HANDS = 8

@@ -20,10 +20,10 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.core.time import Clock
-from windrow.engine.results import changes_batch
 from windrow.operators.base import Saved
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
+from windrow.result_files.change_table import changes_batch
 from windrow.spark.stage.blobs import pack, pack_delta, unpack
 from windrow.spark.stage.bucket_host import Answer, BucketHost
 from windrow.spark.stage.packing import RESULT, Blob, blobs, scatter, tell

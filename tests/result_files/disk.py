@@ -1,4 +1,4 @@
-"""A disk that stops after the k-th operation of ``windrow.engine.files``, and forgets."""
+"""A disk that stops after the k-th operation on ``atomic_files``, and forgets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.engine import files
+from windrow.result_files import atomic_files as files
 
 
 class Crash(BaseException):

@@ -14,13 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from windrow.engine import files
-from windrow.engine.compacted import Snapshot
-from windrow.engine.identity import CHANGE, INSTANT, Identity
-from windrow.engine.published import Published, published_results
-from windrow.engine.result_reader import Reading
-from windrow.engine.results import Bag
 from windrow.plan.nodes.routed import MEMBER
+from windrow.result_files import atomic_files as files
+from windrow.result_files.change_table import Bag
+from windrow.result_files.commits import Snapshot
+from windrow.result_files.identity import CHANGE, INSTANT, Identity
+from windrow.result_files.reader import Published, Reading, published_results
 
 LAST_ROWS = 10
 """Changes of a stream that are shown when a run ends."""

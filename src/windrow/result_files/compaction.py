@@ -24,13 +24,12 @@ import pyarrow as pa
 
 from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.thresholds import Threshold
-from windrow.engine import files
-from windrow.engine.answers import last_answer, write_snapshot
-from windrow.engine.compacted import Compacted, Marks, Segment, Snapshot
-from windrow.engine.identity import Identity
-from windrow.engine.ownership import clear
-from windrow.engine.published import Published, published_results
-from windrow.engine.result_reader import Reading
+from windrow.result_files import atomic_files as files
+from windrow.result_files.commits import Compacted, Marks, Segment, Snapshot
+from windrow.result_files.identity import Identity
+from windrow.result_files.last_answer import last_answer, write_snapshot
+from windrow.result_files.ownership import clear
+from windrow.result_files.reader import Published, Reading, published_results
 from windrow.tables.writers import open_writer
 
 ROWS = Threshold(1_000_000, least=1)

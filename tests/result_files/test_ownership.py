@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import windrow
-from tests.results.disk import Crash, StoppingDisk
-from tests.results.written import filled, identity, micro_batch, place, publish
+from tests.result_files.disk import Crash, StoppingDisk
+from tests.result_files.written import filled, identity, micro_batch, place, publish
 from tests.support.runs import run_embedded
 from windrow.core.errors import StateError
 from windrow.core.file_formats import RESULT_ENDINGS
-from windrow.engine.compaction import compact
-from windrow.engine.ownership import prepare
 from windrow.plan.program import compile_script
+from windrow.result_files.compaction import compact
+from windrow.result_files.ownership import prepare
 
 SCRIPT = """
     CREATE STREAM s (ts BIGINT, w BIGINT) FROM 'in.csv' FORMAT csv;

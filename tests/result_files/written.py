@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from windrow.engine.commits import Commit
-from windrow.engine.identity import Identity
-from windrow.engine.ownership import prepare
-from windrow.engine.sinks import Place
+from windrow.result_files.commits import Commit
+from windrow.result_files.identity import Identity
+from windrow.result_files.ownership import prepare
+from windrow.result_files.sinks import Place
 
 SCHEMA = pa.schema([("instant", pa.int64()), ("change", pa.string()), ("k", pa.string())])
 NEVER = 10**9

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import windrow
-from tests.results.disk import Crash, StoppingDisk
-from tests.results.written import filled, identity, micro_batch, place, publish
+from tests.result_files.disk import Crash, StoppingDisk
+from tests.result_files.written import filled, identity, micro_batch, place, publish
 from windrow.core.file_formats import RESULT_ENDINGS
-from windrow.engine import compaction, sinks
-from windrow.engine.compaction import compact
-from windrow.engine.ownership import prepare
-from windrow.engine.published import last_committed, new_commits, published_results
+from windrow.result_files import compaction, sinks
+from windrow.result_files.compaction import compact
+from windrow.result_files.ownership import prepare
+from windrow.result_files.reader import last_committed, new_commits, published_results
 
 
 def seen(directory: Path) -> tuple[object, ...]:

@@ -14,9 +14,9 @@ from windrow.columns.netting import surplus
 from windrow.columns.ordering import sorted_positions
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
-from windrow.engine.identity import CHANGE, INSTANT, changes_schema
 from windrow.plan.nodes import Node
 from windrow.plan.physical.display_order import ranks
+from windrow.result_files.identity import CHANGE, INSTANT, changes_schema
 
 SIGNS = pa.array(["-", "+"])
 FOLDED_AT_ONCE = 1 << 17
@@ -118,7 +118,7 @@ def in_ranks(answer: pa.Table, order: tuple[tuple[int, bool], ...]) -> pa.Table:
 
 def read_changes(directory: Path, format_: str, schema: pa.Schema) -> pa.Table:
     """All committed changes of a directory, in order of their instants."""
-    from windrow.engine.result_reader import Reading  # noqa: PLC0415 - which stands on this
+    from windrow.result_files.reader import Reading  # noqa: PLC0415 - which stands on this
 
     parts = [schema.empty_table(), *Reading(directory, format_, schema).tables()]
     return pa.concat_tables(parts)

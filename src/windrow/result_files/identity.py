@@ -19,9 +19,9 @@ from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
-from windrow.engine.files import publish, read_record
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.physical.display_order import ranks
+from windrow.result_files.atomic_files import publish, read_record
 
 RESULTS = "_results.json"
 VERSION = 1

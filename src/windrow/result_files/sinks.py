@@ -18,14 +18,13 @@ import pyarrow as pa
 from windrow.core.errors import InputError, StateError
 from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.thresholds import Threshold
-from windrow.engine import files
-from windrow.engine.commits import Commit, commit_path, committed_numbers
-from windrow.engine.compacted import Compacted
-from windrow.engine.identity import Identity, identity_of
-from windrow.engine.locks import Lock, publishing
-from windrow.engine.ownership import prepare, refuse_results_of_others
-from windrow.engine.result_files import in_order
 from windrow.plan.catalog import QueryDeclaration
+from windrow.result_files import atomic_files as files
+from windrow.result_files.commits import Commit, Compacted, commit_path, committed_numbers
+from windrow.result_files.directory_lock import Lock, publishing
+from windrow.result_files.identity import Identity, identity_of
+from windrow.result_files.ownership import prepare, refuse_results_of_others
+from windrow.result_files.reader import in_order
 from windrow.tables.writers import write_table
 
 ROWS_PER_FILE = Threshold(250_000, least=1)
@@ -101,7 +100,7 @@ def compact_if_due(directory: Path, batch: int, most: int) -> None:
     if (batch + zlib.crc32(str(directory).encode())) % rhythm:
         return
     if len(committed_numbers(directory)) >= most:
-        from windrow.engine.compaction import compact  # noqa: PLC0415 - kernels load here
+        from windrow.result_files.compaction import compact  # noqa: PLC0415 - kernels load here
 
         with suppress(OSError):
             compact(directory)
@@ -140,7 +139,7 @@ class FileSink:
 
     def parts(self, after: int) -> Iterator[tuple[int, pa.Table]]:
         """What is published after a micro-batch, each part with the last one that it is of."""
-        from windrow.engine.result_reader import Reading  # noqa: PLC0415 - kernels load here
+        from windrow.result_files.reader import Reading  # noqa: PLC0415 - kernels load here
 
         known = self._identity
         yield from Reading(self.directory, known.format, known.schema).parts(after)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import windrow
 from windrow.cli.main import app
 from windrow.core.errors import InputError
-from windrow.engine.locks import Lock
+from windrow.result_files.directory_lock import Lock
 
 SCRIPT = """
     CREATE STREAM hits (ts TIMESTAMP, page STRING, d DATE);

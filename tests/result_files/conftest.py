@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.engine import files
+from windrow.result_files import atomic_files as files
 
 
 @pytest.fixture(autouse=True)

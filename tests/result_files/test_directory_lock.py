@@ -18,15 +18,15 @@ import pyarrow as pa
 import pytest
 
 from windrow.core.errors import InputError, StateError
-from windrow.engine import locks
-from windrow.engine.identity import Identity
-from windrow.engine.locks import LOCK, Lock, handles_for_child, hold_directories
-from windrow.engine.ownership import prepare
-from windrow.engine.published import published_results
+from windrow.result_files import directory_lock as locks
+from windrow.result_files.directory_lock import LOCK, Lock, handles_for_child, hold_directories
+from windrow.result_files.identity import Identity
+from windrow.result_files.ownership import prepare
+from windrow.result_files.reader import published_results
 
 HOLDING = """
 import sys, pathlib
-from windrow.engine.locks import Lock
+from windrow.result_files.directory_lock import Lock
 lock = Lock(pathlib.Path(sys.argv[1]), "INTO 'out'")
 print("held", flush=True)
 sys.stdin.read()
@@ -99,7 +99,7 @@ def test_children_do_not_prolong_it(tmp_path) -> None:
 
 LEAVING = """
 import subprocess, sys, pathlib
-from windrow.engine.locks import Lock, handles_for_child
+from windrow.result_files.directory_lock import Lock, handles_for_child
 lock = Lock(pathlib.Path(sys.argv[1]), "INTO 'out'")
 nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
 with handles_for_child() as handles:  # PySpark starts its virtual machine with a preexec_fn
@@ -194,9 +194,9 @@ def test_a_lock_leaves_a_small_hidden_file(tmp_path) -> None:
 COMMITTING = """
 import sys, pathlib
 import pyarrow as pa
-from windrow.engine import files
-from windrow.engine.commits import Commit
-from windrow.engine.sinks import Place
+from windrow.result_files import atomic_files as files
+from windrow.result_files.commits import Commit
+from windrow.result_files.sinks import Place
 place = Place(pathlib.Path(sys.argv[1]), "csv", "r")
 def sync_names(directory):  # the files have their names, the commit is not written yet
     print("half done", flush=True)

@@ -13,15 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 
+from windrow.columns.instants import Instant, instant
 from windrow.core.errors import InputError
 from windrow.core.paths import local_path
 from windrow.core.time import Clock
-from windrow.engine.answers import last_answer
-from windrow.engine.identity import CHANGE, INSTANT, RESULTS, Identity
-from windrow.engine.instants import Instant, instant
-from windrow.engine.published import Published, published_results
-from windrow.engine.result_reader import Reading
-from windrow.engine.results import in_ranks
+from windrow.result_files.change_table import in_ranks
+from windrow.result_files.identity import CHANGE, INSTANT, RESULTS, Identity
+from windrow.result_files.last_answer import last_answer
+from windrow.result_files.reader import Published, Reading, published_results
 
 
 class Results:

@@ -11,11 +11,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.engine import files
-from windrow.engine.compacted import COMPACTED
-from windrow.engine.identity import Identity
-from windrow.engine.locks import publishing
-from windrow.engine.published import Published, published_results
+from windrow.result_files import atomic_files as files
+from windrow.result_files.commits import COMPACTED
+from windrow.result_files.directory_lock import publishing
+from windrow.result_files.identity import Identity
+from windrow.result_files.reader import Published, published_results
 
 _RECORD = re.compile(r"_(compacted|batches-\d{8,}-\d{8,}|answer-\d{8,})\.(json|parquet)", re.ASCII)
 _NUMBERED = re.compile(

@@ -1,0 +1,228 @@
+"""What has been committed of a query's results.
+
+A directory of results holds data files and one ``_commit-<batch>.json`` per micro-batch, which
+names the files of that micro-batch and says what went in and came out. A file that no commit
+names is not a result.
+
+Compaction merges many micro-batches into few files: ``_compacted.json`` stands for the commits of all micro-batches up to ``through``. It is replaced as
+a whole, and commits that it stands for are removed after that, so there is no moment at which a
+micro-batch counts twice or not at all. A merged file has the changes of its micro-batches in their
+order; ``_batches-<first>-<last>.json`` says how many each of them has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from windrow.result_files.atomic_files import publish, read_record
+
+COMMIT = "_commit-"
+COUNTED = ("rows_in", "late", "rejected", "overflows", "cut")
+"""What is counted of a micro-batch: rows, sums beyond BIGINT, moments that were cut."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a micro-batch published. ``run`` tells a repeated batch from one of another run."""
+
+    batch: int
+    run: str
+    files: tuple[str, ...]
+    now: int | None
+    rows_in: int
+    rows_out: int
+    late: int
+    rejected: int
+    overflows: int = 0
+    cut: int = 0
+
+    def path(self, directory: Path) -> Path:
+        return commit_path(directory, self.batch)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, path: Path) -> Commit:
+        return read_record(
+            path,
+            "a commit of results",
+            lambda values: cls(**{**values, "files": tuple(values["files"])}),
+            remedy="move the directory of results away and run the script from the beginning",
+        )
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What micro-batches add up to; ``now`` is the last instant that one of them reached."""
+
+    batches: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    late: int = 0
+    rejected: int = 0
+    now: int | None = None
+    overflows: int = 0
+    cut: int = 0
+
+    def plus(self, commits: Iterable[Commit]) -> Totals:
+        """With more micro-batches, in their order."""
+        total = self
+        for c in commits:
+            total = Totals(
+                total.batches + 1,
+                total.rows_in + c.rows_in,
+                total.rows_out + c.rows_out,
+                total.late + c.late,
+                total.rejected + c.rejected,
+                total.now if c.now is None else c.now,
+                total.overflows + c.overflows,
+                total.cut + c.cut,
+            )
+        return total
+
+    def since(self, earlier: Totals) -> Totals:
+        """What has come since; ``now`` stays what it is."""
+        return Totals(
+            self.batches - earlier.batches,
+            self.rows_in - earlier.rows_in,
+            self.rows_out - earlier.rows_out,
+            self.late - earlier.late,
+            self.rejected - earlier.rejected,
+            self.now,
+            self.overflows - earlier.overflows,
+            self.cut - earlier.cut,
+        )
+
+
+def sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """What the tasks of a micro-batch have counted, together."""
+    known = list(parts)
+    return {name: sum(counts.get(name, 0) for counts in known) for name in COUNTED}
+
+
+def commit_path(directory: Path, batch: int) -> Path:
+    """Where the commit of a micro-batch is, if there is one."""
+    return directory / f"{COMMIT}{batch:08d}.json"
+
+
+def committed_numbers(directory: Path) -> list[int]:
+    """The numbers of the micro-batches that have a commit of their own, in order."""
+    paths = directory.glob(f"{COMMIT}*.json")
+    return sorted(int(p.stem.removeprefix(COMMIT)) for p in paths)
+
+
+def commits(directory: Path, after: int = -1) -> list[Commit]:
+    """The commits of the micro-batches after ``after``, in their order."""
+    numbers = committed_numbers(directory)
+    return [Commit.read(commit_path(directory, n)) for n in numbers if n > after]
+
+
+COMPACTED = "_compacted.json"
+REMEDY = "move the directory of results away and run the script from the beginning"
+Marks = list[tuple[int, int]]
+"""Micro-batches that have changes, with how many."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Changes of consecutive micro-batches; ``now`` is the instant that they reach.
+
+    The files of a single micro-batch are as its tasks wrote them; those of several are one, with
+    all changes in order.
+    """
+
+    first: int
+    last: int
+    files: tuple[str, ...]
+    rows: int
+    now: int | None = None
+
+    @property
+    def single(self) -> bool:
+        return self.first == self.last
+
+    @property
+    def stem(self) -> str:
+        return f"{self.first:08d}-{self.last:08d}"
+
+    @classmethod
+    def of(cls, commit: Commit) -> Segment:
+        rows = commit.rows_out if commit.files else 0
+        return cls(commit.batch, commit.batch, commit.files, rows, commit.now)
+
+    def marks(self, directory: Path) -> Marks:
+        if self.single:
+            return [(self.first, self.rows)]
+        if not self.rows:
+            return []
+        return read_record(
+            directory / self.marks_name,
+            "the record of compacted results",
+            lambda found: [(int(batch), int(rows)) for batch, rows in found],
+            remedy=REMEDY,
+        )
+
+    @property
+    def marks_name(self) -> str:
+        return f"_batches-{self.stem}.json"
+
+    def names(self) -> set[str]:
+        """Of all files that it needs."""
+        return {*self.files} | ({self.marks_name} if self.rows and not self.single else set())
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A file of changes that add up to the answer after micro-batch ``batch``; of a stream, of its
+    last changes.
+    """
+
+    batch: int
+    file: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """See the module. Changes up to ``forgotten`` were taken away by whoever drained them."""
+
+    run: str
+    through: int
+    segments: tuple[Segment, ...]
+    totals: Totals
+    snapshot: Snapshot | None = None
+    forgotten: int = -1
+
+    def publish(self, directory: Path) -> None:
+        publish(directory / COMPACTED, json.dumps(asdict(self)))
+
+    def names(self) -> set[str]:
+        """Of all files that it needs."""
+        found = {name for segment in self.segments for name in segment.names()}
+        return found | ({self.snapshot.file} if self.snapshot is not None else set())
+
+    @classmethod
+    def read(cls, directory: Path) -> Compacted | None:
+        try:
+            path = directory / COMPACTED
+            return read_record(path, "the record of compacted results", cls._of, remedy=REMEDY)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    @classmethod
+    def _of(cls, known: dict[str, Any]) -> Compacted:
+        snapshot = known["snapshot"]
+        segments: Sequence[dict[str, Any]] = known["segments"]
+        return cls(
+            known["run"],
+            known["through"],
+            tuple(Segment(**{**s, "files": tuple(s["files"])}) for s in segments),
+            Totals(**known["totals"]),
+            None if snapshot is None else Snapshot(**snapshot),
+            known["forgotten"],
+        )

@@ -1,0 +1,240 @@
+"""Results read back, by what is committed: never part of a micro-batch, whoever writes meanwhile.
+
+Compaction moves changes to other files but keeps their order. So a reader that finds a file gone
+looks again at what is committed, and goes on behind the last change that it has read.
+
+Listing a directory while others write there is not atomic: names that come or go meanwhile may be
+seen or not. So the commits are listed twice, and none beyond the last of the first time counts:
+all of those were there when the second listing began. The record of a compaction is read after
+them: if a commit was missed because it had been compacted, the record stands for it by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from windrow.core.errors import StateError
+from windrow.result_files.change_table import cancel_pairs
+from windrow.result_files.commits import (
+    Commit,
+    Compacted,
+    Segment,
+    Totals,
+    commit_path,
+    committed_numbers,
+)
+from windrow.result_files.identity import INSTANT, Identity
+
+
+def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
+    """All of a file, in the types of the schema."""
+    if format_ == "csv":
+        options = pyarrow.csv.ConvertOptions(
+            column_types=schema,
+            null_values=[""],  # nothing but nothing: a NaN is no NULL
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        whole = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        return pyarrow.csv.read_csv(path, parse_options=whole, convert_options=options)
+    if format_ == "json":
+        # Arrow reads dates of JSON from numbers only.
+        texts = {f.name: pa.string() for f in schema if pa.types.is_date(f.type)}
+        plain = pa.schema([(f.name, texts.get(f.name, f.type)) for f in schema])
+        parsed = pyarrow.json.ParseOptions(explicit_schema=plain)
+        found = pyarrow.json.read_json(path, parse_options=parsed)
+        return found.select(schema.names).cast(schema)
+    return pyarrow.parquet.read_table(path, schema=schema)
+
+
+def in_order(changes: pa.Table) -> pa.Table:
+    """In the order of their instants, those of one instant as they stood; what has none is first,
+    for it has been so from the beginning.
+    """
+    if INSTANT not in changes.schema.names:
+        return changes
+    instants = changes[INSTANT].cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    if (instants[1:] >= instants[:-1]).all():
+        return changes
+    return changes.take(pa.array(np.argsort(instants, kind="stable")))
+
+
+@dataclass(frozen=True)
+class Published:
+    """See the module; ``compacted`` stands for all micro-batches before those of ``commits``."""
+
+    directory: Path
+    run: str | None
+    compacted: Compacted | None
+    commits: tuple[Commit, ...]
+
+    @property
+    def last(self) -> int:
+        """The last micro-batch; -1 if there is none."""
+        if self.commits:
+            return self.commits[-1].batch
+        return -1 if self.compacted is None else self.compacted.through
+
+    @property
+    def totals(self) -> Totals:
+        before = Totals() if self.compacted is None else self.compacted.totals
+        return before.plus(self.commits)
+
+    @property
+    def forgotten(self) -> int:
+        return -1 if self.compacted is None else self.compacted.forgotten
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """All changes that are there, in the order of their micro-batches."""
+        merged = () if self.compacted is None else self.compacted.segments
+        return (*merged, *(Segment.of(commit) for commit in self.commits))
+
+    def names(self) -> set[str]:
+        """Of the files that the results are made of, without those that say so."""
+        compacted = set() if self.compacted is None else self.compacted.names()
+        return compacted | {name for commit in self.commits for name in commit.files}
+
+
+def published_results(directory: Path) -> Published:
+    """What is committed now, by the run whose directory it is."""
+    while True:
+        identity = Identity.read(directory)
+        run = None if identity is None else identity.run
+        try:
+            found = _results_now(directory, run)
+        except FileNotFoundError:  # compacted, or replaced by another run, while we looked
+            continue
+        after = Identity.read(directory)
+        if run == (None if after is None else after.run):
+            return found
+
+
+def _results_now(directory: Path, run: str | None) -> Published:
+    last = max(committed_numbers(directory), default=-1)
+    numbers = [n for n in committed_numbers(directory) if n <= last]
+    compacted = Compacted.read(directory)
+    if compacted is not None and run not in (None, compacted.run):
+        compacted = None
+    through = -1 if compacted is None else compacted.through
+    found = [Commit.read(commit_path(directory, n)) for n in numbers if n > through]
+    mine = tuple(c for c in found if run in (None, c.run))
+    return Published(directory, run, compacted, mine)
+
+
+def last_committed(directory: Path, after: int) -> int:
+    """The last micro-batch, if ``after`` was once; micro-batches follow each other one by one."""
+    compacted = Compacted.read(directory)
+    last = after if compacted is None else max(after, compacted.through)
+    while commit_path(directory, last + 1).exists():
+        last += 1
+    return last
+
+
+def new_commits(directory: Path, after: int) -> Iterator[Commit]:
+    """The commits of the micro-batches that follow ``after`` one by one; nothing is listed."""
+    while True:
+        try:
+            commit = Commit.read(commit_path(directory, after + 1))
+        except FileNotFoundError:
+            return
+        yield commit
+        after += 1
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A directory of results, its format and the columns of its changes."""
+
+    directory: Path
+    format: str
+    schema: pa.Schema
+
+    def tables(
+        self,
+        after: int | None = None,
+        upto: int | None = None,
+        since: int | None = None,
+        state: Published | None = None,
+    ) -> Iterator[pa.Table]:
+        """The changes of micro-batches after ``after`` and up to ``upto``, from instant ``since``.
+
+        ``state`` is what is committed, if that is known.
+        """
+        return (table for _, table in self.parts(after, upto, since, state))
+
+    def parts(
+        self,
+        after: int | None = None,
+        upto: int | None = None,
+        since: int | None = None,
+        state: Published | None = None,
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """The same, each with the last micro-batch that it is of."""
+        state = published_results(self.directory) if state is None else state
+        done = max(-1 if after is None else after, state.forgotten)
+        last = state.last if upto is None else upto
+        while True:
+            try:
+                for segment in state.segments:
+                    if segment.last <= done or segment.first > last:
+                        continue
+                    if since is None or segment.now is None or segment.now >= since:
+                        table = self._part(segment, done, last)
+                        if table.num_rows:
+                            until = min(segment.last, last)
+                            yield until, table if since is None else _from(table, since)
+                    done = min(segment.last, last)
+            except FileNotFoundError as error:
+                before, state = state, published_results(self.directory)
+                if state == before:
+                    raise _missing(self.directory, error) from error
+                if state.run != before.run:
+                    raise _replaced_error(self.directory) from error
+            else:
+                return
+
+    def _part(self, segment: Segment, after: int, upto: int) -> pa.Table:
+        table = self.whole(segment)
+        if segment.first > after and segment.last <= upto:
+            return table
+        marks = segment.marks(self.directory)
+        before = sum(rows for batch, rows in marks if batch <= after)
+        return table.slice(before, sum(rows for batch, rows in marks if after < batch <= upto))
+
+    def whole(self, segment: Segment) -> pa.Table:
+        """All changes of a segment, in order, those that cancel inside an instant left out."""
+        parts = [read_file(self.directory / n, self.format, self.schema) for n in segment.files]
+        table = pa.concat_tables(parts or [self.schema.empty_table()])
+        return cancel_pairs(in_order(table)) if segment.single else table
+
+
+def _from(table: pa.Table, since: int) -> pa.Table:
+    return table.filter(pc.greater_equal(table[INSTANT].cast(pa.int64()), since))
+
+
+def _missing(directory: Path, error: FileNotFoundError) -> StateError:
+    return StateError(
+        where=str(directory),
+        expected="the files that its commits name",
+        found=f"no {Path(str(error.filename or error)).name}",
+        remedy="restore the directory, or run the script from the beginning into another one",
+    )
+
+
+def _replaced_error(directory: Path) -> StateError:
+    return StateError(
+        where=str(directory),
+        expected="the results that were there when reading began",
+        found="those of another run, which has replaced them meanwhile",
+        remedy="read them again",
+    )
