@@ -2,7 +2,8 @@
 
 1. A public function or method is a verb or a noun phrase, not a bare participle (``found``,
    ``settled``): what it found or settled has to be in the name.
-2. No two modules of different folders have one name, unless they mean the same.
+2. No two modules of different folders have one name, unless they mean the same: those of ``cli``
+   are named after commands, and may be called as what they call.
 3. No two modules of one room differ by a suffix only (``reader``, ``reading``).
 
 Only the rooms in ``ROOMS`` are looked at; a room is added when its names are done.
@@ -20,9 +21,11 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "windrow"
 ROOMS = (
     "archive",
+    "cli",
     "columns",
     "core",
     "cql",
+    "engine",
     "operators",
     "papers",
     "plan",
@@ -111,10 +114,12 @@ ALLOWED_FUNCTIONS = {
 }
 ALLOWED_MODULES = {
     "__init__": "every package has one",
+    "app": "the commands of a folder",
     "base": "what all modules of its folder have in common",
     "errors": "the errors of its room",
     "invariants": "what ``verify`` holds a kind of index to",
     "migrate": "another layout for a kind of index",
+    "options": "options that commands of its folder share",
     "reader": "what reads a kind of index",
     "registry": "which classes of its folder there are",
     "stat": "a kind of index in numbers",
@@ -149,8 +154,8 @@ def repeated(modules: Iterable[Path]) -> dict[str, list[Path]]:
     by_name = defaultdict(list)
     for module in modules:
         if module.stem not in ALLOWED_MODULES:
-            by_name[module.stem].append(module)
-    return {name: found for name, found in by_name.items() if len(found) > 1}
+            by_name["cli" in module.parts, module.stem].append(module)
+    return {name: found for (_, name), found in by_name.items() if len(found) > 1}
 
 
 def alike(modules: Iterable[Path]) -> Iterator[tuple[Path, Path]]:

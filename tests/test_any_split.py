@@ -161,8 +161,8 @@ def test_late_rows_are_counted_and_kept_in_the_quarantine(tmp_path: Path) -> Non
         for start in range(0, len(stamps), 3):
             connection.push("S", table(stream, start, start + 3))
         connection.advance(to=30)
-        assert connection.late("S") == 3
-        assert connection.rejected("S") == 0
+        assert connection.count_late("S") == 3
+        assert connection.count_rejected("S") == 0
         seen = sorted(query.answer()["v"].to_pylist())
     assert seen == [0, 1, 2, 5, 6]
     lines = [
@@ -182,7 +182,7 @@ def test_a_row_at_an_instant_that_advance_closed_is_late() -> None:
         connection.advance(to=6)
         connection.push("S", {"at_": [6, 7], "v": [2, 3]})
         connection.advance(to=20)
-        assert connection.late("S") == 1
+        assert connection.count_late("S") == 1
         assert query.answer()["v"].to_pylist() == [1, 3]
 
 

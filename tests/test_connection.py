@@ -36,7 +36,7 @@ def test_a_script_reads_the_files_that_it_names() -> None:
     [seen] = db.execute(HITS + "SELECT page FROM hits [RANGE 5];")
     db.advance(to=2)
     assert seen.answer().to_pydict() == {"page": ["a", "b"]}
-    assert db.rejected("hits") == 1
+    assert db.count_rejected("hits") == 1
     assert [p.parent.name for p in Path("bad").rglob("*.jsonl")] == ["hits"]
 
 
@@ -236,7 +236,7 @@ def test_a_stream_is_read_from_its_beginning_after_a_query_over_it_was_refused()
     [seen] = db.execute("CREATE QUERY q AS SELECT page FROM hits;")
     db.advance(to=10)
     assert seen.answer()["page"].to_pylist() == [1, 2**63 - 1, 3, 9, 10]
-    assert db.late("hits") == 0
+    assert db.count_late("hits") == 0
 
 
 def test_a_stream_of_a_refused_script_may_be_declared_differently() -> None:
@@ -257,7 +257,7 @@ def test_what_came_too_late_is_late_for_queries_that_are_made_later_too() -> Non
     Path("hits/2.csv").write_text("ts,page\n5,a\n11,b\n")
     db.advance(to=12)
     [second] = db.execute("SELECT ts FROM hits;")
-    assert db.late("hits") == 1
+    assert db.count_late("hits") == 1
     assert first.changes() == second.changes()
     assert first.answer()["ts"].to_pylist() == [1, 2, 11]
 

@@ -74,7 +74,7 @@ def test_rows_of_a_stream_that_wakes_up_are_late_where_time_went_past_them(tmp_p
     clock.seconds = 40
     push(db, "a", (21, 2), (30, 2))
     push(db, "b", (29, 7), (30, 2), (31, 2))
-    assert db.late("b") == 1
+    assert db.count_late("b") == 1
     push(db, "b", (40, 0))
     push(db, "a", (40, 0))
     assert said(db) == [(10, "+", 1), (30, "+", 2), (30, "+", 2), (31, "+", 2), (31, "+", 2)]
@@ -126,7 +126,7 @@ def test_updates_of_a_relation_that_wakes_up_happen_at_the_next_open_instant() -
     db.push("r", {"instant": [12, 13, 14], "change": ["-", "+", "-"], "v": [1, 3, 3]})
     db.push("r", {"instant": [30], "change": ["-"], "v": [2]})
     push(db, "a", (40, 0))
-    assert db.late("r") == db.rejected("r") == 0
+    assert db.count_late("r") == db.count_rejected("r") == 0
     changes = [tuple(r.values()) for r in query.changes().to_pylist()]
     assert changes == [(3, "+", 1), (3, "+", 2), (20, "-", 1)]
     db.advance(to=30)

@@ -30,7 +30,7 @@ def joined(name: str, updates: list[tuple[int, str, int, int]]) -> tuple[list[An
         connection.push(name, columns)
         connection.advance(to=9)
         rows = query.changes().to_pylist()
-        return [(row["ts"], row["w"]) for row in rows], connection.rejected(name)
+        return [(row["ts"], row["w"]) for row in rows], connection.count_rejected(name)
 
 
 COMES_AGAIN = [(1, "+", 1, 7), (3, "-", 1, 7), (6, "+", 1, 7)]

@@ -29,7 +29,7 @@ def test_a_push_warns_once_per_stream_and_says_where_the_rows_are() -> None:
     assert warning.filename == __file__
     assert str(warning.message) == (
         "stream s: 2 rows put aside, 1 for being late; the first: column k: expected INT, found "
-        "'x'; quarantined('s') has the newest of them"
+        "'x'; quarantined_rows('s') has the newest of them"
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -44,8 +44,8 @@ def test_rows_without_fault_warn_of_nothing() -> None:
         db = connection()
         db.push("s", {"ts": [1], "k": [1]})
         db.advance(to=3)
-    assert db.quarantined("s").num_rows == 0
-    assert db.quarantined("s").column_names == ["file", "row", "reason", "text"]
+    assert db.quarantined_rows("s").num_rows == 0
+    assert db.quarantined_rows("s").column_names == ["file", "row", "reason", "text"]
 
 
 def test_the_newest_rows_are_kept_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,19 +55,19 @@ def test_the_newest_rows_are_kept_and_all_are_counted(monkeypatch: pytest.Monkey
     with pytest.warns(WindrowWarning):
         db.push("s", {"ts": [9, *range(1, 8)], "k": [0] * 8})
     db.push("s", {"ts": [20, 30], "k": ["\ud800", "y" * 90]})
-    found = db.quarantined("S").to_pylist()
+    found = db.quarantined_rows("S").to_pylist()
     assert [(r["file"], r["row"]) for r in found] == [
         (None, 6),
         (None, 7),
         (None, 8),
         *[(None, 1), (None, 2)],
     ]
-    assert (db.late("s"), db.rejected("s")) == (7, 2)
+    assert (db.count_late("s"), db.count_rejected("s")) == (7, 2)
     assert found[0]["text"] == '{"ts": 5, "k": 0}'
     assert found[0]["reason"].startswith("late: ts is 5")
     assert found[-1]["text"].endswith("characters)")
     with pytest.raises(WindrowError, match="no such stream"):
-        db.quarantined("u")
+        db.quarantined_rows("u")
 
 
 def test_with_a_quarantine_the_warning_names_it(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_with_a_quarantine_the_warning_names_it(tmp_path: Path) -> None:
     with pytest.warns(WindrowWarning, match=f"and all of them in {tmp_path / 'bad'}"):
         db.push("s", {"ts": [1], "k": ["x"]})
     assert len(list((tmp_path / "bad").rglob("*.jsonl"))) == 1
-    assert db.quarantined("s").num_rows == 1
+    assert db.quarantined_rows("s").num_rows == 1
 
 
 def test_rows_and_files_that_are_read_are_warned_of_too(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_rows_and_files_that_are_read_are_warned_of_too(tmp_path: Path) -> None:
     with pytest.warns(WindrowWarning, match="stream f: 2 rows put aside") as warned:
         db.execute(f"CREATE STREAM f (ts BIGINT, k INT) {source}; SELECT k FROM f;")
     assert warned[0].filename == __file__
-    found = [(Path(r["file"]).name, r["row"]) for r in db.quarantined("f").to_pylist()]
+    found = [(Path(r["file"]).name, r["row"]) for r in db.quarantined_rows("f").to_pylist()]
     assert found == [("a.csv", 2), ("b.csv", None)]
 
 
@@ -98,4 +98,4 @@ def test_a_script_that_is_refused_keeps_nothing_of_what_it_read(tmp_path: Path) 
         db.execute(stream + "SELECT CAST(k AS INT) AS more FROM f;")
     with pytest.warns(WindrowWarning, match="1 row put aside"):
         db.execute(stream + "SELECT k FROM f;")
-    assert db.quarantined("f").num_rows == 1
+    assert db.quarantined_rows("f").num_rows == 1

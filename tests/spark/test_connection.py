@@ -48,7 +48,7 @@ def test_time_goes_as_far_as_the_slower_stream_and_late_rows_are_set_aside(spark
             connection.advance(to=40)
             answers = pairs.answer().to_pylist(), later.answer().to_pylist()
             found.append((first, second, changes(pairs), changes(later), answers))
-            assert connection.late("b") == connection.late("a") == 1
+            assert connection.count_late("b") == connection.count_late("a") == 1
         assert found[0] == found[1]
         assert found[0][0], "something must have been said before the end"
         assert found[0][3] == [(31, "+", 90), (36, "-", 90)]
@@ -81,7 +81,7 @@ def test_a_streaming_dataframe_is_a_stream_and_what_comes_too_late_is_kept(spark
                    for x in p.read_text().splitlines()]  # fmt: skip
         assert sum(r.startswith("late") for r in reasons) == 1
         assert len(reasons) == 2
-        assert sorted(db.quarantined("a")["reason"].to_pylist()) == sorted(reasons)
+        assert sorted(db.quarantined_rows("a")["reason"].to_pylist()) == sorted(reasons)
     counted = Totals().plus(commits(tmp_path / "state" / "totals" / "results"))
     assert (counted.rows_in, counted.late, counted.rejected) == (3, 1, 1)
 
@@ -106,7 +106,7 @@ def test_a_later_connection_goes_on_from_the_checkpoint(spark, tmp_path):
     with windrow.connect(spark=spark, checkpoint=tmp_path) as db:
         (pairs,) = db.execute(script)
         db.push("b", rows((3, 1, 40), (5, 1, 50)))
-        assert db.late("b") == 1, "instant 3 was closed by the earlier connection"
+        assert db.count_late("b") == 1, "instant 3 was closed by the earlier connection"
         db.advance(to=5)
         assert changes(pairs) == sorted(
             [(2, "+", 10, 30), (4, "+", 20, 30), (5, "+", 10, 50), (5, "+", 20, 50)]
@@ -156,7 +156,7 @@ def test_relations_are_updated_judged_and_remembered_as_embedded(spark, tmp_path
             connection.push("a", rows((2, 1, 10), (3, 2, 20), (5, 3, 30), (6, 1, 40)))
             (later,) = connection.execute("CREATE QUERY later AS SELECT name FROM names;")
             connection.advance(to=7)
-            refused = connection.rejected("names"), connection.rejected("once")
+            refused = connection.count_rejected("names"), connection.count_rejected("once")
             found.append([changes(named), changes(met), changes(later), refused])
     assert found[0] == found[1]
     assert found[0][3] == (1, 2), "an NRR does not take a deleted key again"
@@ -165,7 +165,7 @@ def test_relations_are_updated_judged_and_remembered_as_embedded(spark, tmp_path
         db.execute(RELATIONS)
         db.push("names", updates((8, "-", 1, "amy"), (8, "-", 1, "ann")))
         db.push("once", updates((8, "+", 3, "eva")))
-        assert (db.rejected("names"), db.rejected("once")) == (1, 1)
+        assert (db.count_rejected("names"), db.count_rejected("once")) == (1, 1)
 
 
 def test_files_that_a_script_names_are_read_as_embedded_and_once(spark, tmp_path):
@@ -243,7 +243,7 @@ def test_a_push_of_refused_late_or_finer_rows_is_warned_of_once_per_stream(spark
             warnings.simplefilter("error")
             db.push("s", {"ts": [1], "k": [1]})
             db.push("t", {"at": ["2026-03-01 09:00:06.000000001", "y"]})
-        assert db.quarantined("s")["row"].to_pylist() == [3, 2, 1]
+        assert db.quarantined_rows("s")["row"].to_pylist() == [3, 2, 1]
 
 
 def test_rows_of_files_that_cannot_be_used_are_kept_and_warned_of_without_a_quarantine(
@@ -265,10 +265,10 @@ def test_rows_of_files_that_cannot_be_used_are_kept_and_warned_of_without_a_quar
             db.advance(to=f"{day}:09")
             for _ in range(2):
                 assert sorted(query.answer()["k"].to_pylist()) == [1, 4]
-            found.append(sorted(map(str, db.quarantined("f").to_pylist())))
+            found.append(sorted(map(str, db.quarantined_rows("f").to_pylist())))
         said = sorted(str(w.message) for w in told if w.category is WindrowWarning)
         assert len(said) == 2, said
         assert any("times finer than microseconds were cut" in words for words in said)
-        assert any("quarantined('f') has the newest of them" in words for words in said)
+        assert any("quarantined_rows('f') has the newest of them" in words for words in said)
     assert found[0] == found[1]
     assert len(found[0]) == 2

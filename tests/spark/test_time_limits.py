@@ -213,4 +213,4 @@ def test_a_connection_delivers_no_row_that_is_ahead(spark, tmp_path):
         db.push("s", {"ts": rows, "k": [1, 2, 3]})
         db.advance(to="2023-11-14 10:00:05")
         assert sorted(query.answer()["k"].to_pylist()) == [1, 3]
-        assert (db.rejected("s"), db.late("s")) == (1, 0)
+        assert (db.count_rejected("s"), db.count_late("s")) == (1, 0)

@@ -209,7 +209,7 @@ def test_a_connection_judges_pushed_rows_by_its_wall(tmp_path: Path):
         db.push("s", moments(NOON + 30 * DAY, NOON + 32 * DAY))
         db.advance(to=NOON + 31 * DAY)
         assert query.answer()["id"].to_pylist() == [0, 2, 0]
-        assert (db.rejected("s"), db.late("s")) == (2, 0)
+        assert (db.count_rejected("s"), db.count_late("s")) == (2, 0)
     lines = [
         json.loads(x) for p in sorted(tmp_path.rglob("*.jsonl")) for x in p.read_text().splitlines()
     ]
@@ -248,4 +248,4 @@ def test_a_connection_of_the_package_has_a_wall():
     with windrow.connect() as db:
         db.execute("CREATE STREAM s (ts TIMESTAMP, id INT);")
         db.push("s", {"ts": ["9999-12-31 00:00:00"], "id": [1]})
-        assert db.rejected("s") == 1
+        assert db.count_rejected("s") == 1

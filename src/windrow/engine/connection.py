@@ -165,15 +165,15 @@ class Connection:
         finally:
             self._tell()
 
-    def rejected(self, stream: str) -> int:
+    def count_rejected(self, stream: str) -> int:
         """How many rows of the stream did not fit its declaration, or were ahead of it."""
         return self._runtime.inputs.monitor(stream).rejected
 
-    def late(self, stream: str) -> int:
+    def count_late(self, stream: str) -> int:
         """How many rows of the stream came too late."""
         return self._runtime.inputs.monitor(stream).late
 
-    def quarantined(self, stream: str) -> pa.Table:
+    def quarantined_rows(self, stream: str) -> pa.Table:
         """The newest thousand rows of the stream that were put aside, with the reasons.
 
         ``file`` is NULL for rows that were pushed, ``row`` for what is true of a whole file. On
@@ -181,7 +181,7 @@ class Connection:
         and ``answer`` wait for.
         """
         self._runtime.inputs.monitor(stream)  # or it is an error
-        return self._runtime.inputs.quarantined(stream)
+        return self._runtime.inputs.quarantined_rows(stream)
 
     def close(self) -> None:
         """Stop all queries, forget everything, and let others write where results went."""

@@ -131,7 +131,7 @@ class Inputs:
             self.quarantine.push(name, rows)
         self.refused.add(name, None, rows)
 
-    def quarantined(self, name: str) -> pa.Table:
+    def quarantined_rows(self, name: str) -> pa.Table:
         """The newest rows of a stream that were put aside."""
         return self.refused.table(name)
 
@@ -145,7 +145,7 @@ class Inputs:
             f"{rows} put aside, {late:,} for being late; the first: "
             f"{self.refused.first_reason(name)}",
             where=f"stream {stream}",
-            remedy=f"quarantined({stream!r}) has the newest of them{place}",
+            remedy=f"quarantined_rows({stream!r}) has the newest of them{place}",
         )
 
     def open(self, names: Iterable[str]) -> None:

@@ -4,10 +4,11 @@ A directory of results holds data files and one ``_commit-<batch>.json`` per mic
 names the files of that micro-batch and says what went in and came out. A file that no commit
 names is not a result.
 
-Compaction merges many micro-batches into few files: ``_compacted.json`` stands for the commits of all micro-batches up to ``through``. It is replaced as
-a whole, and commits that it stands for are removed after that, so there is no moment at which a
-micro-batch counts twice or not at all. A merged file has the changes of its micro-batches in their
-order; ``_batches-<first>-<last>.json`` says how many each of them has.
+Compaction merges many micro-batches into few files: ``_compacted.json`` stands for the commits of
+all micro-batches up to ``through``. It is replaced as a whole, and commits that it stands for are
+removed after that, so there is no moment at which a micro-batch counts twice or not at all. A
+merged file has the changes of its micro-batches in their order; ``_batches-<first>-<last>.json``
+says how many each of them has.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Compacted:
-    """See the module. Changes up to ``forgotten`` were taken away by whoever drained them."""
+    """Many micro-batches as one record; changes up to ``forgotten`` were drained and are gone."""
 
     run: str
     through: int

@@ -74,10 +74,10 @@ def _record(
     directory: Path, identity: Identity, state: Published, forget: int | None
 ) -> Compacted | None:
     """The record of all that is committed, its files written; None if nothing would change."""
-    forgotten = max(state.forgotten, min(-1 if forget is None else forget, state.last))
-    if not state.commits and forgotten == state.forgotten:
+    forgotten = max(state.forgotten_through, min(-1 if forget is None else forget, state.last))
+    if not state.commits and forgotten == state.forgotten_through:
         return None
-    snapshot = _snapshot(directory, identity, state, forgotten > state.forgotten)
+    snapshot = _snapshot(directory, identity, state, forgotten > state.forgotten_through)
     reading = Reading(directory, identity.format, identity.schema)
     kept = [s for s in state.segments if s.last > forgotten]
     merged = tuple(_merge(reading, group) for group in _groups(kept))
@@ -176,7 +176,7 @@ def _alone(directory: Path) -> Iterator[bool]:
 
 def forget_drained(directory: Path, drained: int) -> None:
     """Let go of changes that nobody will read again, when that is worth the writing."""
-    if drained - published_results(directory).forgotten >= WORTH_FORGETTING:
+    if drained - published_results(directory).forgotten_through >= WORTH_FORGETTING:
         with suppress(OSError):
             compact(directory, forget=drained)
 

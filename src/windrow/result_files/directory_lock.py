@@ -59,7 +59,7 @@ class Lock:
             self._close()
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return self._close.alive
 
     def forget(self) -> None:
@@ -73,7 +73,7 @@ def handles_for_child() -> Iterator[tuple[int, ...]]:
 
     They are copies: the child closes the locks' own between fork and exec.
     """
-    copies = tuple(os.dup(lock.handle) for lock in _held if lock.held)
+    copies = tuple(os.dup(lock.handle) for lock in _held if lock.is_held)
     try:
         yield copies
     finally:

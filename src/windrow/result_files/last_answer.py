@@ -47,7 +47,7 @@ def last_answer(
         try:
             if known is not None:
                 kept.add(pyarrow.parquet.read_table(directory / known.file, schema=identity.schema))
-            after = state.forgotten if known is None else known.batch
+            after = state.forgotten_through if known is None else known.batch
             for table in reading.tables(after, upto, state=state):
                 kept.add(table)
                 read += table.num_rows

@@ -90,7 +90,7 @@ class Published:
         return before.plus(self.commits)
 
     @property
-    def forgotten(self) -> int:
+    def forgotten_through(self) -> int:
         return -1 if self.compacted is None else self.compacted.forgotten
 
     @property
@@ -181,7 +181,7 @@ class Reading:
     ) -> Iterator[tuple[int, pa.Table]]:
         """The same, each with the last micro-batch that it is of."""
         state = published_results(self.directory) if state is None else state
-        done = max(-1 if after is None else after, state.forgotten)
+        done = max(-1 if after is None else after, state.forgotten_through)
         last = state.last if upto is None else upto
         while True:
             try:

@@ -61,7 +61,7 @@ class InboxInputs(Inputs):
             if monitor.advanced_to > inbox.advanced:
                 inbox.advance(monitor.advanced_to)
 
-    def quarantined(self, name: str) -> pa.Table:
+    def quarantined_rows(self, name: str) -> pa.Table:
         """The newest rows of a stream that were put aside, here or by queries."""
         refused = self.refused.copy()
         if self._pages is not None:
@@ -79,7 +79,7 @@ class InboxInputs(Inputs):
                 WindrowWarning(
                     f"rows that a query read were put aside; the last: {reason}",
                     where=f"stream {name}",
-                    remedy=f"quarantined({name!r}) has the newest of them{place}",
+                    remedy=f"quarantined_rows({name!r}) has the newest of them{place}",
                 ),
             )
             for name, reason in reasons.items()
