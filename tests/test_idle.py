@@ -15,9 +15,9 @@ from tests.support.runs import run_embedded
 from windrow.core.time import FOREVER
 from windrow.engine.connection import Connection
 from windrow.engine.embedded import Embedded
+from windrow.engine.idling import DEFAULT
 from windrow.engine.progress import Progress, Report
 from windrow.plan.program import compile_script
-from windrow.streams.idleness import DEFAULT
 
 SECOND = 1_000_000
 JOIN = "SELECT a.v, b.v FROM a [RANGE 50 SECONDS], b [RANGE 50 SECONDS] WHERE a.v = b.v;"

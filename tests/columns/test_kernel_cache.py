@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import windrow
-from windrow.columns.kernel_cache import own_directory
+from windrow.columns.kernels import own_directory
 
 PACKAGE = Path(windrow.__file__).parent
 NOBODY = 65534

@@ -137,3 +137,11 @@ def concat_rows(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Reco
         return batch_of([], schema, sum(b.num_rows for b in batches))
     arrays = [pa.concat_arrays([b.column(i) for b in batches]) for i in range(len(schema))]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def split_by_sign(delta: Delta) -> tuple[Delta, Delta]:
+    """Insertions, and negative tuples; where there are none of these, nothing is copied."""
+    plus = delta.sign > 0
+    if plus.all():
+        return delta, delta.slice(0, 0)
+    return delta.take(np.flatnonzero(plus)), delta.take(np.flatnonzero(~plus))

@@ -21,8 +21,9 @@ from windrow.operators.aggregates.quantiles import Quantile
 from windrow.operators.aggregates.sum_avg import Sum
 from windrow.operators.aggregates.variance import Variance
 from windrow.operators.base import Operator
-from windrow.operators.canonical_order import InOrder
 from windrow.operators.changelog import Changelog
+from windrow.operators.count_windows import LastRows, PartitionWindow
+from windrow.operators.derived_windows import InOrder, OutputRows
 from windrow.operators.difference import BagDifference
 from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
@@ -33,10 +34,7 @@ from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
 from windrow.operators.negative_tuples import AnnounceExpiry
 from windrow.operators.nrr_join import NonRetroactiveJoin
-from windrow.operators.output_window import OutputRows
-from windrow.operators.partition_window import PartitionWindow
 from windrow.operators.restore import RestoredInsertions, RestoredRelation
-from windrow.operators.rows_window import LastRows
 from windrow.operators.rstream import RelationStream
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows

@@ -86,7 +86,7 @@ class EmbeddedRun:
     def offer(self, stream: str, delta: Delta) -> None:
         """Rows of a stream. Those of instants that were closed without it, it being idle, are late.
 
-        Updates of a relation happen at the next instant then (see ``windrow.streams.idleness``).
+        Updates of a relation happen at the next instant then (see ``windrow.engine.idling``).
         """
         closed = self.pipeline.now
         if len(delta) and delta.ts[0] <= closed:

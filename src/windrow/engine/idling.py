@@ -4,6 +4,12 @@ Rows wait in their monitor until their stream has closed their instant. If the s
 query may have gone further; then what came before goes to all queries that read the stream, and
 each keeps it until its own time. So a monitor releases up to the time of the fastest query, and
 from then on whatever comes up to there at once: a query that is past it calls it late.
+
+A query over several streams waits for the slowest. A stream that has brought no row for IDLE AFTER,
+by the clock on the wall, is *idle*: the others go on without it. If all are silent, time stays. The
+first row that it brings wakes it up, and is judged as always: what lies at or before an instant
+that a query has closed meanwhile is late there. An update of a relation cannot be left out, since
+later ones would delete what never came; it takes effect at the first instant that is still open.
 """
 
 from __future__ import annotations
@@ -12,12 +18,22 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from windrow.columns.delta import Delta
-from windrow.core.time import BEGINNING, FOREVER, Clock, Wall
-from windrow.streams.idleness import idle_after
+from windrow.core.time import BEGINNING, FOREVER, MICROSECONDS, Clock, Wall
+from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.monitor import InputMonitor, tick_text, time_of
 from windrow.streams.relations import RelationMonitor
 from windrow.tables.enforce import as_json
 from windrow.tables.parsed_rows import Rejected
+
+DEFAULT = 10 * MICROSECONDS["MINUTE"]
+"""For directories that are watched: twice as long as the usual writers of files take for one."""
+
+
+def idle_after(declaration: StreamDeclaration, *, watched: bool) -> int:
+    """Microseconds of silence after which the stream is idle; FOREVER if it never is."""
+    if declaration.idle is not None:
+        return declaration.idle
+    return DEFAULT if watched else FOREVER
 
 
 class Reader(Protocol):

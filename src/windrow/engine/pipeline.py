@@ -1,8 +1,12 @@
-"""A plan in operation: a tree of operators that advance together, an interval at a time."""
+"""A plan in operation: a tree of operators that advance together, an interval at a time.
+
+A sum of integers that does not fit into BIGINT is NULL for as long as it does not
+(``aggregates.sum_avg``); whoever runs the operators asks here whether that happened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +18,10 @@ from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.engine.build import changes_of, operator_for
-from windrow.operators.aggregates.overflows import take_overflows
+from windrow.operators.aggregates.distinct_values import OfDistinct
+from windrow.operators.aggregates.sum_avg import Sum
 from windrow.operators.base import Operator, Saved, below
+from windrow.operators.group_by import GroupedAggregation
 from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
 from windrow.plan.strategy import Strategy, apply_strategy
 
@@ -106,3 +112,20 @@ class Pipeline:
         for number, operator in enumerate(self.operators):
             operator.load(below(str(number), segments), meta[str(number)])
         self.take_overflows()  # of what was answered before the save
+
+
+def take_overflows(operators: Iterable[Operator]) -> int:
+    """How many answers were NULL for that reason since this was last asked."""
+    count = 0
+    for sums in _sums(operators):
+        count, sums.overflows = count + sums.overflows, 0
+    return count
+
+
+def _sums(operators: Iterable[Operator]) -> Iterator[Sum]:
+    for operator in operators:
+        if isinstance(operator, GroupedAggregation):
+            for accumulator, _ in operator.aggregates:
+                plain = accumulator.plain if isinstance(accumulator, OfDistinct) else accumulator
+                if isinstance(plain, Sum):
+                    yield plain

@@ -15,13 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.crowding import FEW
-from windrow.columns.delta import Delta, batch_of
+from windrow.columns.delta import Delta, batch_of, split_by_sign
 from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
-from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.plan.physical.state_kinds import Kept
 from windrow.windows.row_index import RowIndex

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.crowding import Crowding
-from windrow.columns.delta import Delta, batch_of, concat_rows, take
+from windrow.columns.delta import Delta, batch_of, concat_rows, split_by_sign, take
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.interner import Interner
@@ -36,7 +36,6 @@ from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.base import Saved, below
-from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.expressions import Expression

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.delta import Delta, batch_of
+from windrow.columns.delta import Delta, batch_of, split_by_sign
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.interner import Interner
@@ -33,7 +33,6 @@ from windrow.operators.base import Saved, below
 from windrow.operators.join_pairs import WORTH_RECODING
 from windrow.operators.open_periods import Flips, changes_of, count_and_flip
 from windrow.operators.side import JoinSide
-from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import EXP, LINK
 from windrow.plan.expressions import Expression

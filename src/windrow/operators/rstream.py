@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.delta import Delta
+from windrow.columns.delta import Delta, split_by_sign
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import END, TS
 from windrow.plan.physical.state_kinds import Kept

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.delta import Delta
+from windrow.columns.delta import Delta, split_by_sign
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
-from windrow.operators.signs import split_by_sign
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.move import Move
 from windrow.operators.state.tuple_index import LINK

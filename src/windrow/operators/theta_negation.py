@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.delta import Delta
+from windrow.columns.delta import Delta, split_by_sign
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
@@ -28,7 +28,6 @@ from windrow.operators.base import Saved, below
 from windrow.operators.join_pairs import JoinPairs, Pairs
 from windrow.operators.open_periods import changes_of, count_and_flip
 from windrow.operators.side import JoinSide
-from windrow.operators.signs import split_by_sign
 from windrow.operators.state.tuple_index import END, EXP
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure

@@ -26,7 +26,7 @@ from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import Clock
-from windrow.plan.nodes.subscribe import SUBSCRIPTION
+from windrow.plan.nodes.routed import SUBSCRIPTION
 from windrow.spark.run.session import index_memory
 from windrow.spark.stage.bucket_hash import spread_buckets
 from windrow.spark.stage.range_partition import Cut, cut_by, part_of, parts_for

@@ -1,13 +1,19 @@
-"""Typed calls: the type that a function gives, and what constants become beside other values."""
+"""Typed calls, and forms that are no plain calls: BETWEEN, IN, IS, CASE, LIKE with ESCAPE.
+
+The type of a call is what its function gives; constants take the type of the values beside them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
+
+from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.plan.binder.literals import coerce, fit_constants
-from windrow.plan.expressions import OPERATORS, Call, Expression, Literal
+from windrow.plan.expressions import OPERATORS, Call, Expression, Literal, connect
 from windrow.plan.functions import FUNCTIONS, common
 
 SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
@@ -76,3 +82,113 @@ def wrong_number(function: str, takes: str, found: int, span: Span) -> BindError
         f"wrong number of arguments for {function}", span=span, expected=takes,
         found=f"{found} argument{'' if found == 1 else 's'}",
     )  # fmt: skip
+
+
+class Binder(Protocol):
+    """What binds the parts of a form: an ``ExpressionBinder``."""
+
+    def bind(self, node: exp.Expr) -> Expression: ...
+    def condition(self, node: exp.Expr) -> Expression: ...
+    def span(self, node: exp.Expr) -> Span: ...
+    def call(
+        self, function: str, args: Sequence[Expression], nodes: Sequence[exp.Expr], span: Span
+    ) -> Expression: ...
+
+
+def bind_between(binder: Binder, node: exp.Between, span: Span) -> Expression:
+    low, high = node.args["low"], node.args["high"]
+    value = binder.bind(node.this)
+    at_least = binder.call("ge", [value, binder.bind(low)], [node.this, low], span)
+    at_most = binder.call("le", [value, binder.bind(high)], [node.this, high], span)
+    return Call("and", (at_least, at_most), Type.BOOLEAN)
+
+
+def bind_escape(binder: Binder, node: exp.Escape, span: Span) -> Expression:
+    """LIKE or ILIKE, perhaps with NOT, and the character that takes the next one literally."""
+    like, mark = node.this, node.expression
+    nodes = [like.this, like.expression, mark]
+    bound = [binder.bind(n) for n in nodes]
+    constant = bound[2].value if isinstance(bound[2], Literal) else None
+    if not isinstance(constant, str) or len(constant) != 1:
+        raise BindError(
+            span=binder.span(mark), expected="one character in quotes after ESCAPE",
+            found="something else", remedy="write ESCAPE '!', say",
+        )  # fmt: skip
+    pattern = bound[1].value if isinstance(bound[1], Literal) else None
+    if isinstance(pattern, str) and pattern.replace(constant * 2, "").endswith(constant):
+        raise BindError(
+            span=binder.span(like.expression), expected=f"a character after each {constant}",
+            found="the end of the pattern",
+            remedy=f"write {constant}{constant} for the character itself",
+        )  # fmt: skip
+    matched = binder.call("ilike" if isinstance(like, exp.ILike) else "like", bound, nodes, span)
+    return Call("not", (matched,), Type.BOOLEAN) if like.args.get("negate") else matched
+
+
+def bind_is(binder: Binder, node: exp.Is, span: Span) -> Expression | None:
+    """IS NULL, IS TRUE, IS FALSE; None for any other form of it."""
+    value = binder.bind(node.this)
+    match node.expression:
+        case exp.Null():
+            return Call("is_null", (value,), Type.BOOLEAN)
+        case exp.Boolean():
+            truth = Literal(bool(node.expression.this), Type.BOOLEAN)
+            equal = binder.call("eq", [value, truth], [node.this, node.expression], span)
+            return Call("coalesce", (equal, Literal(False, Type.BOOLEAN)), Type.BOOLEAN)
+    return None
+
+
+def bind_distinct_from(binder: Binder, node: exp.Binary, span: Span) -> Expression:
+    nodes = [node.this, node.expression]
+    left, right = fit_constants([binder.bind(n) for n in nodes], [binder.span(n) for n in nodes])
+    equal = binder.call("eq", [left, right], nodes, span)
+    nulls = (Call("is_null", (left,), Type.BOOLEAN), Call("is_null", (right,), Type.BOOLEAN))
+    same = Call("case", (
+        Call("and", nulls, Type.BOOLEAN), Literal(True, Type.BOOLEAN),
+        Call("or", nulls, Type.BOOLEAN), Literal(False, Type.BOOLEAN), equal,
+    ), Type.BOOLEAN)  # fmt: skip
+    return same if isinstance(node, exp.NullSafeEQ) else Call("not", (same,), Type.BOOLEAN)
+
+
+def bind_in(binder: Binder, node: exp.In, span: Span) -> Expression:
+    if node.args.get("query") is not None:
+        raise BindError(
+            "IN with a sub-query cannot stand here", span=span,
+            remedy="write it as a join; only NOT IN may have a sub-query, as a part of WHERE",
+        )  # fmt: skip
+    choices = node.expressions
+    bound = binder.call(
+        "in", [binder.bind(n) for n in (node.this, *choices)], [node.this, *choices], span
+    )
+    assert isinstance(bound, Call)
+    if all(isinstance(a, Literal) for a in bound.args[1:]):
+        return bound
+    tests = [Call("eq", (bound.args[0], a), Type.BOOLEAN) for a in bound.args[1:]]
+    return connect("or", tuple(tests))
+
+
+def bind_case(binder: Binder, node: exp.Expr, span: Span) -> Expression:
+    branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
+    subject = node.this if isinstance(node, exp.Case) else None
+    conditions: list[Expression] = []
+    value_nodes: list[exp.Expr] = []
+    for branch in branches:
+        test = branch.this
+        if subject is not None:
+            both = [binder.bind(subject), binder.bind(test)]
+            conditions.append(binder.call("eq", both, [subject, test], binder.span(test)))
+        else:
+            conditions.append(binder.condition(test))
+        value_nodes.append(branch.args["true"])
+    otherwise = node.args.get("default") or node.args.get("false")
+    values = [binder.bind(n) for n in value_nodes]
+    values.append(binder.bind(otherwise) if otherwise else Literal(None, Type.STRING))
+    spans = [binder.span(n) for n in value_nodes] + [binder.span(otherwise) if otherwise else span]
+    values = fit_constants(values, spans)
+    kind = common([v.type for v in values])
+    if kind is None:
+        found = " and ".join(dict.fromkeys(v.type.value for v in values))
+        raise BindError(span=span, expected="values of one type in CASE", found=found)
+    values = [coerce(v, kind, s) for v, s in zip(values, spans, strict=True)]
+    args = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
+    return Call("case", (*args, values[-1]), kind)

@@ -1,9 +1,14 @@
-"""What every part of the binder needs to know."""
+"""What every part of the binder needs to know, and how chains of AND and OR are opened.
+
+The parser makes such chains as deep as they are long.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.time import Clock
@@ -67,3 +72,19 @@ def with_table_name(plan: Node, name: str | None) -> Node:
         case Unary():
             return replace(plan, input=with_table_name(plan.input, name))
     return plan
+
+
+def operands_of(node: exp.Expr, connector: type[exp.Expr]) -> list[exp.Expr]:
+    """The operands of a chain of one connector from left to right, parentheses opened."""
+    operands: list[exp.Expr] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        inner = part
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, connector):
+            waiting += [inner.args["expression"], inner.args["this"]]
+        else:
+            operands.append(part)
+    return operands

@@ -17,8 +17,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError
 from windrow.core.schema import Type
 from windrow.cql.positions import span_of
-from windrow.plan.binder.connectives import operands_of
-from windrow.plan.binder.context import Context
+from windrow.plan.binder.context import Context, operands_of
 from windrow.plan.binder.not_exists import QUERIES, bind_negation, has_query, negated_query
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Scope

@@ -11,15 +11,14 @@ from windrow.core.errors import BindError, Span
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Query, Select, StreamOf
-from windrow.plan.binder.connectives import operands_of
-from windrow.plan.binder.context import Context
+from windrow.plan.binder.context import Context, operands_of
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
-from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Scope
 from windrow.plan.expressions import Expression, conjunction, shift_columns
 from windrow.plan.nodes import Negation, NegationForm, Node, Selection
 from windrow.plan.nodes.join_conditions import join_of, side_of
+from windrow.plan.nodes.projections import cast_to, is_null_column
 
 QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
 

@@ -13,7 +13,6 @@ from windrow.core.time import Clock
 from windrow.cql.syntax_tree import EveryOf, Query, Select, SetOperation, StreamOf
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.from_clause import produce_every_time
-from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.select import bind_select
 from windrow.plan.binder.window_ticks import in_ticks, window_spec
@@ -33,6 +32,7 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
+from windrow.plan.nodes.projections import cast_to, is_null_column
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.window_specs import RangeWindow
 

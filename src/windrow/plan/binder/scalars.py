@@ -13,18 +13,21 @@ from windrow.core.schema import Type
 from windrow.cql.positions import span_of
 from windrow.cql.statement_parser import TYPES
 from windrow.plan.binder.aggregates import Aggregates
-from windrow.plan.binder.calls import castable, null_as, typed_call, wrong_number
-from windrow.plan.binder.connectives import operands_of
-from windrow.plan.binder.literals import coerce, interval, number, too_large
-from windrow.plan.binder.scope import Scope, did_you_mean
-from windrow.plan.binder.special_forms import (
+from windrow.plan.binder.calls import (
     bind_between,
     bind_case,
     bind_distinct_from,
     bind_escape,
     bind_in,
     bind_is,
+    castable,
+    null_as,
+    typed_call,
+    wrong_number,
 )
+from windrow.plan.binder.context import operands_of
+from windrow.plan.binder.literals import coerce, interval, number, too_large
+from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import Call, Expression, Literal, connect
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS
 

@@ -14,8 +14,7 @@ from windrow.core.errors import BindError
 from windrow.core.schema import Schema
 from windrow.cql.syntax_tree import Limit, Select
 from windrow.plan.binder.clauses import Clauses, Order, bind_clauses
-from windrow.plan.binder.connectives import operands_of
-from windrow.plan.binder.context import Context
+from windrow.plan.binder.context import Context, operands_of
 from windrow.plan.binder.disjunction import select_where_true
 from windrow.plan.binder.from_clause import (
     BoundTable,

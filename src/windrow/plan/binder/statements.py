@@ -21,7 +21,6 @@ from windrow.cql.syntax_tree import (
 )
 from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.destinations import destination
-from windrow.plan.binder.nulls import cast_to, is_null_column
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import did_you_mean
@@ -36,7 +35,7 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, Projection, ToStream
-from windrow.plan.nodes.projections import project
+from windrow.plan.nodes.projections import cast_to, is_null_column, project
 from windrow.plan.optimiser import Alternative
 
 OURS = "inbox"

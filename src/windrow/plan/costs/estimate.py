@@ -15,8 +15,7 @@ from typing import Any
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import Clock
 from windrow.plan.costs import leaves, n_ary, unary
-from windrow.plan.costs.flows import upkeep
-from windrow.plan.costs.node_cost import Cost, Model
+from windrow.plan.costs.flows import Cost, Model, upkeep
 from windrow.plan.costs.stream_statistics import StreamStatistics
 from windrow.plan.nodes import (
     AppendOnly,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.plan.costs.flows import Flow
-from windrow.plan.costs.node_cost import HORIZON, Cost, Model
+from windrow.plan.costs.flows import HORIZON, Cost, Flow, Model
 from windrow.plan.costs.stream_statistics import DISTINCT, RATE
 from windrow.plan.nodes import RelationScan, StageInput, StreamScan, Window
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import exp
 
-from windrow.plan.costs.flows import Flow, present
+from windrow.plan.costs.flows import Cost, Flow, Model, combined_values, present, values_of
 from windrow.plan.costs.join_order import WindowedStream, joined_size, origin_cost
-from windrow.plan.costs.node_cost import Cost, Model, combined_values, values_of
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import (
     Join,

@@ -6,9 +6,17 @@ from dataclasses import replace
 from math import exp, log2
 
 from windrow.core.patterns import UpdatePattern
-from windrow.plan.costs.flows import Flow, present, upkeep
+from windrow.plan.costs.flows import (
+    HORIZON,
+    Cost,
+    Flow,
+    Model,
+    combined_values,
+    present,
+    upkeep,
+    values_of,
+)
 from windrow.plan.costs.leaves import apply_window
-from windrow.plan.costs.node_cost import HORIZON, Cost, Model, combined_values, values_of
 from windrow.plan.expressions import Column, conjuncts
 from windrow.plan.nodes import (
     AppendOnly,

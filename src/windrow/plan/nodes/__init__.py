@@ -32,7 +32,7 @@ from windrow.plan.nodes.outputs import (
     StreamKind,
     ToStream,
 )
-from windrow.plan.nodes.routed import Routed
+from windrow.plan.nodes.routed import Routed, Subscribe
 from windrow.plan.nodes.sources import (
     FileSource,
     RelationScan,
@@ -40,7 +40,6 @@ from windrow.plan.nodes.sources import (
     StreamScan,
     Window,
 )
-from windrow.plan.nodes.subscribe import Subscribe
 from windrow.plan.nodes.tuples import (
     NegativeTuples,
     Projection,

@@ -57,10 +57,15 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.per_node import PerNode
 from windrow.plan.nodes.rebuild import map_inputs, with_inputs
-from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.nodes.routed import Ranges
 from windrow.plan.nodes.window_specs import RowsWindow, WindowSpec
-from windrow.plan.physical.places import (
+from windrow.plan.physical.stages import (
+    Hashed,
+    Key,
     Keys,
+    RangeKey,
+    Stage,
+    StageEdge,
     Where,
     comparable,
     computable,
@@ -69,7 +74,6 @@ from windrow.plan.physical.places import (
     shared_keys,
     shown_by,
 )
-from windrow.plan.physical.stages import Hashed, Key, RangeKey, Stage, StageEdge
 from windrow.plan.strategy import Strategy, apply_strategy
 
 

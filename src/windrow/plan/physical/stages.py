@@ -1,20 +1,24 @@
 """Stages of a plan: runs of operators that agree on where a tuple is to be.
 
 A parallel runner spreads the tuples of a stage over buckets, and an operator sees one bucket only.
-``cut_stages`` says how a plan becomes stages; here is what they are.
+``cut_stages`` says how a plan becomes stages; here is what they are, and by which
+expressions their tuples are spread over buckets.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 
-from windrow.plan.expressions import Column, Expression
+from windrow.core.schema import Type
+from windrow.plan.expressions import Call, Column, Expression, replace_columns
 from windrow.plan.nodes import Node, Subscribe
 
 
 @dataclass(frozen=True)
 class RangeKey:
-    """A bucket for each range of a column's values; see ``windrow.plan.nodes.subscribe.Ranges``."""
+    """A bucket for each range of a column's values; see ``windrow.plan.nodes.routed.Ranges``."""
 
     column: Column
     starts: tuple[int, ...]
@@ -48,3 +52,77 @@ class Stage:
     number: int
     plan: Node
     inputs: tuple[StageEdge, ...]
+
+
+class Where(Enum):
+    """A place that is not said by keys; see ``windrow.plan.physical.stages``."""
+
+    FREE = "free"
+    SINGLE = "single"
+    HIDDEN = "hidden"
+
+
+Keys = tuple[frozenset[Expression], ...]
+"""Per key its equivalent expressions over the output: after a join, one of either side."""
+
+
+def plain(expression: Expression) -> Expression:
+    """The expression without the names of its columns, which do not tell columns apart."""
+    return replace_columns(expression, lambda c: replace(c, name=""))
+
+
+def computable(expression: Expression, known: frozenset[Expression]) -> bool:
+    """Whether the expression's value follows from the values of the ``known`` ones."""
+    if expression in known:
+        return True
+    if isinstance(expression, Call):
+        return all(computable(a, known) for a in expression.args)
+    return not isinstance(expression, Column)
+
+
+def shown_by(placed: Where | Keys, columns: tuple[Expression, ...]) -> Where | Keys:
+    """The same place, said in terms of an output that computes ``columns``."""
+    if not isinstance(placed, tuple):
+        return placed
+    outputs: dict[Expression, list[Column]] = {}
+    for i, expression in enumerate(columns):
+        outputs.setdefault(plain(expression), []).append(Column(i, "", expression.type))
+    shown = tuple(frozenset(e for old in same for e in _images(old, outputs)) for same in placed)
+    return shown if all(shown) else Where.HIDDEN
+
+
+def _images(
+    expression: Expression, outputs: dict[Expression, list[Column]]
+) -> Sequence[Expression]:
+    """The expression over the output's columns: as one of them, or put together from several."""
+    if expression in outputs:
+        return outputs[expression]
+    if isinstance(expression, Call):
+        parts = [_images(a, outputs) for a in expression.args]
+        return [replace(expression, args=tuple(p[0] for p in parts))] if all(parts) else []
+    return [] if isinstance(expression, Column) else [expression]
+
+
+def shared_keys(placed: Sequence[Where | Keys]) -> Keys | None:
+    """The keys that all of the places have in common, if they are spread alike."""
+    keys = [p for p in placed if isinstance(p, tuple)]
+    if len(keys) < len(placed) or len({len(k) for k in keys}) > 1:
+        return None
+    shared = tuple(frozenset.intersection(*same) for same in zip(*keys, strict=True))
+    return shared if all(shared) else None
+
+
+def positions_of(placed: Where | Keys, keys: tuple[Expression, ...]) -> tuple[int, ...] | None:
+    """Which of a join's keys the tuples are spread by, if they are spread by nothing else."""
+    if not isinstance(placed, tuple):
+        return None
+    wanted = [plain(k) for k in keys]
+    found = [next((i for i, k in enumerate(wanted) if k in same), None) for same in placed]
+    return None if None in found else tuple(i for i in found if i is not None)
+
+
+def comparable(same: Sequence[Expression]) -> tuple[Expression, ...]:
+    """The keys of a join that are compared, such that equal values are stored alike."""
+    if {e.type.integral for e in same} == {True, False} and all(e.type.numeric for e in same):
+        return tuple(Call("cast", (e,), Type.DOUBLE) if e.type.integral else e for e in same)
+    return tuple(same)

@@ -18,7 +18,7 @@ from typing import Any
 
 from windrow.core.errors import StateError
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
-from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.nodes.routed import Ranges
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from windrow.core.errors import InputError, StateError
 from windrow.core.file_formats import FORMATS
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
+from windrow.engine.idling import idle_after
 from windrow.plan.catalog import (
     Catalog,
     QueryDeclaration,
@@ -44,7 +45,6 @@ from windrow.spark.stage.range_partition import layout_for
 from windrow.spark.stage.routes import PACKED, Routes
 from windrow.spark.stage.stage_processor import StageProcessor, StageTask
 from windrow.spark.stage.subscription_index import with_cut, with_whole_paths
-from windrow.streams.idleness import idle_after
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
 from windrow.streams.stream_time import StreamTime

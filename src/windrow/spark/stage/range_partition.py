@@ -16,7 +16,7 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.plan.nodes import Node, Subscribe, walk
-from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.nodes.routed import Ranges
 from windrow.spark.stage.bucket_hash import spread_buckets
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.entry_columns import EntryColumns

@@ -22,7 +22,7 @@ from windrow.columns.types import arrow_schema
 from windrow.engine.routing import Routing
 from windrow.plan.nodes import Node, Routed, Subscribe
 from windrow.plan.nodes.rebuild import map_inputs
-from windrow.plan.nodes.subscribe import Ranges
+from windrow.plan.nodes.routed import Ranges
 from windrow.plan.physical.stages import RangeKey
 from windrow.spark.stage.range_partition import Cut, part_of
 from windrow.subscriptions.match_operator import MatchSubscriptions

@@ -1,8 +1,12 @@
-"""Puts the tuples of each instant into an order of their own values.
+"""Windows over derived streams: WSTREAM, and the order that a count window needs there.
 
 A count window over a derived stream needs an order among tuples of one instant, and how they
 come out of a join or a group-by depends on how time was cut. Tuples of a base stream keep the
 order in which they arrived; for derived ones the order of their values stands in.
+
+WSTREAM is a window over the stream of a query's results (Golab 2006, 3.3.3). Results count from
+when they were produced and whatever becomes of them below: the stream is append-only, and the
+window over it is an ordinary one.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta
 from windrow.operators.base import Operator, Saved
+from windrow.operators.stateless import Append
 from windrow.plan.physical.state_kinds import Kept
 
 
@@ -52,3 +57,26 @@ def in_order(delta: Delta) -> Delta:
     table = pa.RecordBatch.from_arrays(columns, names)
     order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names])
     return delta.take(order.to_numpy().astype(np.int64))
+
+
+class OutputRows:
+    """Insertions of the input, through ``window``."""
+
+    def __init__(self, window: Operator) -> None:
+        self.stream, self.window = Append(), window
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return self.window.state
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        return self.window.process([self.stream.process(inputs, now)], now)
+
+    def size(self) -> int:
+        return self.window.size()
+
+    def save(self) -> Saved:
+        return self.window.save()
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.window.load(segments, meta)
