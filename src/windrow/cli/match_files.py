@@ -19,7 +19,7 @@ from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.file_formats import format_of_name
 from windrow.plan.nodes import FileSource
-from windrow.plan.nodes.subscribe import SUBSCRIPTION
+from windrow.plan.nodes.routed import SUBSCRIPTION
 from windrow.result_files.identity import Identity
 from windrow.result_files.sinks import FileSink, open_sinks
 from windrow.subscriptions.kinds import Kind
