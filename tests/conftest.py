@@ -23,7 +23,7 @@ STARTING_SPARK = (
     "tests/spark/",
     "tests/cli/test_commands.py",
     "tests/cli/test_rewind.py",
-    "tests/docs/",
+    "tests/docs/test_pages.py",
     "tests/test_conformance.py",
 )
 """Where tests are that start Spark."""

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from windrow.papers.window_indexes.rings.dirty_bit_ring import DirtyBitRing
     from windrow.papers.window_indexes.rings.plain_ring import PlainRing
     from windrow.papers.window_indexes.step_counts import Steps
+    from windrow.papers.window_indexes.storage.basic_contents import Storage
     from windrow.papers.window_indexes.storage.count_storage import aggr_storage, hash_storage
     from windrow.papers.window_indexes.storage.group_storage import GroupStorage
     from windrow.papers.window_indexes.storage.list_storage import ListStorage
@@ -90,6 +91,7 @@ else:
         "rings.dirty_bit_ring": "DirtyBitRing",
         "rings.plain_ring": "PlainRing",
         "step_counts": "Steps",
+        "storage.basic_contents": "Storage",
         "storage.count_storage": "aggr_storage hash_storage",
         "storage.group_storage": "GroupStorage",
         "storage.list_storage": "ListStorage",
@@ -120,6 +122,7 @@ __all__ = [
     "Purging",
     "RingWindow",
     "Steps",
+    "Storage",
     "TimeBased",
     "UnanswerableError",
     "UnsuitableIndexError",

@@ -108,6 +108,12 @@ class IndexedWindow(SlidingWindow[BasicContents]):
                     found=str(number), remedy="make the index for as many windows as share it",
                 )  # fmt: skip
 
+    @property
+    def name(self) -> str:
+        """Its storage and its index, by the names that the paper gives them."""
+        parts = (self.storage, self.index)
+        return " ".join(part.name for part in parts if part is not None)
+
     def _insert(self, values: Int64s) -> None:
         wanted = self.storage.insert(values, self.steps)
         if self.index is not None and len(wanted):

@@ -85,6 +85,15 @@ class RingWindow(SlidingWindow[PositionRange]):
         """As ``append``, for rows."""
         return sum(1 for _ in self.feed_rows(rows, ts))
 
+    def take(self, positions: Int64s) -> pa.RecordBatch:
+        """The rows at some positions of the window, as ``look_up`` finds them."""
+        if self.rows is None:
+            raise WindrowError(
+                where="take", expected="a window that keeps rows", found="positions only",
+                remedy="give the window a schema, or use look_up and sorted_positions",
+            )  # fmt: skip
+        return self.rows.take(positions)
+
     @property
     def stop(self) -> int:
         """The first position that is not in the window: what is filling begins there."""

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.core.errors import WindrowError
 from windrow.papers.window_indexes.ring_window import RingWindow
 from windrow.papers.window_indexes.values.group_index import GroupIndex
 
@@ -77,9 +76,4 @@ def sorted_rows(window: RingWindow) -> pa.RecordBatch:
     >>> sorted_rows(window).column("seconds").to_pylist()
     [10, 25, 60]
     """
-    if window.rows is None:
-        raise WindrowError(
-            where="sorted_rows", expected="a window that keeps rows", found="positions only",
-            remedy="give the window a schema, or ask sorted_positions",
-        )  # fmt: skip
-    return window.rows.take(sorted_positions(window))
+    return window.take(sorted_positions(window))

@@ -38,6 +38,11 @@ class Storage(Protocol):
 
     ``insert`` takes values in and answers with those that need a pointer to the index, which
     ``point`` then supplies; ``close`` hands the basic window over and begins a new one.
+
+    >>> from windrow.windows import ListStorage, Storage, aggr_storage, hash_storage
+    >>> storages: list[Storage] = [ListStorage(), aggr_storage(), hash_storage(buckets=5)]
+    >>> [storage.name for storage in storages]
+    ['LIST', 'AGGR', 'HASH']
     """
 
     name: str
