@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -52,6 +53,17 @@ def test_a_look_into_an_archive_loads_no_compiler_and_no_data_frames(words, kind
     shown, loaded = run("archive", command, archives / kind, *keys)
     assert shown
     assert not [name for name in HEAVY if name in loaded]
+
+
+@pytest.mark.parametrize("options", [[], ["--strategy", "direct"]], ids=["usual", "chosen"])
+def test_explaining_a_script_loads_the_planner_alone(options):
+    script = Path(__file__).parents[2] / "examples" / "traffic.cql"
+    shown, loaded = run("explain", script, *options)
+    assert "Projection" in shown
+    planning = {"sqlglot"}
+    heavy = {*HEAVY, "numpy", "pyarrow"} - planning
+    assert not heavy & loaded
+    assert planning <= loaded
 
 
 def test_a_probe_without_kernels_answers_as_one_with_them(archives):

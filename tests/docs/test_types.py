@@ -44,12 +44,12 @@ def type_errors(files: list[Path], root: Path, directory: Path) -> list[str]:
         if text.strip():
             copy = directory / (re.sub(r"\W", "_", name) + ".py")
             copy.write_text(text)
-            copies[str(copy)] = name
+            copies[copy.name] = name
     with contextlib.chdir(ROOT):  # the settings name directories of it
-        out, errors, _ = api.run([*SETTINGS, *copies])
+        out, errors, _ = api.run([*SETTINGS, *(str(directory / name) for name in copies)])
     assert errors == ""
     found = (line.split(":", 1) for line in out.splitlines())
-    return [f"{copies.get(path, path)}:{rest}" for path, rest in found]
+    return [f"{copies.get(Path(path).name, path)}:{rest}" for path, rest in found]
 
 
 def test_the_python_of_every_page_and_example_has_types(tmp_path: Path) -> None:

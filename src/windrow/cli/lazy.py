@@ -5,13 +5,15 @@ needs none of it. So a group knows of each command its module and the line that 
 which is also the first of the docstring of the function that has the command's name there.
 
 From version 0.29 on Typer has pydantic check the value of each option, and loading it takes longer
-than many a command does. Texts, paths and flags need no check, so commands that are given nothing
-else do without. Any other Typer, and any other type, is left as it is.
+than many a command does. Texts, paths, flags, choices and defaults need no check, so a command
+that is given nothing else does without. Whatever is left, wrong choices too, is left to Typer, and
+so is everything if it is another Typer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -30,38 +32,37 @@ except ImportError:  # an earlier or a later Typer, which converts values in its
 
 
 def take_plain_values(parameters: list[Any]) -> list[Any]:
-    """The parameters of a command, with texts, paths, lists of them and flags taken as they are."""
+    """The parameters of a command, which take as it is whatever needs no check."""
     for parameter in parameters if RuntimeParam is not None else ():
         described = getattr(parameter, "type_descriptor", None)
         if described is None or described.parameter_info.parser is not None:
             continue
-        if described.annotation in (bool, str, Path, list[str], list[Path]):
+        if isinstance(described.annotation, type) or described.annotation in _LISTS:
             plain = _PlainParam(described.parameter_info, described.annotation)
             parameter._runtime_param = plain  # noqa: SLF001 (where Typer would keep its own)
     return parameters
 
 
+_LISTS = (list[str], list[Path])
+
 if RuntimeParam is not None:
 
     class _PlainParam(RuntimeParam):
-        """A parameter that takes what Typer's own converter of texts or paths makes of it."""
+        """A parameter that asks Typer only for what is not of its type yet."""
 
         def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
-            if self.annotation is bool:
-                return self._flag(value, param, ctx)
-            if self.annotation is str:
-                return str(value)
-            if self.annotation is Path:
+            wanted: Any = self.annotation
+            if wanted is Path:
                 return self._path(value, param, ctx)
-            items = value if isinstance(value, list | tuple) else [value]
-            if self.annotation == list[str]:
-                return [str(item) for item in items]
-            return [self._path(item, param, ctx) for item in items]
-
-        def _flag(self, value: Any, param: Any, ctx: Any) -> Any:
-            """A text, of an environment variable for example, is Typer's to understand."""
-            if isinstance(value, bool):
+            if wanted in _LISTS:
+                items = value if isinstance(value, list | tuple) else [value]
+                if wanted == list[str]:
+                    return [str(item) for item in items]
+                return [self._path(item, param, ctx) for item in items]
+            if type(value) is wanted:
                 return value
+            if issubclass(wanted, Enum) and value in {member.value for member in wanted}:
+                return wanted(value)
             return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
 
         def _path(self, value: Any, param: Any, ctx: Any) -> Any:
