@@ -27,6 +27,7 @@ from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import Clock
 from windrow.plan.nodes.routed import SUBSCRIPTION
+from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.run.session import index_memory
 from windrow.spark.stage.bucket_hash import spread_buckets
 from windrow.spark.stage.range_partition import Cut, cut_by, part_of, parts_for
@@ -115,6 +116,7 @@ class _Route:
     numbers: tuple[int, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_imports()
         numbers = np.array(self.numbers, np.int32)
         for batch in batches:
             found = numbers[self.cut.ranges_of(_column(batch, self.cut.name))]
@@ -135,6 +137,7 @@ class _Match:
     ranged: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_imports()
         for batch in batches:
             if not self.ranged:
                 yield self._matched(batch, 0)

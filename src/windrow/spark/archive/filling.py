@@ -37,6 +37,7 @@ from windrow.result_files.commits import Commit, sum_counts
 from windrow.result_files.sinks import COMPACT_AT, compact_if_due
 from windrow.spark.archive.sink import ATTEMPTS
 from windrow.spark.archive.waiting import Piece, Waiting, by_day, few, load, save, tidy, write
+from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.stage.blobs import unpack, unpack_delta
 from windrow.spark.stage.packing import Counts
 
@@ -172,6 +173,7 @@ class WaitingTask:
     schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_imports()
         parts: list[Delta] = []
         counts: Counts = {}
         now: int | None = None

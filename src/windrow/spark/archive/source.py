@@ -48,6 +48,7 @@ from windrow.spark.archive.pins import Pin, Source, pin
 from windrow.spark.archive.types import arrow_schema, cast, spark_schema
 from windrow.spark.archive.wheres import Where
 from windrow.spark.archive.whole import whole_runs, whole_schema
+from windrow.spark.frozen_imports import freeze_imports
 
 SLICE = Threshold(96 << 20)
 """Bytes of a run that a task reads, about; a run of Parquet counts three times."""
@@ -109,6 +110,7 @@ class ArchiveReader(DataSourceReader):
         return in_both(rows_of(directory, self.key, total), self.where.rows(directory, total))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        freeze_imports()
         if not isinstance(partition, Slice):  # Spark's way of saying that there are none
             return
         try:

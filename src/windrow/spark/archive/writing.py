@@ -27,6 +27,7 @@ from windrow.archive.runs.run import Run
 from windrow.archive.wave.write_session import WriteSession
 from windrow.archive.wave.writer import AT_ONCE, Writer
 from windrow.spark.archive.stamps import Stamps
+from windrow.spark.frozen_imports import freeze_imports
 
 REPORT = "day int, run string, encodings string, latest bigint"
 """What a task tells the driver: a row for each run that it has written."""
@@ -148,6 +149,7 @@ class RunTask:
     stamps: Stamps
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_imports()
         context = TaskContext.get()
         assert context is not None, "called by Spark, in a task"
         disk, layout = Disk(Path(self.root)), self.layout

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession  # noqa: E402
 from windrow.core.errors import InputError  # noqa: E402
 from windrow.spark.archive.source import register  # noqa: E402
 from windrow.spark.run.machine import start_machine  # noqa: E402
+from windrow.spark.run.worker_python import is_installed, worker_launcher  # noqa: E402
 
 ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 STREAMING = {
@@ -73,8 +74,11 @@ def spark_session(
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= LOCAL
     conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
+    ours = SparkContext._active_spark_context is None  # noqa: SLF001
     start_machine(conf, quiet=not verbose)
     session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if ours and master.startswith("local"):
+        _start_workers_fast(session.sparkContext)
     if not verbose:
         _hush(session.sparkContext)
     return configure(session)
@@ -117,6 +121,12 @@ def index_memory(session: SparkSession) -> int:
 
 def shuffle_partitions(session: SparkSession) -> int:
     return int(session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS) or 1)
+
+
+def _start_workers_fast(context: SparkContext) -> None:
+    """Unless somebody has chosen another interpreter for them."""
+    if context.pythonExec == sys.executable and is_installed():
+        context.pythonExec = worker_launcher()
 
 
 def _hush(context: SparkContext) -> None:

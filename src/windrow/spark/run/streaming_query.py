@@ -41,9 +41,10 @@ from windrow.spark.sink.result_writer import SinkSpec
 from windrow.spark.source.file_log import Refusals, ends_idle
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.source.frame_packer import FramePacker, with_wall
+from windrow.spark.stage.deferred_processor import DeferredProcessor
 from windrow.spark.stage.range_partition import layout_for
 from windrow.spark.stage.routes import PACKED, Routes
-from windrow.spark.stage.stage_processor import StageProcessor, StageTask
+from windrow.spark.stage.stage_processor import StageTask
 from windrow.spark.stage.subscription_index import with_cut, with_whole_paths
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
@@ -202,7 +203,7 @@ class SparkQuery:
         packed = [self._packed(s, feed) for s in self._streams.values()]
         frame = reduce(DataFrame.union, packed)
         for stage in self._stages:
-            processor = StageProcessor(self._task(stage, feed))
+            processor = DeferredProcessor(self._task(stage, feed))
             frame = frame.groupBy("bucket").transformWithState(processor, PACKED, "Append", "None")
         writer = self._written(frame)
         writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")

@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from windrow.result_files.commits import Commit, sum_counts
 from windrow.result_files.sinks import COMPACT_AT, Place
+from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.stage.blobs import unpack
 
 
@@ -48,6 +49,7 @@ def received(
     iterator: Iterator[pa.RecordBatch],
 ) -> tuple[list[pa.RecordBatch], int | None, dict[str, int]]:
     """What blobs for the sink hold: changes, the instant that they reach, counts."""
+    freeze_imports()
     batches: list[pa.RecordBatch] = []
     counts: dict[str, int] = {}
     now: int | None = None
@@ -85,6 +87,7 @@ class ResultWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Runs at the driver: publish what the tasks wrote, unless that has been done."""
+        freeze_imports()
         written = [m for m in messages if isinstance(m, Written)]
         hidden = [m.file for m in written if m.file]
         self.place.publish(hidden, summary(batchId, self.spec.run, written))

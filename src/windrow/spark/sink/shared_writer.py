@@ -22,6 +22,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files.member_rows import ByMember
 from windrow.result_files.sinks import Place
+from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.sink.result_writer import ResultWriter, SinkSpec, Written, received, summary
 
 HANDS = 8
@@ -75,6 +76,7 @@ class SharedWriter(ResultWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Runs at the driver: publish for every query, then for the group."""
+        freeze_imports()
         written = [m for m in messages if isinstance(m, WrittenForMany)]
         whole = summary(batchId, self.spec.run, written)
         files: dict[int, list[tuple[str, int]]] = {}

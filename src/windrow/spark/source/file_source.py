@@ -37,6 +37,7 @@ from windrow.core.errors import StateError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.sink.result_writer import ResultWriter, SinkSpec
 from windrow.spark.source.admission import Admission, check_some_readable
 from windrow.spark.source.file_log import Entry, FileLog
@@ -149,6 +150,7 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from windrow.spark.source.read_task import Intake  # noqa: PLC0415
         from windrow.spark.stage.packing import blobs, packed_batch, scatter, tell  # noqa: PLC0415
 
+        freeze_imports()
         assert isinstance(partition, Stretch)
         spec, stream, routes = self.spec, self.spec.declaration.name, self.spec.routes
         intake = Intake(

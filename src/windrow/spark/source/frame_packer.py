@@ -23,6 +23,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.plan.catalog import StreamDeclaration
+from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.stage.packing import Counts, blobs, packed_batch, scatter, tell
 from windrow.spark.stage.routes import Routes
 from windrow.streams.horizon import Horizon, horizon_of
@@ -69,6 +70,7 @@ class FramePacker:
     quarantine: Quarantine | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze_imports()
         declaration, routes = self.declaration, self.routes
         counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0, "cut": 0}
         parts, refused, top = [], list[Rejected](), BEGINNING

@@ -26,6 +26,7 @@ from windrow.plan.strategy import Strategy
 from windrow.result_files.change_table import changes_batch
 from windrow.spark.stage.blobs import pack, pack_delta, unpack
 from windrow.spark.stage.bucket_host import Answer, BucketHost
+from windrow.spark.stage.deferred_processor import open_state
 from windrow.spark.stage.packing import RESULT, Blob, blobs, scatter, tell
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.worker_cache import WorkerCache
@@ -64,8 +65,7 @@ class StageProcessor(StatefulProcessor):
         self.task = task
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.segments = handle.getMapState("segments", "name string", "blob binary")
-        self.manifest = handle.getValueState("manifest", "token string, meta string")
+        self.segments, self.manifest = open_state(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         bucket, number = int(key[0]), self.task.stage.number

@@ -1,0 +1,103 @@
+"""Spark's Python processes import what they need, compiled, and do not collect it as garbage."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.operators.samples import plan_of
+from windrow.core.time import Clock
+from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.spark.frozen_imports import freeze_imports
+from windrow.spark.run.worker_python import is_installed, worker_launcher
+from windrow.spark.stage.deferred_processor import DeferredProcessor
+from windrow.spark.stage.routes import Routes
+from windrow.spark.stage.stage_processor import StageTask
+
+
+def said(*command: str, **environment: str) -> list[str]:
+    found = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    return found.stdout.split()
+
+
+def test_the_launcher_takes_sparks_archives_off_the_path_and_nothing_else(tmp_path):
+    package = tmp_path / "its place" / "pyspark"
+    launcher = worker_launcher(sys.executable, package)
+    mine = [str(tmp_path / "mine"), str(tmp_path / "mine.zip"), str(package / "python")]
+    archives = [f"{package}/python/lib/pyspark.zip", f"{package}/jars/spark-core.jar"]
+    code = "import os, sys; print(os.environ['PYTHONPATH'], sys.argv[1:])"
+    path = ":".join([archives[0], mine[0], archives[1], *mine[1:]])
+    found = subprocess.run(
+        [launcher, "-c", code, "a b", "$c"],
+        check=True, capture_output=True, text=True, env={"PYTHONPATH": path},
+    )  # fmt: skip
+    assert found.stdout == f"{':'.join(mine)} ['a b', '$c']\n"
+
+
+def test_only_a_pyspark_that_the_interpreter_finds_by_itself_is_used(tmp_path):
+    place = tmp_path / "site-packages"
+    assert is_installed(place / "pyspark", [str(tmp_path), str(place)])
+    assert not is_installed(place / "pyspark", [str(tmp_path)])
+
+
+def test_what_is_imported_is_frozen_once_and_only_in_workers():
+    before = gc.get_freeze_count()
+    freeze_imports()
+    assert gc.get_freeze_count() == before
+    code = (
+        "import gc; from windrow.spark.frozen_imports import freeze_imports as freeze\n"
+        "for _ in range(2):\n"
+        "    freeze(); print(gc.get_freeze_count()); kept = [[] for _ in range(99)]\n"
+        "import fractions; freeze(); print(gc.get_freeze_count())\n"
+    )
+    first, again, more = map(
+        int, said(sys.executable, "-c", code, SPARK_PYTHON_RUNTIME="PYTHON_WORKER")
+    )
+    assert 0 < first == again < more
+
+
+def test_a_stage_says_which_state_it_keeps_without_what_it_is_made_of():
+    (stage,) = cut_into_stages(plan_of("group"))
+    task = StageTask("r", stage, {}, Routes.of(0, [stage], [0]), Clock.INTEGER, final=True)
+    code = (
+        "import pickle, sys; from unittest.mock import MagicMock\n"
+        f"processor = pickle.loads({pickle.dumps(DeferredProcessor(task))!r})\n"
+        "handle = MagicMock(); processor.init(handle)\n"
+        "print(*(call[0] for call in handle.method_calls))\n"
+        "print(*(m for m in ('numba', 'pandas', 'windrow.plan') if m in sys.modules))\n"
+    )
+    assert said(sys.executable, "-c", code) == ["getMapState", "getValueState"]
+
+
+@pytest.mark.spark
+def test_workers_are_frozen_and_have_the_pyspark_that_is_installed(spark):
+    def look(batches):
+        import pyspark  # noqa: PLC0415 - as the worker finds it
+
+        list(batches)
+        freeze_imports()
+        yield pa.record_batch(
+            {
+                "pid": [os.getpid()],
+                "frozen": [gc.get_freeze_count()],
+                "pyspark": [pyspark.__file__],
+            }
+        )
+
+    frame = spark.range(1, numPartitions=1).mapInArrow(
+        look, "pid long, frozen long, pyspark string"
+    )
+    # The end of the first task imports something, so the second freezes once more.
+    _, first, again = (frame.collect()[0] for _ in range(3))
+    assert first.frozen > 0
+    assert first.pid != again.pid or first.frozen >= again.frozen > 0.9 * first.frozen
+    assert Path(first.pyspark).is_file(), "no member of an archive, which would have to be compiled"
