@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pyarrow as pa
@@ -79,9 +80,13 @@ def test_a_timestamp_clock_says_the_same_in_seconds(name: str) -> None:
 
 
 def one_row_at_a_time(program: Program) -> list[Step]:
-    """All rows of all feeds in order of time, each in its own push, time told in between."""
+    """All rows of what is read in order of time, each in its own push, time told in between."""
+    read = set(re.findall(r"\w+", program.question))
     order = sorted(
-        (ts, feed.name, place) for feed in program.feeds for place, ts in enumerate(feed.stamps)
+        (ts, feed.name, place)
+        for feed in program.feeds
+        if feed.name in read
+        for place, ts in enumerate(feed.stamps)
     )
     steps: list[Step] = []
     for (ts, name, place), (following, _, _) in zip(order, [*order[1:], order[-1]], strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -126,6 +126,7 @@ QUERIES = {
 }
 
 
+@cache
 def plan_of(name: str) -> Node:
     """The optimised plan of a sample query."""
     if name in JOINS:
@@ -221,7 +222,8 @@ def updates(rng: np.random.Generator, rows: int) -> Delta:
 
 def between(inputs: dict[str, Delta], after: int, until: int) -> dict[str, Delta]:
     """The tuples of the interval ``(after, until]``."""
-    return {name: d.split(until)[0].split(after)[1] for name, d in inputs.items()}
+    cuts = {n: np.searchsorted(d.ts, [after, until], side="right") for n, d in inputs.items()}
+    return {name: d.slice(*map(int, cuts[name])) for name, d in inputs.items()}
 
 
 def changes(delta: Delta) -> list[tuple[int, int, str]]:

@@ -23,7 +23,8 @@ from windrow.engine.pipeline import Pipeline
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
 
-HORIZON = 200
+ROWS = 100
+HORIZON = 140
 """Past the last tuple of every input, and past its expiry."""
 
 
@@ -54,7 +55,7 @@ def cuts(seed: int, every: int) -> list[int]:
 
 
 def saved_and_loaded(name: str, strategy: Strategy) -> None:
-    inputs, plan = random_input(3), plan_of(name)
+    inputs, plan = random_input(3, ROWS), plan_of(name)
     steady, before = Pipeline(plan, changes=True, strategy=strategy), -1
     carried = Pipeline(plan, changes=True, strategy=strategy)
     segments: dict[str, pa.RecordBatch] = {}
@@ -73,7 +74,7 @@ def saved_and_loaded(name: str, strategy: Strategy) -> None:
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
 def test_cutting_time_differently_changes_nothing(name: str) -> None:
-    inputs, plan = random_input(1), plan_of(name)
+    inputs, plan = random_input(1, ROWS), plan_of(name)
     whole = run(Pipeline(plan, changes=True), inputs, [HORIZON])
     assert run(Pipeline(plan, changes=True), inputs, list(range(HORIZON + 1))) == whole
     assert run(Pipeline(plan, changes=True), inputs, cuts(2, 9)) == whole
@@ -83,7 +84,7 @@ def test_cutting_time_differently_changes_nothing(name: str) -> None:
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_strategies_give_the_same_answer(name: str) -> None:
-    inputs, plan = random_input(9), plan_of(name)
+    inputs, plan = random_input(9, ROWS), plan_of(name)
     every = cuts(10, 7)
     upa = run(Pipeline(plan, changes=True), inputs, every)
     for strategy in (Strategy.NT, Strategy.DIRECT):
@@ -106,7 +107,7 @@ def test_an_operator_that_was_saved_and_loaded_goes_on_as_if_nothing_happened(na
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_save_writes_nothing_that_an_earlier_one_wrote(name: str) -> None:
-    inputs, plan = random_input(5), plan_of(name)
+    inputs, plan = random_input(5, ROWS), plan_of(name)
     pipeline, before = Pipeline(plan, changes=True), -1
     names: set[str] = set()
     for cut in cuts(6, 8):
@@ -126,7 +127,7 @@ def test_an_empty_interval_is_fine_and_types_are_as_declared(name: str) -> None:
         delta = pipeline.process({}, now)
         assert len(delta) == 0
         assert delta.rows.schema.types == arrow_schema(plan.schema).types
-    filled = Pipeline(plan, changes=True).process(between(random_input(7), -1, 90), 90)
+    filled = Pipeline(plan, changes=True).process(between(random_input(7, ROWS), -1, 90), 90)
     assert filled.rows.schema.types == arrow_schema(plan.schema).types
 
 

@@ -77,14 +77,14 @@ def run(
     strategy: Strategy = Strategy.UPA,
 ) -> Found:
     """Push by ``steps``, let time run on to the horizon, and collect what was said."""
-    feeds = {feed.name: feed for feed in program.feeds}
+    rows = {feed.name: table(feed, 0, len(feed.stamps), clock) for feed in program.feeds}
     with windrow.connect(strategy=strategy) as connection:
         connection.execute(program.declarations("BIGINT" if clock == "integer" else "TIMESTAMP"))
         (query,) = connection.execute(program.question)
         for step in whole(program) if steps is None else steps:
             if isinstance(step, Push):
-                feed = feeds[step.stream]
-                connection.push(step.stream, table(feed, step.start, step.stop, clock))
+                pushed = rows[step.stream].slice(step.start, step.stop - step.start)
+                connection.push(step.stream, pushed)
             else:
                 connection.advance(to=instant(step.to, clock))
         connection.advance(to=instant(program.horizon, clock))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +83,10 @@ class Delta:
     def split(self, now: int) -> tuple[Delta, Delta]:
         """The rows up to the instant ``now``, and those after it."""
         cut = int(np.searchsorted(self.ts, now, side="right"))
+        if cut == 0:
+            return self.slice(0, 0), self
+        if cut == len(self):
+            return self, self.slice(cut, cut)
         return self.slice(0, cut), self.slice(cut, len(self))
 
     def to_batch(self) -> pa.RecordBatch:
@@ -105,7 +110,13 @@ def batch_of(arrays: Sequence[pa.Array], schema: pa.Schema, length: int) -> pa.R
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    return batch_of([pa.array([], f.type) for f in schema], schema, 0)
+    return batch_of([empty_array(f.type) for f in schema], schema, 0)
+
+
+@cache
+def empty_array(kind: pa.DataType) -> pa.Array:
+    """An array without values; Arrow takes long to make one, and most intervals are empty."""
+    return pa.array([], kind)
 
 
 def take(rows: pa.RecordBatch, indices: Int64s) -> pa.RecordBatch:
@@ -141,6 +152,8 @@ def concat_rows(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Reco
 
 def split_by_sign(delta: Delta) -> tuple[Delta, Delta]:
     """Insertions, and negative tuples; where there are none of these, nothing is copied."""
+    if not len(delta):
+        return delta, delta
     plus = delta.sign > 0
     if plus.all():
         return delta, delta.slice(0, 0)

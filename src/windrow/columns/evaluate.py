@@ -48,6 +48,8 @@ PARTIAL = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "
 
 def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
     """The expression's value for each row, of the type ``ARROW[expression.type]``."""
+    if isinstance(expression, Column):
+        return cast_operand(rows.column(expression.index), expression.type)
     view = _Rows(rows.num_rows, dict(enumerate(rows.columns)))
     return cast_operand(as_array(_value(expression, view), view.length), expression.type)
 

@@ -284,7 +284,7 @@ class Interner:
 
     def codes(self, columns: Sequence[pa.Array], length: int) -> Int64s:
         """The code of each row, new ones for rows that were never seen."""
-        if not self.kinds:
+        if not length or not self.kinds:
             return np.zeros(length, np.int64)
         codes = self._columns[0].codes(columns[0])
         for column, array, fold in zip(self._columns[1:], columns[1:], self._folds, strict=True):

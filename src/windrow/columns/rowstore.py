@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import fixed_array, numbers, string_parts, validity
-from windrow.columns.delta import batch_of
+from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
 from windrow.columns.string_gather import gather_strings
 
@@ -113,7 +113,7 @@ class RowStore:
     """Rows of one schema by logical position; appending and fetching cost what they touch."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
+        self.schema, self._nothing = schema, empty_batch(schema)
         self.columns = [_column(f.type) for f in schema]
         self._base = self._next = 0
 
@@ -131,12 +131,16 @@ class RowStore:
     def append(self, rows: pa.RecordBatch) -> int:
         """Add rows at the end; the position of the first."""
         first = self._next
+        if not rows.num_rows:
+            return first
         for column, array in zip(self.columns, rows.columns, strict=True):
             column.append(array)
         self._next += rows.num_rows
         return first
 
     def take(self, positions: Int64s) -> pa.RecordBatch:
+        if not len(positions):
+            return self._nothing
         arrays = [column.take(positions) for column in self.columns]
         return batch_of(arrays, self.schema, len(positions))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pyarrow as pa
 
 from windrow.core.schema import Schema, Type
@@ -19,6 +21,7 @@ ARROW: dict[Type, pa.DataType] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The Arrow schema of a row; repeated names are told apart as result files do it."""
     names = schema.unique_names()

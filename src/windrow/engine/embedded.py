@@ -176,7 +176,7 @@ class Embedded:
         self._steps += 1
         for name, released in self.inputs.release(self.runs):
             for run in self.runs:
-                if name in run.streams:
+                if len(released) and name in run.streams:
                     run.offer(name, released)
         failures = [error for run in tuple(self.runs) if (error := self._follow(run)) is not None]
         for outlet in self._outlets:

@@ -31,6 +31,7 @@ class _Stage:
 
     def __init__(self, node: Node, strategy: Strategy) -> None:
         self.node, self.schema = node, arrow_schema(node.schema)
+        self.nothing = Delta.empty(self.schema)
         self.feeds = [_Stage(child, strategy) for child in node.inputs]
         leaf = isinstance(node, StreamScan | RelationScan | StageInput)
         self.operator: Operator | None = None if leaf else operator_for(node, strategy)
@@ -38,8 +39,10 @@ class _Stage:
     def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
         if self.operator is None:
             delta = inputs.get(self.node.name)  # type: ignore[attr-defined]
-            if delta is None:
-                return Delta.empty(self.schema)
+            if delta is None or not len(delta):
+                return self.nothing
+            if delta.rows.schema.equals(self.schema, check_metadata=True):
+                return delta
             return delta.with_rows(batch_of(delta.rows.columns, self.schema, len(delta)))
         return self.operator.process([feed.process(inputs, now) for feed in self.feeds], now)
 

@@ -40,6 +40,7 @@ class Changelog:
         scan: bool = False,
     ) -> None:
         self.schema, self.pattern, self.signs = schema, pattern, signs
+        self._nothing = Delta.empty(schema)
         self.buffer = StateBuffer(schema, pattern, scan)
         texts = [pa.types.is_string(kind) for kind in schema.types]
         self._cheapest_first = sorted(range(len(texts)), key=texts.__getitem__)
@@ -52,12 +53,15 @@ class Changelog:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         if self.pattern is UpdatePattern.MONOTONIC:
-            return delta if 1 in self.signs else Delta.empty(self.schema)
+            return delta if 1 in self.signs else self._nothing
         positive, negative = split_by_sign(delta)
         first = self.buffer.insert(positive)
         withdrawn = self.buffer.withdraw(negative)
         expired, expiry = self.buffer.expire(now)
         # Within an instant what goes stands before what comes, as a reader expects it.
+        if not len(positive) + len(withdrawn) + len(expired):
+            self.buffer.reclaim()
+            return self._nothing
         came = np.arange(first, first + len(positive))
         positions = np.concatenate([withdrawn, expired, came]).astype(np.int64)
         times = np.concatenate([negative.ts, expiry, positive.ts])

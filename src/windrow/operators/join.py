@@ -76,6 +76,8 @@ class WindowJoin:
         return answer
 
     def _emit(self, fresh: list[Pairs], cut: list[Pairs]) -> Delta:
+        if not any(len(pairs) for pairs in (*fresh, *cut)):
+            return Delta.empty(self.pairing.schema)
         pairs = Pairs.concatenate(fresh + cut)
         coming = sum(len(p) for p in fresh)
         short = np.flatnonzero(pairs.end < pairs.exp)

@@ -16,7 +16,7 @@ from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
-from windrow.plan.expressions import Expression
+from windrow.plan.expressions import Column, Expression
 from windrow.plan.physical.state_kinds import Kept
 
 
@@ -53,9 +53,13 @@ class Project(Stateless):
 
     def __init__(self, expressions: Sequence[Expression], schema: pa.Schema) -> None:
         self.expressions, self.schema = tuple(expressions), schema
+        columns_only = all(isinstance(e, Column) for e in self.expressions)
+        self._nothing = Delta.empty(schema) if columns_only else None
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
+        if self._nothing is not None and not len(delta):
+            return self._nothing
         arrays = [evaluate(e, delta.rows) for e in self.expressions]
         return delta.with_rows(batch_of(arrays, self.schema, len(delta)))
 
@@ -67,7 +71,9 @@ class Merge(Stateless):
         self.schema = schema
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
-        renamed = [d.with_rows(batch_of(d.rows.columns, self.schema, len(d))) for d in inputs]
+        renamed = [
+            d.with_rows(batch_of(d.rows.columns, self.schema, len(d))) for d in inputs if len(d)
+        ]
         return concat(renamed, self.schema)
 
 
@@ -79,6 +85,8 @@ class TimeWindow(Stateless):
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
+        if not len(delta):
+            return delta
         exp = np.where(delta.ts > FOREVER - self.length, FOREVER, delta.ts + self.length)
         return Delta(delta.ts, exp, delta.sign, delta.rows)
 

@@ -98,6 +98,7 @@ class RelationMonitor(InputMonitor):
         super().__init__(updates_of(relation, clock))
         self.relation = relation
         self.contents = arrow_schema(relation.schema)
+        self._nothing = Delta.empty(self.contents)
         self.refused: list[Rejected] = []
         self.held = RelationContents(self.contents, relation.key, not relation.retroactive)
 
@@ -126,7 +127,8 @@ class RelationMonitor(InputMonitor):
 
     def release(self, now: int) -> Delta:
         """The updates up to ``now``, net of what came and went within one instant."""
-        return net(self._with_signs(super().release(now)))
+        released = super().release(now)
+        return net(self._with_signs(released)) if len(released) else self._nothing
 
     def drain(self) -> Delta:
         """All updates that were accepted, also of open instants; pairs may still cancel."""

@@ -2,7 +2,7 @@
 
 They wait in the pieces in which they came, each under a name: a piece only ever shrinks, so whoever
 saves them writes those that are new or shorter, and nothing again because others come or go.
-Releasing costs O(rows released + pieces that wait).
+Releasing costs O(rows released + pieces that wait), and next to nothing if none is due.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class WaitingRows:
     """See the module. Every piece is in order of time."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
+        self._schema, self._nothing = schema, Delta.empty(schema)
         self._pieces: dict[str, Delta] = {}
         self._added = 0
 
@@ -40,6 +40,8 @@ class WaitingRows:
 
     def release(self, now: int) -> Delta:
         """The rows with ``ts <= now``, in order of time, then of arrival; they wait no longer."""
+        if all(piece.ts[0] > now for piece in self._pieces.values()):
+            return self._nothing
         cut = {name: piece.split(now) for name, piece in self._pieces.items()}
         self._pieces = {name: rest for name, (_, rest) in cut.items() if len(rest)}
         return concat([due for due, _ in cut.values()], self._schema)

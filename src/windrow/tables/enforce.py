@@ -42,8 +42,9 @@ def enforce(
         cut += count_cut(values, field.type)
         for position in _failures(values, column, field.type):
             reasons.setdefault(int(position), _misfit(field, value_at(values, int(position))))
-    ticks = pa.nulls(len(numbers), pa.int64())
-    if declaration.timestamp != NO_TIMESTAMP:
+    if declaration.timestamp == NO_TIMESTAMP:
+        ticks = pa.nulls(len(numbers), pa.int64())
+    else:
         ticks = typed[declaration.timestamp].cast(pa.int64())
         for position, reason in _timeless(ticks, declaration.schema[declaration.timestamp]):
             reasons.setdefault(position, reason)
@@ -77,7 +78,11 @@ def _failures(values: Values, fit: pa.Array, kind: Type) -> Int64s:
 def _timeless(ticks: pa.Array, field: Field) -> list[tuple[int, str]]:
     """Rows without a timestamp, or with one that leaves no room before or after it."""
     found: list[tuple[int, str]] = []
-    if ticks.null_count:
+    if not ticks.null_count:
+        values = ticks.to_numpy()
+        if not len(values) or (values.min() > BEGINNING and values.max() < FOREVER):
+            return found
+    else:
         missing = np.flatnonzero(ticks.is_null().to_numpy(zero_copy_only=False))
         reason = f"column {field.name}: expected {field.type.value}, found nothing"
         found += [(int(p), f"{reason}; every row needs its timestamp") for p in missing]

@@ -91,7 +91,8 @@ class Chains:
 
     def link(self, positions: Int64s, tuples: Growable, column: int) -> None:
         """Put tuples, whose codes are known and reserved, at the heads of their rings."""
-        link(self.codes.view, positions, tuples.base, self.heads, column, tuples.view)
+        if len(positions):
+            link(self.codes.view, positions, tuples.base, self.heads, column, tuples.view)
 
     def walk(self, values: Int64s, tuples: Growable, column: int) -> Int64s:
         """The positions of all tuples with these codes."""

@@ -82,11 +82,13 @@ class StateBuffer:
 
     def _insert(self, ts: Int64s, exp: Int64s, end: Int64s, rows: pa.RecordBatch) -> int:
         first = self.rows.append(rows)
+        if not len(ts):
+            return first
         life = np.empty((len(ts), 4), np.int64)
         life[:, TS], life[:, EXP], life[:, END], life[:, LINK] = ts, exp, end, -1
         self.life.append(life)
         self.schedule.insert(np.arange(first, first + len(ts), dtype=np.int64), exp)
-        if self.index is not None and len(ts):
+        if self.index is not None:
             self.index.insert(first, exp, rows)
         self._live += len(ts)
         return first
@@ -146,14 +148,15 @@ class StateBuffer:
     def reclaim(self) -> Move | None:
         """Free what is dead. If the living moved: where they went; else None."""
         end, start, step = self.life.view[:, END], 0, AT_A_LOOK.value
-        while start < len(end):
+        while start < len(end) and end[start] <= self.now:
             alive = np.flatnonzero(end[start : start + step] > self.now)
             if len(alive):
                 start += int(alive[0])
                 break
             start += step
             step *= 2
-        self._drop_before(self.base + min(start, len(end)))
+        if start:
+            self._drop_before(self.base + min(start, len(end)))
         holes = len(self.life) - self._live
         if holes > max(self._live, WORTH_MOVING.value):
             return self._move()

@@ -109,6 +109,8 @@ class Scan:
 
 def in_order(positions: Int64s, exp: Int64s) -> tuple[Int64s, Int64s]:
     """By expiry, those of one expiry as they stand."""
+    if len(exp) < 2:
+        return positions, exp
     start, width = int(exp.min(initial=FOREVER)), len(exp).bit_length()
     if len(exp) > MANY.value and (int(exp.max()) - start).bit_length() + width < INTEGER:
         # Expiries and places as single integers are sorted four times as fast.
