@@ -59,6 +59,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
     return Shares(config, log)
 
 
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    """One Spark for all modules; whoever stops it costs the next one a start."""
+    from windrow.spark.run.session import spark_session  # noqa: PLC0415 - starts Java
+
+    session = spark_session("local[2]", app="windrow-tests")
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    return session
+
+
 @pytest.fixture(params=["usual", "least"])
 def sizes(request: pytest.FixtureRequest) -> Iterator[str]:
     """Which values thresholds have."""

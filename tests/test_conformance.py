@@ -53,7 +53,8 @@ def test_the_number_of_pieces_does_not_matter(name: str, pieces: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def on_spark() -> Iterator[Connect]:
+def on_spark(spark: object) -> Iterator[Connect]:
+    """On the session that all tests share, so that it is not stopped afterwards."""
     with runner("spark") as connect:
         yield connect
 

@@ -132,6 +132,7 @@ def test_the_checkpoint_of_a_connection_is_refused(here: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_a_run_that_was_led_astray_is_right_after_a_rewind(here: Path) -> None:
     """As a version without AHEAD left it: what came after the year 9999 was late."""
     (here / "script.cql").write_text(SCRIPT.format(clause="AHEAD UNBOUNDED"))

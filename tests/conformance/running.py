@@ -75,12 +75,15 @@ def runner(name: str) -> Iterator[Connect]:
 
 @contextlib.contextmanager
 def spark_session() -> Iterator[SparkSession]:
-    """A small local session: two cores, two shuffle partitions."""
+    """A small local session: two cores, two shuffle partitions; stopped if it was started here."""
+    from windrow.spark.run.session import SparkContext  # noqa: PLC0415
     from windrow.spark.run.session import spark_session as new_session  # noqa: PLC0415  starts Java
 
+    there = SparkContext._active_spark_context is not None
     session = new_session(master="local[2]", app="windrow-conformance")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     try:
         yield session
     finally:
-        session.stop()
+        if not there:
+            session.stop()

@@ -38,11 +38,15 @@ class Shown:
 
 @dataclass
 class Page:
-    """What earlier blocks have left: declarations, and names of Python."""
+    """What earlier blocks have left: declarations, and names of Python.
+
+    The first commands on Spark of a page are run as a user does it, in a process that starts Spark.
+    """
 
     catalog: Catalog = field(default_factory=Catalog)
     names: dict[str, Any] = field(default_factory=dict)
     count: int = 0
+    apart: bool = True
 
     def run(self, found: Sequence[Block], *, spark: bool = False) -> Iterator[Shown]:
         """Each block with an output, next to what it should show."""
@@ -55,7 +59,8 @@ class Page:
                 continue
             output = following if following and following.kind in OUTPUTS else None
             if block.kind == "console":
-                yield Shown(block, said(block))
+                yield Shown(block, said(block, apart=self.apart and block.on_spark))
+                self.apart = self.apart and not block.on_spark
                 continue
             if block.kind == "python":
                 happened = self._python(block)
@@ -103,12 +108,12 @@ class Page:
         return read_changes(directory, "parquet", changes_schema(query.plan.schema, query.clock))
 
 
-def said(block: Block) -> str:
+def said(block: Block, *, apart: bool = False) -> str:
     """The commands of a console block, each with what it prints (progress left out)."""
     lines = []
     for command in (line for line in block.text.splitlines() if line.startswith("$ ")):
         words = shlex.split(command.removeprefix("$ "))
-        lines += [command, (_said_apart if block.on_spark else _said)(words).strip("\n")]
+        lines += [command, (_said_apart if apart else _said)(words).strip("\n")]
     return "\n".join(line for line in lines if line) + "\n"
 
 
@@ -130,7 +135,7 @@ def _said(words: list[str]) -> str:
 
 
 def _said_apart(words: list[str]) -> str:
-    """In a process of its own: Spark's workers stay in the directory in which Java was started."""
+    """In a process of its own."""
     code = "from windrow.cli.main import main; main()"
     command = [sys.executable, "-c", code, *words[1:]]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -16,6 +16,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 RUN = [p for p in PAGES if any(b.runs for b in blocks(p))]
 ON_SPARK = [p for p in RUN if any(b.on_spark for b in blocks(p))]
+OFF_SPARK = [pytest.param(p, marks=[pytest.mark.slow] * (p in ON_SPARK)) for p in RUN]
+"""With Spark all examples of a page are run, so to run them without it is repetition."""
 
 
 def differences(page: Path, *, spark: bool) -> list[str]:
@@ -26,13 +28,14 @@ def differences(page: Path, *, spark: bool) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", OFF_SPARK, ids=lambda p: p.stem)
 def test_every_example_of_a_page_shows_what_happens(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert differences(page, spark=False) == []
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("page", ON_SPARK, ids=lambda p: p.stem)
 def test_examples_on_spark_show_what_happens(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
@@ -234,7 +234,7 @@ class SparkQuery:
         parts = []
         if given is None or delivery is not None:
             spec = SourceSpec(
-                stream,
+                with_whole_path(stream),
                 routes,
                 str(self.home.log(stream.name)),
                 str(self.home.offsets),
@@ -281,6 +281,14 @@ class SparkQuery:
             strategy=self._strategy,
             archived=self.archived,
         )
+
+
+def with_whole_path(stream: StreamDeclaration) -> StreamDeclaration:
+    """Its files as found from here: Spark's processes stay where Java was started."""
+    if stream.source is None:
+        return stream
+    whole = str(Path(stream.source.path).absolute())
+    return replace(stream, source=replace(stream.source, path=whole))
 
 
 def on_console(query: QueryDeclaration) -> bool:

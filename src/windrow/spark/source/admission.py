@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING
-from windrow.plan.nodes import FileSource
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.inbox import deliveries
 from windrow.streams.growing_files import Arrival, Arrivals
@@ -43,8 +42,7 @@ class Admission:
         pushed_only = spec.relation is not None and spec.inbox is not None
         if source is None or pushed_only:
             return None
-        absolute = FileSource(str(Path(source.path).absolute()), source.format)
-        arrivals = Arrivals(absolute, spec.declaration, spec.wall, patient=not spec.once)
+        arrivals = Arrivals(source, spec.declaration, spec.wall, patient=not spec.once)
         for entry in self._log.entries:
             if entry.path is not None and entry.inbox is None and not entry.refused:
                 arrivals.recall(entry.arrival, entry.rest, entry.mark)
