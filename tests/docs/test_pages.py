@@ -82,6 +82,7 @@ def test_architecture_md_names_files_that_exist():
         "operators",
         "windows",
         "engine",
+        "result_files",
         "spark",
         "subscriptions",
         "archive",
