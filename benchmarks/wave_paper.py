@@ -39,7 +39,7 @@ from windrow.archive.advise.constraints import Measure
 from windrow.archive.advise.parameters import CASES
 from windrow.archive.advise.recommend import constituent_counts
 from windrow.archive.advise.wave_costs import measures
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TechniqueName
 
 N, GROWN_WINDOW = 4, 14

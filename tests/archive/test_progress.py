@@ -12,7 +12,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.progress_callback import Reached
-from windrow.archive.records.row_files import rows_of
+from windrow.archive.records import rows_of
 
 ROWS = table([("a", 1), ("b", 2)])
 

@@ -15,7 +15,7 @@ from benchmarks.wave_fit import fitted
 from benchmarks.wave_measured import Measured, Setting, measured
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.wave_costs import measures
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 
 pytestmark = pytest.mark.slow
 

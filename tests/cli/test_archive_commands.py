@@ -18,7 +18,7 @@ from windrow.archive.lifetimes.partition_grid import (
     Randomised,
     RoundRobin,
 )
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES
 from windrow.cli.archive.app import Commands
 from windrow.cli.archive.cells import OF_GRIDS, Dealt, Technique

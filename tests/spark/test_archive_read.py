@@ -19,8 +19,8 @@ from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.format.layout import Layout
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.runs.encoding import decode
-from windrow.archive.versions.leases import leases
 from windrow.archive.versions.pinned_reader import Range
+from windrow.archive.versions.versions import leases
 from windrow.spark.archive import append, read, reading
 from windrow.spark.archive.keys import key_of, options_of
 from windrow.spark.archive.source import HELD, ArchiveSource

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from windrow.archive.runs.encoding import decode
     from windrow.archive.versions.pinned_reader import Range
     from windrow.archive.wave.reader import Reader
-    from windrow.archive.wave.schemes.registry import scheme_of
+    from windrow.archive.wave.schemes import scheme_of
 
 __all__ = [
     "TPC_D",
@@ -78,7 +78,7 @@ _HOMES = {
     "decode": "runs.encoding",
     "open": "archive",
     "recommend": "advise.recommend",
-    "scheme_of": "wave.schemes.registry",
+    "scheme_of": "wave.schemes",
 }
 """Where public names are defined; those that are not here are errors."""
 

@@ -47,19 +47,26 @@ from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.vacuum import VacuumResult, vacuum
 from windrow.archive.versions.versions import Versions
-from windrow.archive.wave.schemes.registry import scheme_of
-from windrow.archive.wave.stat import WaveStatistics, wave_statistics
-from windrow.archive.wave.wave import KIND, Settings, TechniqueName, Wave, usual_technique
+from windrow.archive.wave.schemes import scheme_of
+from windrow.archive.wave.wave import (
+    KIND,
+    Settings,
+    TechniqueName,
+    Wave,
+    WaveStatistics,
+    usual_technique,
+    wave_statistics,
+)
 from windrow.archive.wave.wave import KIND as WAVE
 
 if TYPE_CHECKING:
     from windrow.archive.runs.run import OpenRuns
-    from windrow.archive.verify.problem import Problem
+    from windrow.archive.verify import Problem
     from windrow.archive.versions.pinned_reader import Schemas
     from windrow.archive.versions.switch_over import Estimate, How
     from windrow.archive.wave.migrate import Changes
+    from windrow.archive.wave.operations import Step
     from windrow.archive.wave.reader import Reader
-    from windrow.archive.wave.schemes.operations import Step
     from windrow.archive.wave.write_session import WriteSession
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, UpdateTechnique
 from windrow.archive.advise.wave_costs import measures
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 
 SIMPLE, PACKED = UpdateTechnique.SIMPLE_SHADOW, UpdateTechnique.PACKED_SHADOW
 

@@ -12,11 +12,11 @@ from windrow.archive.lifetimes.index_contents import IndexState
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
+    Periods,
     Randomised,
     RoundRobin,
     d_ins,
 )
-from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.plan_update import plan_update
 
 GRIDS = [(s, s * m) for s in (2, 3, 4, 5) for m in (2, 3, 4)]

@@ -19,7 +19,7 @@ from windrow.archive.advise.prices import Line, Prices, price_days
 from windrow.archive.advise.recommend import constituent_counts
 from windrow.archive.advise.rehearse import rehearse
 from windrow.archive.archive import Archive
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES, Settings
 
 WINDOW, ROWS = 5, 12

@@ -13,6 +13,7 @@ from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
     GridTechnique,
+    Periods,
     Randomised,
     RoundRobin,
     d_exp,
@@ -20,7 +21,6 @@ from windrow.archive.lifetimes.partition_grid import (
     r_exp,
     r_ins,
 )
-from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.plan_update import plan_update
 
 PERIODS = Periods(longest=16, interval=2, origin=16)

@@ -15,12 +15,12 @@ from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
     GridTechnique,
+    Periods,
     Randomised,
     RoundRobin,
     d_ins,
     r_ins,
 )
-from windrow.archive.lifetimes.periods import Periods
 from windrow.archive.lifetimes.plan_update import plan_update
 
 SIDES = st.integers(1, 5)

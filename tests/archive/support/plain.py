@@ -13,7 +13,7 @@ from windrow.archive.format.disk import Disk
 from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.reader import Reader
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES
 
 SCHEMA = pa.schema([("key", pa.string()), ("value", pa.int64())])

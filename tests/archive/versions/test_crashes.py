@@ -25,7 +25,7 @@ from windrow.archive.errors import (
 from windrow.archive.format.disk import Disk, Written
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.versions.versions import Versions
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES
 
 WINDOW, N = 4, 2

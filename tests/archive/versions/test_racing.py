@@ -30,8 +30,7 @@ from windrow.archive.errors import ConflictError
 from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.versions.leases import leases
-from windrow.archive.versions.versions import Versions
+from windrow.archive.versions.versions import Versions, leases
 from windrow.archive.wave.wave import TECHNIQUES
 
 TOLD = "nothing was changed; repeat the operation on the new version"

@@ -34,7 +34,7 @@ from tests.archive.support.plain import (
 )
 from windrow.archive.archive import Archive
 from windrow.archive.errors import DayError
-from windrow.archive.wave.schemes.registry import SCHEMES, scheme_of
+from windrow.archive.wave.schemes import SCHEMES, scheme_of
 from windrow.archive.wave.wave import TECHNIQUES
 
 ROW = st.tuples(st.sampled_from(KEYS), st.integers(0, 9))

@@ -14,7 +14,7 @@ from windrow.archive.errors import ArchiveError, ConflictError, DayError, Scheme
 from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.write import write_day
 from windrow.archive.versions.pinned_reader import Range
-from windrow.archive.wave.schemes.operations import apply_all
+from windrow.archive.wave.operations import apply_all
 
 
 def archive_at(path, *, window=3, scheme="DEL", n=1, **more) -> Archive:

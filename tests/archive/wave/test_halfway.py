@@ -24,8 +24,7 @@ from windrow.archive.errors import (
 from windrow.archive.format.disk import Disk, Written
 from windrow.archive.format.os_errors import translate_os_errors
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.versions.leases import leases
-from windrow.archive.versions.versions import Versions
+from windrow.archive.versions.versions import Versions, leases
 
 
 def archive_of(disk: Disk, days: int) -> tuple[Archive, PlainList]:

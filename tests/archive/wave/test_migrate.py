@@ -10,7 +10,7 @@ from tests.archive.support.plain import SCHEMA, PlainList, assert_same, bag, tab
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
 from windrow.archive.wave.migrate import Target, migrate
-from windrow.archive.wave.schemes.registry import SCHEMES, scheme_of
+from windrow.archive.wave.schemes import SCHEMES, scheme_of
 from windrow.archive.wave.wave import Wave
 
 WINDOW = 5

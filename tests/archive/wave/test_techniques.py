@@ -13,9 +13,16 @@ from windrow.archive.format.disk import Written
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.wave.rewrite_plan import Copied, Draft, Merged
-from windrow.archive.wave.schemes.operations import Add, Build, Copy, Delete, Drop, Pack, Rename
-from windrow.archive.wave.techniques import InPlace, PackedShadow, SimpleShadow, overgrown
+from windrow.archive.wave.operations import Add, Build, Copy, Delete, Drop, Pack, Rename
+from windrow.archive.wave.techniques import (
+    Copied,
+    Draft,
+    InPlace,
+    Merged,
+    PackedShadow,
+    SimpleShadow,
+    overgrown,
+)
 from windrow.archive.wave.wave import Index, Part, Settings, Wave
 
 NOTHING = Written(0, 0)

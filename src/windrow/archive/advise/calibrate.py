@@ -25,7 +25,7 @@ from windrow.archive.format.run_ref import FOLDER, Format, RunRef
 from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.run import Run
 from windrow.archive.wave.reader import Reader
-from windrow.archive.wave.rewrite_plan import Copied, Merged, Piece, Planned
+from windrow.archive.wave.techniques import Copied, Merged, Piece, Planned
 from windrow.archive.wave.wave import Part
 from windrow.archive.wave.writer import Writer
 

@@ -22,7 +22,7 @@ from windrow.archive.advise.reasons import reasons_for
 from windrow.archive.advise.recommend import constituent_counts
 from windrow.archive.advise.rehearse import rehearse
 from windrow.archive.advise.wave_costs import Measures, measures
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES, Settings, TechniqueName
 
 ALIKE = 0.05

@@ -7,7 +7,7 @@ from enum import Enum
 
 from windrow.archive.advise.parameters import UpdateTechnique
 from windrow.archive.advise.wave_costs import Measures
-from windrow.archive.wave.schemes.scheme import Scheme
+from windrow.archive.wave.scheme_state import Scheme
 
 
 class Measure(Enum):
@@ -32,7 +32,7 @@ class Constraints:
     ``hard`` asks that no expired day be seen. ``response`` limits the response time of a
     probe (of a scan, where there are no probes), ``transition`` that of the slowest day.
 
-    >>> from windrow.archive.wave.schemes.registry import SCHEMES
+    >>> from windrow.archive.wave.schemes import SCHEMES
     >>> Constraints(hard=True).admits(SCHEMES["WATA"], UpdateTechnique.IN_PLACE)
     False
     """

@@ -30,8 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log2
 
-from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, Periods
 
 
 def unit_sizes(grid: Grid, periods: Periods, over: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
-from windrow.archive.wave.schemes.operations import (
+from windrow.archive.wave.operations import (
     Add,
     Build,
     Copy,
@@ -20,7 +20,7 @@ from windrow.archive.wave.schemes.operations import (
     Rename,
     Step,
 )
-from windrow.archive.wave.schemes.scheme import is_constituent
+from windrow.archive.wave.scheme_state import is_constituent
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from windrow.archive.advise.parameters import Parameters
 from windrow.archive.advise.wave_costs import Measures
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TechniqueName
 
 _SCHEMES = {

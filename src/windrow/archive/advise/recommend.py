@@ -17,7 +17,7 @@ from windrow.archive.advise.constraints import Constraints, Measure
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.reasons import reasons_for
 from windrow.archive.advise.wave_costs import Measures, measures
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 
 WORTH_IT = 0.2
 """The share of a measure that more constituents have to save to be worth having at all."""

@@ -14,8 +14,8 @@ from statistics import fmean
 
 from windrow.archive.advise.meter import DayEffort, Meter
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
-from windrow.archive.wave.schemes.registry import scheme_of
-from windrow.archive.wave.schemes.scheme import Scheme
+from windrow.archive.wave.scheme_state import Scheme
+from windrow.archive.wave.schemes import scheme_of
 
 
 @dataclass(frozen=True)

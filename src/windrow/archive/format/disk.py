@@ -93,7 +93,7 @@ class Disk:
         with translate_os_errors(self.path(name)):
             self.path(name).mkdir(parents=True, exist_ok=True)
 
-    def write(self, name: str, fill: Callable[[_Summing], None]) -> Written:
+    def write(self, name: str, fill: Callable[[_Summing], object]) -> Written:
         """Create a file that must not be there yet. It is not durable before ``sync``."""
         with translate_os_errors(self.path(name)), self.path(name).open("xb") as file:
             sink = _Summing(file)

@@ -15,8 +15,7 @@ from typing import Any
 from windrow.archive.errors import LifetimeError
 from windrow.archive.format.layout import MAX_DAYS, Layout
 from windrow.archive.format.run_ref import Format, RunRef
-from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, Periods
 from windrow.archive.versions.manifest import Manifest, unreadable_is_damaged
 
 Histogram = tuple[tuple[int, int], ...]

@@ -18,9 +18,7 @@ from windrow.archive.lifetimes.index_contents import Contents, Partition, RunSta
 from windrow.archive.lifetimes.partition_grid import GridTechnique
 from windrow.archive.lifetimes.stat import subindex_name
 from windrow.archive.progress_callback import Progress, nobody
-from windrow.archive.verify.problem import Problem, list_text, problem
-from windrow.archive.verify.run_checks import Tally
-from windrow.archive.verify.verify import verify
+from windrow.archive.verify import Problem, Tally, list_text, problem, verify
 from windrow.archive.versions.manifest import Manifest
 
 

@@ -31,8 +31,7 @@ from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, check_format
 from windrow.archive.lifetimes.index_contents import KIND, Contents
-from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition_grid import Grid, Periods
 from windrow.archive.lifetimes.stat import (
     GridStatistics,
     PlannedUpdate,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from windrow.archive.lifetimes.plan_update import Step
     from windrow.archive.lifetimes.reader import LifetimeReader
     from windrow.archive.runs.run import OpenRuns
-    from windrow.archive.verify.problem import Problem
+    from windrow.archive.verify import Problem
     from windrow.archive.versions.pinned_reader import Schemas
     from windrow.archive.versions.switch_over import Estimate, How
 
@@ -154,7 +153,7 @@ class LifetimeIndex:
         ``progress`` is told how many runs have been written.
         """
         from windrow.archive.lifetimes.update import in_ticks
-        from windrow.archive.records.records import record_table
+        from windrow.archive.records import record_table
 
         period = self.periods.of(now)
         if not -(2**31) < period < 2**31:

@@ -32,9 +32,9 @@ from windrow.archive.lifetimes.placement import AT_ONCE, Cells, Spread, deal, st
 from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take
 from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.run import Only, Run
-from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.switch_over import Estimate, How, switch_over, two_migrations
+from windrow.archive.versions.versions import Lease
 
 
 class _Mover:

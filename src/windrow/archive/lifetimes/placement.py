@@ -28,8 +28,7 @@ from windrow.archive.lifetimes.index_contents import (
     histogram,
     sum_histograms,
 )
-from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, Periods
 from windrow.archive.lifetimes.update import by_subindex
 from windrow.archive.runs.encoding import encode_columns
 from windrow.archive.runs.merge import merge

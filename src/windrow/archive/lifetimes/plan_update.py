@@ -34,8 +34,7 @@ from windrow.archive.lifetimes.index_contents import (
     histogram,
     sum_histograms,
 )
-from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, Periods
 
 
 def runs_to_merge(

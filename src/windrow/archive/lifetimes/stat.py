@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from windrow.archive.format.run_ref import Format
 from windrow.archive.lifetimes.index_contents import Contents
-from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition_grid import Grid, Periods
 from windrow.archive.versions.manifest import Manifest
 
 

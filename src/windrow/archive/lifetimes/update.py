@@ -26,8 +26,7 @@ from windrow.archive.format.disk import Disk, Written
 from windrow.archive.format.layout import EXPIRY, Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.index_contents import Contents, IndexState, Partition
-from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition_grid import Grid, Periods
 from windrow.archive.lifetimes.plan_update import Step, Write, plan_update
 from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.merge import merge
@@ -117,7 +116,7 @@ class _Memory(Disk):
         super().__init__(Path("memory"))
         self._files: dict[str, pa.Buffer] = {}
 
-    def write(self, name: str, fill: Callable[[Any], None]) -> Written:
+    def write(self, name: str, fill: Callable[[Any], object]) -> Written:
         stream = pa.BufferOutputStream()
         fill(stream)
         data = stream.getvalue()

@@ -152,13 +152,9 @@ def write_run(
 
 def _write_sums(disk: Disk, name: str, entries: Sums, directory: Sums) -> SumsRef:
     content = SumsFile.of(entries, directory)
-    written = disk.write(name, lambda sink: _write_all(sink, content.data))
+    written = disk.write(name, lambda sink: sink.write(content.data))
     disk.sync(name)
     return SumsRef(written, content.top)
-
-
-def _write_all(sink: Sink, data: bytes) -> None:
-    sink.write(data)
 
 
 def _count_pieces(pieces: Iterable[Piece], tally: _Tally) -> Iterator[pa.Table]:

@@ -27,7 +27,7 @@ from windrow.archive.runs.copier import Copier
 from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.finder import Finder, Known
 from windrow.archive.runs.run import Only, Run
-from windrow.archive.versions.leases import Lease
+from windrow.archive.versions.versions import Lease
 from windrow.core.thresholds import Threshold
 
 Schemas = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], pa.Schema]

@@ -14,9 +14,8 @@ from typing import Literal
 
 from windrow.archive.errors import ConflictError
 from windrow.archive.format.disk import Disk
-from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.versions import Versions
+from windrow.archive.versions.versions import Lease, Versions
 
 How = Literal["rebuild", "drain"]
 ATTEMPTS = 1000

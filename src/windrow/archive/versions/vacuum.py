@@ -15,8 +15,7 @@ from windrow.archive.errors import ConflictError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import FOLDER as RUNS
 from windrow.archive.progress_callback import Progress, Reached, nobody
-from windrow.archive.versions.leases import leases
-from windrow.archive.versions.versions import LOCK, VERSIONS, Versions, retired_file
+from windrow.archive.versions.versions import LOCK, VERSIONS, Versions, leases, retired_file
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """The versions of an archive on disk: published, pinned, retired.
 
 ``versions/`` has a file for each version, put there by one put-if-absent; the one with the
-greatest number is the archive. ``leases/`` has a file for each reader and writer at work: what it
-pins stays.
+greatest number is the archive. ``leases/`` has a file ``<version>-<token>`` for each reader and
+writer at work: what it pins stays. It is locked for as long as its process lives, so nobody has to
+guess from a clock whether a process that died is still there.
 
 Invariants
     1. What a manifest names was synced before the manifest appeared.
@@ -21,6 +22,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from windrow.archive.errors import (
     ArchiveError,
@@ -31,11 +33,48 @@ from windrow.archive.errors import (
 )
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import FOLDER as RUNS
-from windrow.archive.versions.leases import LEASES, Lease, lease_file, leases
 from windrow.archive.versions.manifest import Manifest
 
+LEASES = "leases"
+_LEASE = re.compile(r"([0-9]{20})-(\w+)", re.ASCII)
+
+
+@dataclass
+class Lease:
+    """A hold on a version. ``token`` is new for each lease."""
+
+    disk: Disk
+    manifest: Manifest
+    token: str
+    handle: int | None
+    owner: int = field(default_factory=os.getpid)
+
+    def release(self) -> None:
+        """Let go."""
+        if self.handle is not None and self.owner == os.getpid():  # a fork has only a copy
+            self.disk.let_go(lease_file(self.manifest.version, self.token), self.handle)
+        self.handle = None
+
+
+def leases(disk: Disk) -> list[tuple[int, str]]:
+    """(version, token) of everybody at work; what the dead left behind is removed.
+
+    Files of any other name are nobody's leases, and are left alone.
+    """
+    found = []
+    for name in disk.names(LEASES):
+        parts = _LEASE.fullmatch(name)
+        if parts and not disk.clear_abandoned(f"{LEASES}/{name}"):
+            found.append((int(parts[1]), parts[2]))
+    return found
+
+
+def lease_file(version: int, token: str) -> str:
+    return f"{LEASES}/{version:020d}-{token}"
+
+
 VERSIONS, RETIRED, LOCK = "versions", "retired", "vacuum.lock"
-_NAME = re.compile(r"([0-9]{20})\.json")
+_VERSION = re.compile(r"([0-9]{20})\.json")
 
 
 class Versions:
@@ -79,7 +118,7 @@ class Versions:
 
     def _version_numbers(self, folder: str) -> list[int]:
         """Files of any other name are no versions, whoever put them there."""
-        names = map(_NAME.fullmatch, self.disk.names(folder))
+        names = map(_VERSION.fullmatch, self.disk.names(folder))
         return [int(name[1]) for name in names if name]
 
     def read(self, version: int) -> Manifest:
@@ -184,7 +223,7 @@ class Versions:
         hidden, text = _hidden(manifest), manifest.to_json()
         disk.sync_names(RUNS)
         try:
-            disk.write(hidden, lambda sink: _all(sink.write(text)))
+            disk.write(hidden, lambda sink: sink.write(text))
             disk.sync(hidden)
         except StorageError:
             with contextlib.suppress(StorageError):  # or the next attempt would find it there
@@ -254,10 +293,6 @@ def retired_file(version: int) -> str:
 
 def _hidden(manifest: Manifest) -> str:
     return f"{VERSIONS}/.{manifest.token}-{manifest.version}"
-
-
-def _all(_: int) -> None:
-    """A sink's count of bytes, which is of no interest: short writes do not happen on files."""
 
 
 def _unknown(disk: Disk, manifest: Manifest, error: Exception) -> OutcomeUnknownError:

@@ -18,12 +18,11 @@ from collections.abc import Iterator, Mapping
 from windrow.archive.errors import SchemeError
 from windrow.archive.format.disk import Disk
 from windrow.archive.progress_callback import Progress, nobody
-from windrow.archive.verify.problem import Problem, list_text, problem
-from windrow.archive.verify.verify import verify
+from windrow.archive.verify import Problem, list_text, problem, verify
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.wave.schemes.operations import Days, apply_all
-from windrow.archive.wave.schemes.registry import scheme_of
-from windrow.archive.wave.schemes.scheme import Scheme, State, is_constituent
+from windrow.archive.wave.operations import Days, apply_all
+from windrow.archive.wave.scheme_state import Scheme, State, is_constituent
+from windrow.archive.wave.schemes import scheme_of
 from windrow.archive.wave.techniques import overgrown
 from windrow.archive.wave.wave import Index, Wave
 

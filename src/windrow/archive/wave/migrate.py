@@ -26,14 +26,13 @@ from windrow.archive.format.layout import join_encodings
 from windrow.archive.format.run_ref import Format, RunRef, check_format
 from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.runs.run import Run
-from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.switch_over import Estimate, How, switch_over, two_migrations
-from windrow.archive.wave.rewrite_plan import Copied, Draft, Merged, Piece, Planned
-from windrow.archive.wave.schemes.operations import Step
-from windrow.archive.wave.schemes.registry import scheme_of
-from windrow.archive.wave.schemes.scheme import State
-from windrow.archive.wave.techniques import technique_of
+from windrow.archive.versions.versions import Lease
+from windrow.archive.wave.operations import Step
+from windrow.archive.wave.scheme_state import State
+from windrow.archive.wave.schemes import scheme_of
+from windrow.archive.wave.techniques import Copied, Draft, Merged, Piece, Planned, technique_of
 from windrow.archive.wave.transition import finish_pending, step_to
 from windrow.archive.wave.wave import DRAINING, Index, Part, Settings, TechniqueName, Wave
 from windrow.archive.wave.writer import Writer

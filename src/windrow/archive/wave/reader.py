@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from windrow.archive.errors import DayError
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.runs.run import ALL, Only, Run
-from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.pinned_reader import PinnedReader, Schemas
-from windrow.archive.wave.schemes.operations import Days
+from windrow.archive.versions.versions import Lease
+from windrow.archive.wave.operations import Days
 from windrow.archive.wave.wave import Part, Wave
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from windrow.archive.wave.rewrite_plan import Draft, Planned
-from windrow.archive.wave.schemes.operations import Add, Delete, Operation, Pack, Step
-from windrow.archive.wave.schemes.registry import scheme_of
-from windrow.archive.wave.schemes.scheme import State, is_constituent
-from windrow.archive.wave.techniques import overgrown, technique_of
+from windrow.archive.wave.operations import Add, Delete, Operation, Pack, Step
+from windrow.archive.wave.scheme_state import State, is_constituent
+from windrow.archive.wave.schemes import scheme_of
+from windrow.archive.wave.techniques import Draft, Planned, overgrown, technique_of
 from windrow.archive.wave.wave import Index, Wave
 from windrow.archive.wave.writer import Writer
 

@@ -24,9 +24,8 @@ from windrow.archive.format.layout import join_encodings
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.run import Run
-from windrow.archive.versions.leases import Lease
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.versions import Versions
+from windrow.archive.versions.versions import Lease, Versions
 from windrow.archive.wave.transition import finish_pending, step_to
 from windrow.archive.wave.wave import Wave
 from windrow.archive.wave.writer import Writer

@@ -21,7 +21,7 @@ from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.runs.write import write_day
-from windrow.archive.wave.rewrite_plan import Copied, Merged, Piece, Planned
+from windrow.archive.wave.techniques import Copied, Merged, Piece, Planned
 from windrow.archive.wave.wave import Index, Part
 from windrow.core.thresholds import Threshold
 
@@ -155,7 +155,7 @@ def _unwritten(plan: Planned | Index) -> list[Piece]:
 def _in_turns(data: Any, schema: pa.Schema) -> Iterator[pa.Table]:
     """Records as tables that can be sorted in memory."""
     if not isinstance(data, pa.Table):
-        from windrow.archive.records.records import record_batches  # noqa: PLC0415 - loads readers of files
+        from windrow.archive.records import record_batches  # noqa: PLC0415 - loads readers of files
 
         data = record_batches(data, schema)
     if isinstance(data, pa.Table):

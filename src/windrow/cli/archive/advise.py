@@ -15,7 +15,7 @@ from windrow.archive.advise.advise import Advice, Workload
 from windrow.archive.advise.advise import advise as advised
 from windrow.archive.advise.choose import Choice, WaveLayout
 from windrow.archive.advise.constraints import Constraints
-from windrow.archive.records.row_files import rows_of
+from windrow.archive.records import rows_of
 from windrow.cli.answers import count_of
 from windrow.cli.archive.append import Files
 from windrow.cli.archive.options import AsJson, Verbose, names_of, print_json

@@ -15,7 +15,7 @@ from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.day_calendar import Calendar, latest_plausible_day
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.records.row_files import rows_of
+from windrow.archive.records import rows_of
 from windrow.cli.answers import count_of
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
 from windrow.cli.archive.progress_bar import show_progress

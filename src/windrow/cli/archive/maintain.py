@@ -14,8 +14,8 @@ from windrow.archive.archive import open_archive
 from windrow.archive.errors import DamagedError
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.wave.schemes.operations import Operation
-from windrow.archive.wave.stat import IndexStatistics, WaveStatistics
+from windrow.archive.wave.operations import Operation
+from windrow.archive.wave.wave import IndexStatistics, WaveStatistics
 from windrow.cli.answers import count_of
 from windrow.cli.archive.grids import NOT_BEGUN, show_coming, show_grid
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size

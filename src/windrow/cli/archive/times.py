@@ -19,7 +19,7 @@ from windrow.archive.errors import DayError
 from windrow.archive.format.day_calendar import EPOCH, HOUR, Calendar
 from windrow.archive.format.layout import DAY, EXPIRY
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.periods import Periods
+from windrow.archive.lifetimes.partition_grid import Periods
 
 
 class Times(Protocol):

@@ -1,21 +1,25 @@
 """Whatever a caller gives as records: tables, batches, data frames, files.
 
 What exports an Arrow stream is one: data frames of pandas, Polars and Spark, results of DuckDB. A
-path, or several, are files, read batch by batch with the archive's types, as on the command line.
+path, or several, are files, read batch by batch with the archive's types, as on the command line
+(``windrow.tables.typed_files``); a value that does not fit is an error that says where it stands,
+since a day comes in whole or not at all.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.schema_cast import cast_to_schema
-from windrow.archive.records.row_files import batches_of, rows_of
-from windrow.tables.typed_files import files_of
+from windrow.archive.progress_callback import Progress, Reached, nobody
+from windrow.tables.column_names import resolve_names
+from windrow.tables.typed_files import files_of, read_typed, schema_of
 
 
 def record_batches(data: Any, schema: pa.Schema) -> pa.Table | Iterable[pa.RecordBatch]:
@@ -78,3 +82,33 @@ def _no_records(data: Any, why: str = "") -> ArchiveError:
         found=f"{name} {why}".strip(),
         remedy="make a table of it: pyarrow.table(columns), pyarrow.Table.from_pylist(rows)",
     )
+
+
+def rows_of(
+    files: Sequence[Path], schema: pa.Schema, *others: str, progress: Progress = nobody
+) -> pa.Table:
+    """All rows of the files: the columns of the schema, and some others in types of their own."""
+    if others:
+        found = schema_of(files[0])
+        extra = resolve_names(found.names, others, str(files[0]))
+        schema = pa.schema(
+            [
+                *schema,
+                *(pa.field(o, found.field(e).type) for o, e in zip(others, extra, strict=True)),
+            ]
+        )
+    return pa.Table.from_batches(batches_of(files, schema, progress), schema)
+
+
+def batches_of(
+    files: Sequence[Path], schema: pa.Schema, progress: Progress = nobody
+) -> Iterator[pa.RecordBatch]:
+    """The rows of files, one after the other, in the types of the schema.
+
+    ``progress`` is told how many files have been read, and how many bytes they have.
+    """
+    size = 0
+    for done, path in enumerate(files, start=1):
+        yield from read_typed(path, schema)
+        size += path.stat().st_size
+        progress(Reached("files", done, len(files), size))

@@ -10,14 +10,9 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.archive.wave.schemes.delete import Del
-from windrow.archive.wave.schemes.operations import Add, Build, apply_all
-from windrow.archive.wave.schemes.rata import Rata
-from windrow.archive.wave.schemes.reindex import Reindex
-from windrow.archive.wave.schemes.reindex_plus import ReindexPlus
-from windrow.archive.wave.schemes.reindex_plus_plus import ReindexPlusPlus
-from windrow.archive.wave.schemes.scheme import state_of
-from windrow.archive.wave.schemes.wata import Wata
+from windrow.archive.wave.operations import Add, Build, apply_all
+from windrow.archive.wave.scheme_state import state_of
+from windrow.archive.wave.schemes import Del, Rata, Reindex, ReindexPlus, ReindexPlusPlus, Wata
 
 DEL = """
 10 | I1 <- BuildIndex({1, 2, 3, 4, 5}); I2 <- BuildIndex({6, 7, 8, 9, 10}) | 1-5 | 6-10 |

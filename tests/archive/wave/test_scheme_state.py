@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.archive.errors import SchemeError
-from windrow.archive.wave.schemes.operations import Add, Build, apply
-from windrow.archive.wave.schemes.rata import Rata
-from windrow.archive.wave.schemes.registry import SCHEMES, scheme_of
-from windrow.archive.wave.schemes.reindex_plus_plus import ReindexPlusPlus
-from windrow.archive.wave.schemes.scheme import State
+from windrow.archive.wave.operations import Add, Build, apply_all
+from windrow.archive.wave.scheme_state import State
+from windrow.archive.wave.schemes import SCHEMES, Rata, ReindexPlusPlus, scheme_of
 
 EVERY = {
     **SCHEMES,
@@ -76,7 +74,7 @@ def test_every_operation_fits_what_is_there_and_finds_its_data(scheme, case):
         for operation in step.operations:
             if isinstance(operation, Build | Add):
                 assert set(operation.days) <= at_hand
-            indexes = apply(indexes, operation)
+            indexes = apply_all(indexes, [operation])
         assert indexes == after.indexes
 
 

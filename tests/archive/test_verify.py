@@ -9,9 +9,9 @@ import pytest
 from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.edited import edit, vouched
 from tests.archive.support.plain import SCHEMA, table
+from windrow.archive import verify as checks
 from windrow.archive.archive import Archive
 from windrow.archive.runs.run_directory import END
-from windrow.archive.verify import run_checks as runs
 
 
 def filled(path, scheme, n, technique, days=9, window=6, **options):
@@ -225,7 +225,7 @@ def rewritten(archive, suffix, change):
 
 @pytest.mark.parametrize("at_once", [1, 3, 1_000_000])
 def test_a_bucket_out_of_order_is_found_wherever_a_stretch_ends(at_once, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs.ROWS, "value", at_once)
+    monkeypatch.setattr(checks.ROWS, "value", at_once)
     archive = filled(tmp_path, "DEL", 1, "packed shadow", window=2)
     path = rewritten(
         archive, "arrow", lambda rows: rows.take([*reversed(range(10)), *range(10, len(rows))])

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from windrow.archive.errors import SchemeError
-from windrow.archive.wave.schemes.delete import Del
-from windrow.archive.wave.schemes.operations import Add, Build, Copy, Delete, Drop, Rename, apply
-from windrow.archive.wave.schemes.scheme import State, clusters, state_of
+from windrow.archive.wave.operations import Add, Build, Copy, Delete, Drop, Rename, apply_all
+from windrow.archive.wave.scheme_state import State, clusters, state_of
+from windrow.archive.wave.schemes import Del
 
 HELD = {"I1": (1, 2), "Temp": (3,)}
 
@@ -26,7 +26,7 @@ HELD = {"I1": (1, 2), "Temp": (3,)}
     ],
 )
 def test_an_operation_leaves_these_time_sets(operation, left):
-    assert apply(HELD, operation) == left
+    assert apply_all(HELD, [operation]) == left
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_an_operation_leaves_these_time_sets(operation, left):
 )
 def test_an_operation_that_does_not_fit_is_refused(operation):
     with pytest.raises(SchemeError, match="expected"):
-        apply(HELD, operation)
+        apply_all(HELD, [operation])
 
 
 def test_operations_read_as_the_paper_writes_them():

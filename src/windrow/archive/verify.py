@@ -1,11 +1,15 @@
-"""One run against what the manifest says of it: its bytes, its order, its counts.
+"""Checking an archive against what its manifest says: every byte, the order, the invariants.
 
-Cost: every byte is read twice, for its checksum and for its values, ``ROWS`` entries at a time.
+A run is checked against what the manifest says of it: its bytes, its order, its counts. Every byte
+is read twice, for its checksum and for its values, ``ROWS`` entries at a time.
+
+What a manifest promises beyond its runs is known to the kind of index that it is of
+(``wave/invariants.py``, ``lifetimes/invariants.py``), which is called when all runs have been read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,13 +21,44 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.run_ref import RunRef
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.listing import listing_of
 from windrow.archive.runs.run import ALL, Run
 from windrow.archive.runs.run_directory import Directory
 from windrow.archive.runs.sorting import rank
-from windrow.archive.verify.problem import Problem, list_text, problem
+from windrow.archive.versions.manifest import Manifest, unreadable_is_damaged
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
+
+LISTED = 8
+"""Days, periods or names that are listed one by one."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is not as it should be, and where."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def problem(where: str, *, expected: str, found: str) -> Problem:
+    return Problem(where, f"expected {expected}; found {found}")
+
+
+def list_text(values: Iterable[object]) -> str:
+    """Values in a sentence, the first few of them if they are many.
+
+    >>> list_text([1, 2]), list_text([]), list_text(range(20))
+    ('1, 2', 'none', '0, 1, 2, 3, 4, 5, 6, 7 and 12 more')
+    """
+    texts = [str(value) for value in values]
+    more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
+    return ", ".join(texts[:LISTED]) + more or "none"
+
 
 ROWS = Threshold(1_000_000, least=1)
 
@@ -239,3 +274,40 @@ def _pairs(counts: Iterable[tuple[int, int]]) -> str:
 
 def _span(bounds: tuple[int, int] | None) -> str:
     return "none" if bounds is None else f"from {bounds[0]} to {bounds[1]}"
+
+
+Invariants = Callable[[Mapping[str, Tally]], Iterable[Problem]]
+"""What is wrong with an index, given what was found in those of its runs that could be read."""
+
+
+def verify(
+    disk: Disk,
+    manifest: Manifest,
+    invariants: Invariants,
+    progress: Progress = nobody,
+    *,
+    expiry_periods: ExpiryPeriods | None = None,
+) -> list[Problem]:
+    """Everything that is wrong. Reads all files, a million entries of one at a time.
+
+    ``expiry_periods`` is given for a kind of index whose entries have lifetimes. ``progress`` is
+    told how many runs have been read, and how many bytes they have.
+    """
+    if manifest.layout.lifetimes != (expiry_periods is not None):
+        expected = "no expiries" if expiry_periods is None else "expiries"
+        found = "a layout with them" if expiry_periods is None else "a layout without them"
+        return [problem("layout", expected=f"{expected} in {manifest.kind} entries", found=found)]
+    problems: list[Problem] = []
+    tallies: dict[str, Tally] = {}
+    size = 0
+    for done, ref in enumerate(manifest.runs):
+        progress(Reached("runs", done, len(manifest.runs), size))
+        tally, bad = check_run(disk, manifest.layout, ref, expiry_periods)
+        problems += bad
+        if tally is not None:
+            tallies[ref.name] = tally
+        size += ref.bytes
+    progress(Reached("runs", len(manifest.runs), len(manifest.runs), size))
+    with unreadable_is_damaged(f"version {manifest.version}"):
+        problems += invariants(tallies)
+    return problems

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.archive.support.disks import UnsyncedDisk
-from windrow.archive.lifetimes import live_rows as module
+from windrow.archive.lifetimes import reader as module
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
-from windrow.archive.lifetimes.live_rows import live_ranges
 from windrow.archive.lifetimes.partition_grid import d_ins
+from windrow.archive.lifetimes.reader import live_ranges
 
 
 @given(

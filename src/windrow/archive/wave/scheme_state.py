@@ -7,14 +7,14 @@ chunks, each of which indexes one day, and can be done while the cluster before 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Protocol
 
 from windrow.archive.errors import SchemeError
-from windrow.archive.wave.schemes.operations import Build, Days, Operation, Step, apply_all
+from windrow.archive.wave.operations import Build, Days, Operation, Step, apply_all
 
 Indexes = tuple[tuple[str, Days], ...]
 """Names and time-sets, in the order of the names' numbers."""
@@ -144,20 +144,20 @@ def clusters(days: range, parts: int) -> list[Days]:
     return [tuple(days[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def build_constituents(parts: list[Days]) -> tuple[Operation, ...]:
-    """The first constituents, one for each cluster of days."""
-    return tuple(Build(f"I{number}", part) for number, part in enumerate(parts, start=1))
-
-
-def start_evenly(
-    scheme: Scheme, window: int, n: int, first_day: int, after: tuple[Operation, ...] = ()
+def start_scheme(
+    scheme: Scheme,
+    window: int,
+    n: int,
+    first_day: int,
+    cut: Callable[[range, int], list[Days]] = clusters,
+    after: Callable[[list[Days]], tuple[Operation, ...]] = lambda _: (),
 ) -> tuple[State, Step]:
-    """The start of all schemes that spread the window evenly over the n constituents."""
+    """A constituent for each cluster into which the first window is cut, and what comes after."""
     check(scheme, window, n)
     days = range(first_day, first_day + window)
-    return make_step(
-        State(window, days[-1], ()), days[-1], build_constituents(clusters(days, n)), after=after
-    )
+    parts = cut(days, n)
+    builds = tuple(Build(f"I{number}", part) for number, part in enumerate(parts, start=1))
+    return make_step(State(window, days[-1], ()), days[-1], builds, after=after(parts))
 
 
 def state_of(window: int, day: int, indexes: dict[str, Days]) -> State:

@@ -121,12 +121,8 @@ class Step:
         return self.before + self.transition + self.after
 
 
-def apply(indexes: Mapping[str, Days], operation: Operation) -> dict[str, Days]:
-    """The time-sets after an operation; refuses one that does not fit what is there."""
-    return apply_all(indexes, (operation,))
-
-
 def apply_all(indexes: Mapping[str, Days], operations: Iterable[Operation]) -> dict[str, Days]:
+    """The time-sets after operations; refuses one that does not fit what is there."""
     after = dict(indexes)
     for operation in operations:
         _apply(after, operation)

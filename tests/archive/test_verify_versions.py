@@ -29,7 +29,7 @@ from windrow.archive.lifetimes.partition_grid import (
 )
 from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.invariants import verify_window
-from windrow.archive.wave.schemes.registry import SCHEMES
+from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import KIND, TECHNIQUES
 
 

@@ -1,1 +1,0 @@
-"""Records as they are given to an archive, and in the types that it has."""
