@@ -22,10 +22,9 @@ from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.progress_callback import Progress, Reached, nobody
-from windrow.archive.runs.listing import listing_of
 from windrow.archive.runs.run import ALL, Run
 from windrow.archive.runs.run_directory import Directory
-from windrow.archive.runs.sorting import rank
+from windrow.archive.runs.sorting import listing_of, rank
 from windrow.archive.versions.manifest import Manifest, unreadable_is_damaged
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold

@@ -16,9 +16,9 @@ from tests.archive.support.flipped_bits import KEYS, QUESTIONS, check, made
 from tests.archive.support.plain import bag
 from windrow.archive.archive import open_archive
 from windrow.archive.format import block_sums, kernel_use
+from windrow.archive.format.block_kernels import xxh64
+from windrow.archive.format.block_sums import plain_xxh64
 from windrow.archive.format.blocks import Blocks
-from windrow.archive.format.kernels.block_kernels import xxh64
-from windrow.archive.format.xxh64 import plain_xxh64
 from windrow.archive.runs.search import directory_type, searcher
 
 

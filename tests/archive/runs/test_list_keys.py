@@ -26,8 +26,8 @@ from windrow.archive.format.layout import Layout
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.runs import merge
-from windrow.archive.runs.listing import Listing, listing_of
 from windrow.archive.runs.run_directory import write_listing
+from windrow.archive.runs.sorting import Listing, listing_of
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.schemes import SCHEMES
 from windrow.tables.fit_column import lists_of_views

@@ -18,8 +18,8 @@ from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.runs.copier import Copier, sheet
 from windrow.archive.runs.encoding import decode
-from windrow.archive.runs.finder import Finder
 from windrow.archive.runs.run import Run
+from windrow.archive.runs.run_directory import Finder
 from windrow.archive.runs.write import write_day
 from windrow.archive.versions.pinned_reader import Range
 

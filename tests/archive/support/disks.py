@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from windrow.archive.errors import translate_os_errors
 from windrow.archive.format.disk import Disk, Written
-from windrow.archive.format.os_errors import translate_os_errors
 
 
 class UnsyncedDisk(Disk):

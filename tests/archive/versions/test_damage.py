@@ -18,9 +18,8 @@ from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.edited import newest, signed
 from tests.archive.support.plain import SCHEMA, named, table
 from windrow.archive.archive import Archive, open_archive
-from windrow.archive.errors import ArchiveError, DamagedError, StorageError
+from windrow.archive.errors import ArchiveError, DamagedError, StorageError, translate_os_errors
 from windrow.archive.format.disk import Written
-from windrow.archive.format.os_errors import translate_os_errors
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.versions.manifest import Manifest

@@ -20,9 +20,9 @@ from windrow.archive.errors import (
     DamagedError,
     HalfwayError,
     StorageError,
+    translate_os_errors,
 )
 from windrow.archive.format.disk import Disk, Written
-from windrow.archive.format.os_errors import translate_os_errors
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.versions.versions import Versions, leases
 

@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError
-from windrow.archive.format.block_sums import BLOCK, SHIFT, Sums, blocks_in
+from windrow.archive.format.block_sums import BLOCK, SHIFT, Sums, blocks_in, plain_xxh64, xxh64
 from windrow.archive.format.kernel_use import Kernels, Use, kernels_pay
-from windrow.archive.format.xxh64 import plain_xxh64, xxh64
 
 BASE, SIZE, FLAGS, SUMS, ALL_SUMS, SUM_FLAGS, ENDS, SUM_BYTES = range(8)
 """What a guard has: where the file is, and how long; the flags of its blocks; its sums; where all
 sums of the run start, the flags of their pages, the sums of these, and their size in bytes."""
-_kernels = Kernels("windrow.archive.format.kernels.block_kernels")
+_kernels = Kernels("windrow.archive.format.block_kernels")
 REMEDY = "run `verify`, and restore the file from a copy of the archive"
 
 

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
-from windrow.archive.format.schema_cast import cast_to_schema
+from windrow.tables.fit_column import is_list_view, lists_of_views
 
 DAY, EXPIRY = "_day", "_exp"
 DAY_TYPE = pa.dictionary(pa.int16(), pa.int32())
@@ -179,8 +179,6 @@ class Layout:
 
 _WHOLE = "whole"
 _INDEX = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32()}
-_CODES = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
-"""How many values the codes of a dictionary can tell apart, by their width."""
 
 
 def _plain(schema: pa.Schema, key: tuple[str, ...]) -> pa.Schema:
@@ -248,12 +246,17 @@ def one_of_each(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Arra
     return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0, column.type)))
 
 
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column that is not too long for one array."""
+    found = column.combine_chunks()
+    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+
+
 def _each_value(
     table: pa.Table, name: str, expiries: pa.Array | None
 ) -> tuple[pa.Table, pa.Array | None]:
     """A row for each value of a list column, the rest of the row repeated; without values, NULL."""
-    lists = table.column(name).combine_chunks()
-    lists = lists if isinstance(lists, pa.Array) else pa.concat_arrays(lists.chunks)
+    lists = one_array(table.column(name))
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
     parents = np.repeat(np.arange(len(lists)), np.maximum(lengths, 1))
     has_none = np.repeat(lengths == 0, np.maximum(lengths, 1))
@@ -264,16 +267,36 @@ def _each_value(
     return repeated, None if expiries is None else expiries.take(pa.array(parents))
 
 
-def narrowest(distinct: int) -> str:
-    """The least width whose codes can tell so many values apart."""
-    return next(name for name, limit in _CODES.items() if distinct <= limit)
+def cast_to_schema(data: pa.Table | pa.RecordBatch, schema: pa.Schema, *others: str) -> pa.Table:
+    """The columns of a schema in its types, and some others in their own."""
+    table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+    wanted = [*schema.names, *others]
+    missing = [name for name in wanted if table.column_names.count(name) != 1]
+    if missing:
+        raise ArchiveError(
+            where="data",
+            expected=f"the columns {', '.join(wanted)}, each once",
+            found=f"no {', '.join(missing)}"
+            if not set(missing) & set(table.column_names)
+            else f"the columns {', '.join(table.column_names)}",
+        )
+    columns = [_cast(table.column(field.name), field) for field in schema]
+    rest = table.select(list(others))
+    return pa.table([*columns, *rest.columns], schema=pa.schema([*schema, *rest.schema]))
 
 
-def widest(*widths: str) -> str:
-    return max(widths, key=_CODES.__getitem__)
-
-
-def join_encodings(*encodings: Mapping[str, str]) -> dict[str, str]:
-    """What several writers have chosen, each from the same before, as one."""
-    names = {name: None for chosen in encodings for name in chosen}
-    return {n: widest(*(chosen[n] for chosen in encodings if n in chosen)) for n in names}
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if column.type.equals(field.type):
+        return column
+    if is_list_view(column.type):
+        lists = [lists_of_views(chunk) for chunk in column.chunks]
+        column = pa.chunked_array(lists, None if lists else field.type)
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowException, ValueError) as error:
+        raise ArchiveError(
+            where=f"data, column {field.name}",
+            expected=f"values of the type {field.type}",
+            found=f"{column.type}: {str(error).splitlines()[0]}",
+            remedy="convert the column first",
+        ) from error

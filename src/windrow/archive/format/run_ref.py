@@ -1,4 +1,4 @@
-"""What a manifest knows of a run without opening it."""
+"""What a manifest knows of runs without opening them: their files, format and encodings."""
 
 from __future__ import annotations
 
@@ -113,3 +113,22 @@ def check_format(name: str) -> Format:
             found: Format = form
             return found
     raise ArchiveError(where="format", expected=" or ".join(get_args(Format)), found=name)
+
+
+_CODES = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
+"""How many values the codes of a dictionary can tell apart, by their width."""
+
+
+def narrowest(distinct: int) -> str:
+    """The least width whose codes can tell so many values apart."""
+    return next(name for name, limit in _CODES.items() if distinct <= limit)
+
+
+def widest(*widths: str) -> str:
+    return max(widths, key=_CODES.__getitem__)
+
+
+def join_encodings(*encodings: Mapping[str, str]) -> dict[str, str]:
+    """What several writers have chosen, each from the same before, as one."""
+    names = {name: None for chosen in encodings for name in chosen}
+    return {n: widest(*(chosen[n] for chosen in encodings if n in chosen)) for n in names}

@@ -33,7 +33,7 @@ HEADER = 1
 """The first line has the number of lines and of stretches, and the guard of the file."""
 
 Line = tuple[int, ...]
-_kernels = Kernels("windrow.archive.format.kernels.sheet_kernels")
+_kernels = Kernels("windrow.archive.format.block_kernels")
 
 
 class Sheet:
@@ -142,9 +142,9 @@ class Sheet:
             return
         valid = _line(BITS, 0, buffers[0], of)
         if types.is_string(kind) or types.is_binary(kind):
-            yield from (*valid, *_line(STRINGS, 4, buffers[1], of, data=_address(buffers[2])))
+            yield from (*valid, *_line(STRINGS, 4, buffers[1], of, data=address_of(buffers[2])))
         elif types.is_large_string(kind) or types.is_large_binary(kind):
-            yield from (*valid, *_line(STRINGS, 8, buffers[1], of, data=_address(buffers[2])))
+            yield from (*valid, *_line(STRINGS, 8, buffers[1], of, data=address_of(buffers[2])))
         elif types.is_boolean(kind):
             yield from (*valid, *_line(BITS, 0, buffers[1], of))
         elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
@@ -159,7 +159,7 @@ class Sheet:
             yield from valid
             for place in range(kind.num_fields):
                 yield from self._lines(array.field(place), of)
-        elif _is_fixed(kind):
+        elif is_fixed(kind):
             yield from (*valid, *_line(FIXED, kind.bit_width // 8, buffers[1], of))
         else:
             yield from self._whole(array)
@@ -171,10 +171,10 @@ class Sheet:
         width = data = 0
         if buffers[0] is None and not values.offset:
             if pa.types.is_string(kind) or pa.types.is_binary(kind):
-                width, data = -4, _address(buffers[2])
+                width, data = -4, address_of(buffers[2])
             elif pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-                width, data = -8, _address(buffers[2])
-            elif not pa.types.is_nested(kind) and _is_fixed(kind):
+                width, data = -8, address_of(buffers[2])
+            elif not pa.types.is_nested(kind) and is_fixed(kind):
                 width = kind.bit_width // 8
         if not width:
             yield from _line(FIXED, codes.type.bit_width // 8, codes.buffers()[1], of)
@@ -182,7 +182,7 @@ class Sheet:
         elif len(values):
             yield from _line(
                 CODES, codes.type.bit_width // 8, codes.buffers()[1], of, data=data,
-                count=len(values), values=_address(buffers[1]), value_width=width,
+                count=len(values), values=address_of(buffers[1]), value_width=width,
                 left=max(1, values.nbytes // _CODE_COSTS),
             )  # fmt: skip
 
@@ -224,7 +224,7 @@ def _make_line(
     return kind, width, at, data, count, values, value_width, of, to, left
 
 
-def _address(buffer: pa.Buffer | None) -> int:
+def address_of(buffer: pa.Buffer | None) -> int:
     return 0 if buffer is None else int(buffer.address)
 
 
@@ -232,7 +232,7 @@ def _offset(at: int, width: int, place: int) -> int:
     return int.from_bytes(ctypes.string_at(at + place * width, width), "little", signed=True)
 
 
-def _is_fixed(kind: pa.DataType) -> bool:
+def is_fixed(kind: pa.DataType) -> bool:
     if pa.types.is_nested(kind):
         return False
     try:

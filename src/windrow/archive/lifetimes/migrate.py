@@ -24,8 +24,8 @@ import pyarrow as pa
 
 from windrow.archive.errors import LifetimeError
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.layout import DAY, join_encodings
-from windrow.archive.format.run_ref import Format, RunRef, check_format
+from windrow.archive.format.layout import DAY
+from windrow.archive.format.run_ref import Format, RunRef, check_format, join_encodings
 from windrow.archive.lifetimes.index_contents import Contents, IndexState, RunState
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.lifetimes.placement import AT_ONCE, Cells, Spread, deal, stamp_entries

@@ -93,7 +93,7 @@ class LifetimeReader(PinnedReader):
 WORTH_A_SLICE = Threshold(128 << 10)
 """Bytes of a bucket from which a slice costs less than a copy (some microseconds)."""
 
-_kernels = Kernels("windrow.archive.runs.kernels.sort_kernels")
+_kernels = Kernels("windrow.archive.runs.entry_kernels")
 _ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
 
 

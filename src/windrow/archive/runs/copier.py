@@ -16,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.format.kernel_use import Kernels
+from windrow.archive.format.sheet import address_of, is_fixed
 from windrow.columns.arrays import Int64s
 
 FIXED, CODED, STRINGS, CODED_STRINGS = range(4)
 _ALIGNED = 64
 _LONGEST = 2**31 - 1
-_kernels = Kernels("windrow.archive.runs.kernels.copy_kernels")
+_kernels = Kernels("windrow.archive.runs.entry_kernels")
 
 
 def sheet(batch: pa.RecordBatch, schema: pa.Schema) -> Int64s | None:
@@ -51,28 +52,23 @@ def _line(column: pa.Array, kind: pa.DataType) -> tuple[int, ...] | None:
         return None
     codes = column.indices
     coded = CODED if line[0] == FIXED else CODED_STRINGS
-    return coded, codes.type.bit_width // 8, line[2], _address(codes, 1), line[3], line[5]
+    return (
+        coded,
+        codes.type.bit_width // 8,
+        line[2],
+        address_of(codes.buffers()[1]),
+        line[3],
+        line[5],
+    )
 
 
 def _plain_line(column: pa.Array) -> tuple[int, ...] | None:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return STRINGS, 0, 0, _address(column, 1), 0, _address(column, 2)
-    if pa.types.is_boolean(kind) or pa.types.is_nested(kind) or not _is_fixed(kind):
+        return STRINGS, 0, 0, address_of(column.buffers()[1]), 0, address_of(column.buffers()[2])
+    if not is_fixed(kind):
         return None
-    return FIXED, 0, kind.bit_width // 8, _address(column, 1), 0, 0
-
-
-def _is_fixed(kind: pa.DataType) -> bool:
-    try:
-        return bool(kind.bit_width % 8 == 0)
-    except ValueError:
-        return False
-
-
-def _address(column: pa.Array, number: int) -> int:
-    buffer = column.buffers()[number]
-    return 0 if buffer is None else int(buffer.address)
+    return FIXED, 0, kind.bit_width // 8, address_of(column.buffers()[1]), 0, 0
 
 
 class Copier:
@@ -81,7 +77,7 @@ class Copier:
     def __init__(self, schema: pa.Schema) -> None:
         self.schema, self._types = schema, schema.types
         self._strings = [pa.types.is_string(t) or pa.types.is_binary(t) for t in self._types]
-        self._widths = [t.bit_width // 8 if _is_fixed(t) else 4 for t in self._types]
+        self._widths = [t.bit_width // 8 if is_fixed(t) else 4 for t in self._types]
 
     def batch(self, pieces: Sequence[tuple[int, int, int]]) -> pa.RecordBatch | None:
         """The rows of pieces, each the address of a sheet and rows [start, stop).

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.format.layout import Layout, narrowest, widest
-from windrow.archive.runs.parallel import map_columns
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.run_ref import narrowest, widest
+from windrow.archive.runs.sorting import map_columns
 from windrow.core.thresholds import Threshold
 
 _SAMPLE = Threshold(16_384, least=1)

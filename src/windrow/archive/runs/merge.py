@@ -23,12 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.layout import DAY, DAY_TYPE, EXPIRY, Layout, narrowest, widest
-from windrow.archive.format.run_ref import Format, RunRef
-from windrow.archive.runs.listing import Listing, merged_listing
-from windrow.archive.runs.parallel import take_rows
+from windrow.archive.format.layout import DAY, DAY_TYPE, EXPIRY, Layout
+from windrow.archive.format.run_ref import Format, RunRef, narrowest, widest
 from windrow.archive.runs.run import ALL, Only, Run
-from windrow.archive.runs.sorting import Ranked, arrange, rank
+from windrow.archive.runs.sorting import Listing, Ranked, arrange, merged_listing, rank, take_rows
 from windrow.archive.runs.write import Piece, write_run
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold

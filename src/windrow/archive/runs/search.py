@@ -11,9 +11,10 @@ from __future__ import annotations
 import bisect
 import ctypes
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,39 +23,55 @@ import pyarrow as pa
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.blocks import Blocks
 from windrow.archive.format.kernel_use import Kernels, Use, kernels_pay
-from windrow.archive.format.zero_copy import numpy_view
+from windrow.archive.format.mapped_arrow import numpy_view
 
-_kernels = Kernels("windrow.archive.runs.kernels.search_kernels")
+_kernels = Kernels("windrow.archive.runs.search_kernels")
 _LEAST_DECIMAL = 128
 """Bits of the narrowest decimals that Arrow sorts."""
 
 
-class Searcher(Protocol):
+class Searcher(ABC):
     """A sorted column. Positions are between ``low`` and ``high``, where the column is sorted.
 
-    ``key_form`` says how kernels compare its values, -1 if they do not.
+    ``key_form`` says how kernels compare its values, -1 if they do not; ``addresses`` are where
+    values or offsets are, and the bytes of strings.
     """
 
     key_form: int
+    addresses: tuple[int, int]
 
-    @property
-    def addresses(self) -> tuple[int, int]:
-        """Where values or offsets are, and the bytes of strings."""
+    def __init__(self, kind: pa.DataType, blocks: Blocks) -> None:
+        self._kind, self._blocks = kind, blocks
 
+    @abstractmethod
     def check(self, place: int) -> None:
         """Compare the value at a place with its sum, before it is read otherwise."""
 
+    @abstractmethod
     def convert_key(self, value: Any) -> Any:
         """A value as ``exact`` wants it: the same for every column of keys of one type."""
 
+    @abstractmethod
     def exact(self, sought: Any, count: int) -> int:
         """Where a value is among the first ``count`` values, all different; -1 if nowhere."""
 
     def find_left(self, value: Any, low: int, high: int) -> int:
         """The first position whose value is not less than ``value``."""
+        return self._find(self.convert_key(value), low, high, right=False)
 
     def find_right(self, value: Any, low: int, high: int) -> int:
         """The first position whose value is greater than ``value``."""
+        return self._find(self.convert_key(value), low, high, right=True)
+
+    @abstractmethod
+    def _find(self, sought: Any, low: int, high: int, *, right: bool) -> int:
+        """The first place in [low, high) whose value is not less (``right``: greater)."""
+
+    def _require_sound(self, place: int) -> int:
+        """The place that a kernel has found, unless it came upon a block that is damaged."""
+        if place < 0:
+            raise self._blocks.damage_error(place)
+        return place
 
 
 def directory_type(kind: pa.DataType) -> pa.DataType:
@@ -124,7 +141,7 @@ GREATEST = 2**63 - 1
 NAN = GREATEST
 
 
-class _Numbers:
+class _Numbers(Searcher):
     """Fixed-width values. They are compared as integers that are in the same order: floats by their
     bits, NaN above all, and unsigned ones of 64 bits less half of their range.
     """
@@ -132,17 +149,14 @@ class _Numbers:
     def __init__(self, column: pa.Array, kind: pa.DataType, blocks: Blocks) -> None:
         if pa.types.is_temporal(kind):
             column = column.view(_INTEGER[kind.bit_width])
-        self._kind, self._blocks = kind, blocks
+        super().__init__(kind, blocks)
         self.key_form = _HELD[column.type]
         self._convert = column.type.to_pandas_dtype()
         buffer = column.buffers()[1]
         self._at = 0 if buffer is None else int(buffer.address)
+        self.addresses = self._at, 0
         self._column = column
         self._plain = int if pa.types.is_integer(kind) else None
-
-    @property
-    def addresses(self) -> tuple[int, int]:
-        return self._at, 0
 
     def convert_key(self, value: Any) -> int:
         if type(value) is self._plain:
@@ -180,17 +194,10 @@ class _Numbers:
         if place < count and (Use.compiled or kernels_pay(1)):
             guard = self._blocks.guard
             place = int(_kernels.same_number(guard, self._at, self.key_form, sought, place))
-            if place < 0:
-                raise self._blocks.damage_error(place)
+            self._require_sound(place)
         elif place < count and self._number_at(place) != sought:
             return -1
         return place if place < count else -1
-
-    def find_left(self, value: Any, low: int, high: int) -> int:
-        return self._find(self.convert_key(value), low, high, right=False)
-
-    def find_right(self, value: Any, low: int, high: int) -> int:
-        return self._find(self.convert_key(value), low, high, right=True)
 
     def check(self, place: int) -> None:
         width = WIDTHS[self.key_form]
@@ -201,30 +208,25 @@ class _Numbers:
             return _search(self._number_at, sought, low, high, right=right)
         guard = self._blocks.guard
         place = int(_kernels.find_number(guard, self._at, self.key_form, sought, low, high, right))
-        if place < 0:
-            raise self._blocks.damage_error(place)
-        return place
+        return self._require_sound(place)
 
 
 _INTEGER = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _FLOAT, _INT = struct.Struct("<d"), struct.Struct("<q")
 
 
-class _Bytes:
+class _Bytes(Searcher):
     """Strings (in the order of their UTF-8, which is that of code points) and byte strings."""
 
     key_form = BYTES
 
     def __init__(self, column: pa.Array, kind: pa.DataType, blocks: Blocks) -> None:
+        super().__init__(kind, blocks)
         _, offsets, data = column.buffers()
         self._offsets, self._ends = int(offsets.address), np.frombuffer(offsets, np.int64)
         self._data = int(data.address) if data is not None and data.size else 0
-        self._kind, self._blocks = kind, blocks
+        self.addresses = self._offsets, self._data
         self._text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-    @property
-    def addresses(self) -> tuple[int, int]:
-        return self._offsets, self._data
 
     def convert_key(self, value: Any) -> npt.NDArray[np.uint8]:
         if not (type(value) is str and self._text):
@@ -244,15 +246,7 @@ class _Bytes:
             return place if place < count and self._bytes_at(place) == raw else -1
         guard = self._blocks.guard
         place = int(_kernels.exact_bytes(guard, self._offsets, self._data, sought, count))
-        if place < 0:
-            raise self._blocks.damage_error(place)
-        return place if place < count else -1
-
-    def find_left(self, value: Any, low: int, high: int) -> int:
-        return self._find(self.convert_key(value), low, high, right=False)
-
-    def find_right(self, value: Any, low: int, high: int) -> int:
-        return self._find(self.convert_key(value), low, high, right=True)
+        return place if self._require_sound(place) < count else -1
 
     def check(self, place: int) -> None:
         self._blocks.check(self._offsets + 8 * place, 16)
@@ -264,28 +258,23 @@ class _Bytes:
             return _search(self._bytes_at, sought.tobytes(), low, high, right=right)
         guard = self._blocks.guard
         place = int(_kernels.find_bytes(guard, self._offsets, self._data, sought, low, high, right))
-        if place < 0:
-            raise self._blocks.damage_error(place)
-        return place
+        return self._require_sound(place)
 
 
 _EMPTY = np.zeros(0, np.uint8)
 
 
-class _Decimals:
+class _Decimals(Searcher):
     """Decimals: compared as Python integers, some dozens of microseconds for a search."""
 
     key_form = -1
 
     def __init__(self, column: pa.Array, kind: pa.DataType, blocks: Blocks) -> None:
+        super().__init__(kind, blocks)
         buffer = column.buffers()[1]
         self._at, self._data = int(buffer.address), memoryview(buffer)
-        self._width, self._blocks = column.type.bit_width // 8, blocks
-        self._kind, self._stored = kind, column.type
-
-    @property
-    def addresses(self) -> tuple[int, int]:
-        return self._at, 0
+        self._width, self._stored = column.type.bit_width // 8, column.type
+        self.addresses = self._at, 0
 
     def _number_at(self, position: int) -> int:
         self.check(position)
@@ -300,11 +289,8 @@ class _Decimals:
         place = _search(self._number_at, sought, 0, count, right=False)
         return place if place < count and self._number_at(place) == sought else -1
 
-    def find_left(self, value: Any, low: int, high: int) -> int:
-        return _search(self._number_at, self.convert_key(value), low, high, right=False)
-
-    def find_right(self, value: Any, low: int, high: int) -> int:
-        return _search(self._number_at, self.convert_key(value), low, high, right=True)
+    def _find(self, sought: int, low: int, high: int, *, right: bool) -> int:
+        return _search(self._number_at, sought, low, high, right=right)
 
     def check(self, place: int) -> None:
         self._blocks.check(self._at + place * self._width, self._width)

@@ -18,13 +18,11 @@ import pyarrow as pa
 
 from windrow.archive.format.block_sums import Sums, SumsFile, small, with_sums
 from windrow.archive.format.disk import Disk, Sink, Written
-from windrow.archive.format.layout import DAY, EXPIRY, Layout
+from windrow.archive.format.layout import DAY, EXPIRY, Layout, one_array
 from windrow.archive.format.run_ref import Format, RunRef, SumsRef
 from windrow.archive.runs.encoding import encode
-from windrow.archive.runs.listing import Listing, listing_of
-from windrow.archive.runs.parallel import take_rows
 from windrow.archive.runs.run_directory import write_directory, write_listing
-from windrow.archive.runs.sorting import arrange, rank, sortable
+from windrow.archive.runs.sorting import Listing, arrange, listing_of, rank, sortable, take_rows
 from windrow.columns.arrays import Int64s
 
 _NONE = Written(0, 0)
@@ -95,7 +93,7 @@ def write_day(
         return write_run(
             disk, layout, entries.schema, pieces, name, kind, rows, lambda: listing
         ), after
-    ranked = rank([sortable(_one(entries.column(name))) for name in layout.key])
+    ranked = rank([sortable(one_array(entries.column(name))) for name in layout.key])
     order, starts = arrange(ranked.ranks, len(ranked), _stamps(entries, layout))
     piece = Piece(take_rows(entries, order), ranked.distinct, starts)
     run = write_run(disk, layout, piece.entries.schema, [piece], name, kind, len(entries))
@@ -174,8 +172,3 @@ def _stamps(entries: pa.Table, layout: Layout) -> Any:
     if layout.lifetimes:
         return entries.column(EXPIRY).to_numpy()
     return np.zeros(0, np.int64)
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    chunk = column.combine_chunks()
-    return chunk if isinstance(chunk, pa.Array) else pa.concat_arrays(chunk.chunks)

@@ -22,8 +22,8 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError, DamagedError
-from windrow.archive.format.layout import Layout, widest
-from windrow.archive.format.run_ref import Format, RunRef, check_format
+from windrow.archive.format.layout import Layout
+from windrow.archive.format.run_ref import Format, RunRef, check_format, widest
 
 FORMAT_VERSION = 2
 """What is written where keys are lists; everything else is as in version 1, and says so."""

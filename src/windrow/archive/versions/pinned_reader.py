@@ -25,8 +25,8 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.runs.copier import Copier
 from windrow.archive.runs.encoding import decode
-from windrow.archive.runs.finder import Finder, Known
 from windrow.archive.runs.run import Only, Run
+from windrow.archive.runs.run_directory import Finder, Known
 from windrow.archive.versions.versions import Lease
 from windrow.core.thresholds import Threshold
 

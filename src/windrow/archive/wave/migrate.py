@@ -22,8 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Self, TypedDict
 
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.layout import join_encodings
-from windrow.archive.format.run_ref import Format, RunRef, check_format
+from windrow.archive.format.run_ref import Format, RunRef, check_format, join_encodings
 from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.manifest import Manifest

@@ -20,8 +20,7 @@ from windrow.archive.errors import (
     StorageError,
 )
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.layout import join_encodings
-from windrow.archive.format.run_ref import RunRef
+from windrow.archive.format.run_ref import RunRef, join_encodings
 from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.manifest import Manifest

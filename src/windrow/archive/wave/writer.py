@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from windrow.archive.errors import DamagedError
 from windrow.archive.format.disk import Disk
-from windrow.archive.format.layout import Layout
+from windrow.archive.format.layout import Layout, cast_to_schema
 from windrow.archive.format.run_ref import Format, RunRef
-from windrow.archive.format.schema_cast import cast_to_schema
 from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.merge import merge
 from windrow.archive.runs.run import ALL, Only, Run

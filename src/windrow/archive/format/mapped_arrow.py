@@ -1,4 +1,4 @@
-"""Where an Arrow file says what is in it: bytes that are checked before Arrow goes by them.
+"""Arrow files where they are mapped: what describes them is checked before Arrow goes by it.
 
 The end of the file has the footer's length; the footer, a flatbuffer, has the schema and for each
 dictionary and record batch where it is and how long its description is, before its values
@@ -9,6 +9,11 @@ they are read, padding, and a copy of the schema that nobody here looks at.
 from __future__ import annotations
 
 import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from windrow.archive.format.blocks import Blocks
 
@@ -54,3 +59,15 @@ def _u32(data: bytes, place: int) -> int:
 
 def _u16(data: bytes, place: int) -> int:
     return int(struct.unpack_from("<H", data, place)[0])
+
+
+def numpy_view(array: pa.Array) -> npt.NDArray[Any]:
+    """The values of an array of numbers that has no NULL, where they lie.
+
+    ``Array.to_numpy`` does the same but loads pandas first, which takes a command longer than its
+    work.
+    """
+    kind, buffer = array.type.to_pandas_dtype(), array.buffers()[1]
+    if buffer is None:
+        return np.empty(0, kind)
+    return np.frombuffer(buffer, kind, len(array), array.offset * np.dtype(kind).itemsize)

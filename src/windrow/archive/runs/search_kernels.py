@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.archive.format.kernels.block_kernels import array_at, pointer, touch
-from windrow.archive.format.kernels.sheet_kernels import touch_rows
+from windrow.archive.format.block_kernels import array_at, pointer, touch, touch_rows
 from windrow.archive.runs.search import (
     ABSENT,
     BYTES,
