@@ -1,6 +1,6 @@
 """Figures 5 to 12 of Golab et al. 2006b: what each shows, what the model says, how it is drawn.
 
-The model is that of `windrow.archive.advise.grid_costs` with the paper's machine and the paper's
+The model is that of `windrow.papers.grid_costs` with the paper's machine and the paper's
 500 megabytes and five gigabytes. It has no Figure 9: its records come at a constant rate.
 """
 
@@ -17,7 +17,6 @@ import numpy as np
 from benchmarks import charts
 from benchmarks.charts import Chart, Lines, Style
 from benchmarks.report import say, table
-from windrow.archive.advise.grid_costs import LARGE, PAPER_MACHINE, SMALL, Window, costs
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
@@ -27,6 +26,7 @@ from windrow.archive.lifetimes.partition_grid import (
     r_exp,
     r_ins,
 )
+from windrow.papers.grid_costs import LARGE, PAPER_MACHINE, SMALL, Window, costs
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -9,9 +9,8 @@ import numpy as np
 
 from benchmarks.wave_days import Data
 from benchmarks.wave_measured import Measured, Setting
-from windrow.archive.advise.meter import Effort
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
-from windrow.archive.advise.wave_costs import efforts
+from windrow.archive.advise.wave_costs import Effort, efforts
 
 KINDS = tuple(Effort.__dataclass_fields__)
 

@@ -35,9 +35,8 @@ from benchmarks.wave_figures import FIGURES, Figure, draw
 from benchmarks.wave_fit import fitted
 from benchmarks.wave_measured import Measured, Setting, measured
 from windrow.archive.advise.advise import Workload, advise
-from windrow.archive.advise.constraints import Measure
 from windrow.archive.advise.parameters import CASES
-from windrow.archive.advise.recommend import constituent_counts
+from windrow.archive.advise.recommend import Measure, constituent_counts
 from windrow.archive.advise.wave_costs import measures
 from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TechniqueName

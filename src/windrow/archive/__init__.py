@@ -11,9 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.archive.advise.constraints import Constraints
     from windrow.archive.advise.parameters import TPC_D, UpdateTechnique
-    from windrow.archive.advise.recommend import recommend
+    from windrow.archive.advise.recommend import Constraints, recommend
     from windrow.archive.archive import Archive
     from windrow.archive.archive import open_archive as open  # noqa: A004 (as in gzip.open)
     from windrow.archive.errors import (
@@ -67,7 +66,7 @@ _HOMES = {
     "TPC_D": "advise.parameters",
     "Archive": "archive",
     "Calendar": "format.day_calendar",
-    "Constraints": "advise.constraints",
+    "Constraints": "advise.recommend",
     "Grid": "lifetimes.partition_grid",
     "GridTechnique": "lifetimes.partition_grid",
     "LifetimeIndex": "lifetimes.lifetime_index",

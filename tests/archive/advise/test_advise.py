@@ -13,9 +13,8 @@ import pytest
 
 from windrow.archive.advise.advise import Workload, advise
 from windrow.archive.advise.calibrate import least_seconds, measure_prices
-from windrow.archive.advise.constraints import Constraints
-from windrow.archive.advise.prices import price_days
-from windrow.archive.advise.rehearse import rehearse
+from windrow.archive.advise.recommend import Constraints
+from windrow.archive.advise.rehearse import price_days, rehearse
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.runs.encoding import decode

@@ -8,9 +8,15 @@ from itertools import pairwise
 import pytest
 
 from windrow.archive.advise.advise import FormatCost, choose_format
-from windrow.archive.advise.constraints import Constraints, Measure
 from windrow.archive.advise.parameters import SCAM, TPC_D, WSE, Parameters, UpdateTechnique
-from windrow.archive.advise.recommend import beats, constituent_counts, knee, recommend
+from windrow.archive.advise.recommend import (
+    Constraints,
+    Measure,
+    beats,
+    constituent_counts,
+    knee,
+    recommend,
+)
 
 IN_PLACE, SIMPLE, PACKED = UpdateTechnique
 ALL_FIGURES = (Measure.WORK, Measure.TRANSITION, Measure.SPACE)

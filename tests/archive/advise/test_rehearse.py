@@ -13,11 +13,9 @@ from tests.archive.support.disks import UnsyncedDisk
 from windrow.archive.advise.advise import Workload
 from windrow.archive.advise.advise import _parameters as paper_parameters
 from windrow.archive.advise.choose import ALIKE, choose
-from windrow.archive.advise.constraints import Constraints
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
-from windrow.archive.advise.prices import Line, Prices, price_days
-from windrow.archive.advise.recommend import constituent_counts
-from windrow.archive.advise.rehearse import rehearse
+from windrow.archive.advise.recommend import Constraints, constituent_counts
+from windrow.archive.advise.rehearse import Line, Prices, price_days, rehearse
 from windrow.archive.archive import Archive
 from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES, Settings

@@ -15,10 +15,9 @@ import pyarrow as pa
 
 from windrow.archive.advise.calibrate import Timer, measure_prices
 from windrow.archive.advise.choose import Choice, WaveLayout, choose
-from windrow.archive.advise.constraints import Constraints
 from windrow.archive.advise.parameters import Parameters
-from windrow.archive.advise.prices import Prices
-from windrow.archive.advise.reasons import duration_text
+from windrow.archive.advise.recommend import Constraints, duration_text
+from windrow.archive.advise.rehearse import Prices
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.run_ref import Format
 

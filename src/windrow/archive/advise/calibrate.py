@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.advise.prices import Line, Prices
+from windrow.archive.advise.rehearse import Line, Prices
 from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout

@@ -15,13 +15,10 @@ from functools import cache
 from itertools import chain
 from math import inf
 
-from windrow.archive.advise.constraints import Constraints
-from windrow.archive.advise.parameters import Parameters, UpdateTechnique
-from windrow.archive.advise.prices import Prices, price_days
-from windrow.archive.advise.reasons import reasons_for
-from windrow.archive.advise.recommend import constituent_counts
-from windrow.archive.advise.rehearse import rehearse
-from windrow.archive.advise.wave_costs import Measures, measures
+from windrow.archive.advise.parameters import Measures, Parameters, UpdateTechnique
+from windrow.archive.advise.recommend import Constraints, constituent_counts, reasons_for
+from windrow.archive.advise.rehearse import Prices, price_days, rehearse
+from windrow.archive.advise.wave_costs import measures
 from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES, Settings, TechniqueName
 

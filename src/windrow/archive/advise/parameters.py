@@ -1,4 +1,4 @@
-"""What the cost model has to know of the disk, the data and the queries (section 4).
+"""What the cost model has to know of the disk, the data and the queries, and what it says (4).
 
 The three applications of the paper's section 5 have the values of Table 8. Two entries differ from
 the print. SCAM's probes are 10,000 a day, not 100,000: the text counts 100 queries of 100 probes,
@@ -8,8 +8,10 @@ copying times: they are what reading and writing S' and S take at the table's tr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from statistics import fmean
 
 
 class UpdateTechnique(Enum):
@@ -67,6 +69,37 @@ class Parameters:
             copy=self.copy * factor,
             smart_copy=self.smart_copy * factor,
         )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A measure over the days of a period."""
+
+    average: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        found = list(values)
+        return cls(fmean(found), max(found))
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Megabytes and seconds; ``work`` is a day's seconds with nothing done in parallel.
+
+    ``space`` is held between steps, ``transition_space`` at the worst moment of a step,
+    ``probe`` and ``scan`` are the response times of one query, ``transition`` is the time
+    from the data's arrival to its being queryable, ``pre_transition`` all other maintenance.
+    """
+
+    space: Spread
+    transition_space: Spread
+    probe: float
+    scan: float
+    transition: Spread
+    pre_transition: Spread
+    work: float
 
 
 def copied_through_disk(megabytes: float, transfer: float) -> float:

@@ -7,17 +7,155 @@ diminish; n is where the curve, scaled to its own range, and n, scaled to its ow
 least sum: the knee. If no number of constituents saves a fifth of anything that is to be
 small, the fewest are taken. *Last*, nothing stands before what does at least as well in all
 respects with no more constituents: a scheme may owe its rank to an n that it is not given.
+
+``Constraints`` are what a user wants of an archive; each recommendation says why, with figures.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
-from windrow.archive.advise.constraints import Constraints, Measure
-from windrow.archive.advise.parameters import Parameters, UpdateTechnique
-from windrow.archive.advise.reasons import reasons_for
-from windrow.archive.advise.wave_costs import Measures, measures
+from windrow.archive.advise.parameters import Measures, Parameters, UpdateTechnique
+from windrow.archive.advise.wave_costs import measures
+from windrow.archive.wave.scheme_state import Scheme
 from windrow.archive.wave.schemes import SCHEMES
+from windrow.archive.wave.wave import TechniqueName
+
+
+class Measure(Enum):
+    """What can be asked to be small: an average over days, in seconds or megabytes."""
+
+    WORK = "total work"
+    TRANSITION = "transition time"
+    SPACE = "space"
+
+    def of(self, measures: Measures) -> float:
+        if self is Measure.WORK:
+            return measures.work
+        if self is Measure.TRANSITION:
+            return measures.transition.average
+        return measures.transition_space.average
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What is required, and what is to be small; limits are in seconds and megabytes.
+
+    ``hard`` asks that no expired day be seen. ``response`` limits the response time of a
+    probe (of a scan, where there are no probes), ``transition`` that of the slowest day.
+
+    >>> from windrow.archive.wave.schemes import SCHEMES
+    >>> Constraints(hard=True).admits(SCHEMES["WATA"], UpdateTechnique.IN_PLACE)
+    False
+    """
+
+    hard: bool = False
+    techniques: tuple[UpdateTechnique, ...] = tuple(UpdateTechnique)
+    minimise: tuple[Measure, ...] = (Measure.WORK,)
+    space: float | None = None
+    transition: float | None = None
+    response: float | None = None
+
+    def admits(self, scheme: Scheme, technique: UpdateTechnique) -> bool:
+        return technique in self.techniques and (scheme.hard or not self.hard)
+
+    def met_by(self, measures: Measures, *, probed: bool) -> bool:
+        response = measures.probe if probed else measures.scan
+        limits = (
+            (self.space, measures.transition_space.most),
+            (self.transition, measures.transition.most),
+            (self.response, response),
+        )
+        return all(limit is None or value <= limit for limit, value in limits)
+
+
+_SCHEMES = {
+    "DEL": "deletes the day that expires and adds the new one; one constituent changes a day",
+    "REINDEX": "builds one constituent anew each day, so that all are always packed",
+    "REINDEX+": "builds on what it indexed the days before; half of REINDEX's work",
+    "REINDEX++": "keeps the coming days' constituents ready; one day is indexed in a transition",
+    "WATA": "adds the new day and throws whole constituents away; nothing is ever deleted",
+    "RATA": "adds the new day and replaces the oldest constituent by one prepared before",
+}
+
+_TECHNIQUES: dict[TechniqueName, str] = {
+    "in-place": "only the new day is written; runs are merged when they outgrow the first",
+    "simple shadow": "readers keep the old version while its copy is changed",
+    "packed shadow": "each change rewrites the constituent packed, so scans are fastest",
+    "packed at rest": "the new day is written; a constituent that gets no more days is packed",
+}
+
+
+def reasons_for(
+    scheme: str,
+    technique: TechniqueName,
+    n: int,
+    curve: Mapping[int, Measures],
+    parameters: Parameters,
+) -> tuple[str, ...]:
+    here = curve[n]
+    waited = here.transition.average
+    work, prepared = duration_text(here.work), duration_text(here.pre_transition.average)
+    space, peak = here.space, here.transition_space
+    window = (
+        "hard"
+        if SCHEMES[scheme].hard
+        else "soft: an index holds expired days for a while, unseen unless asked for"
+    )
+    return (
+        f"{scheme} {_SCHEMES[scheme]}; the window is {window}",
+        f"{technique}: {_TECHNIQUES[technique]}",
+        f"a day takes {work}, {prepared} of them for preparation",
+        f"new data can be queried after {duration_text(waited)}",
+        f"it holds {number_text(space.average)} MB, {number_text(peak.most)} MB at most",
+        *_more_or_fewer(n, curve, parameters),
+    )
+
+
+def _more_or_fewer(n: int, curve: Mapping[int, Measures], parameters: Parameters) -> list[str]:
+    """What the next smaller and the next larger number of constituents would change."""
+    fewer = max((k for k in curve if k < n), default=None)
+    more = min((k for k in curve if k > n), default=None)
+    asked = "probe" if parameters.probes > 0 else "scan"
+    said = []
+    for other in (fewer, more):
+        if other is not None:
+            work = curve[other].work - curve[n].work
+            then, now = (m.probe if asked == "probe" else m.scan for m in (curve[other], curve[n]))
+            said.append(
+                f"n = {other} instead of {n}: {_difference(work, curve[n].work)}, "
+                f"a {asked} takes {duration_text(then)} instead of {duration_text(now)}"
+            )
+    return said
+
+
+def _difference(work: float, of: float) -> str:
+    """What is less than a thousandth of the work is no difference."""
+    if abs(work) < of / 1000:
+        return "level in work"
+    return f"{'+' if work > 0 else '-'}{duration_text(abs(work))} of work"
+
+
+def duration_text(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> duration_text(0), duration_text(1.02e-5), duration_text(0.0123)
+    ('0 s', '10.2 µs', '12.3 ms')
+    >>> duration_text(2.5), duration_text(6627)
+    ('2.5 s', '6,627 s')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{number_text(seconds / size)} {unit}"
+    return f"{number_text(seconds / 1e-6)} µs" if seconds > 0 else "0 s"
+
+
+def number_text(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
 
 WORTH_IT = 0.2
 """The share of a measure that more constituents have to save to be worth having at all."""

@@ -14,7 +14,7 @@ from rich.table import Table
 from windrow.archive.advise.advise import Advice, Workload
 from windrow.archive.advise.advise import advise as advised
 from windrow.archive.advise.choose import Choice, WaveLayout
-from windrow.archive.advise.constraints import Constraints
+from windrow.archive.advise.recommend import Constraints
 from windrow.archive.records import rows_of
 from windrow.cli.answers import count_of
 from windrow.cli.archive.append import Files

@@ -7,7 +7,6 @@ from statistics import mean
 
 import pytest
 
-from windrow.archive.advise.grid_costs import touched_units, unevenness, unit_sizes
 from windrow.archive.lifetimes.index_contents import IndexState
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
@@ -18,6 +17,7 @@ from windrow.archive.lifetimes.partition_grid import (
     d_ins,
 )
 from windrow.archive.lifetimes.plan_update import plan_update
+from windrow.papers.grid_costs import touched_units, unevenness, unit_sizes
 
 GRIDS = [(s, s * m) for s in (2, 3, 4, 5) for m in (2, 3, 4)]
 """(square root of n, p): each sub-index spans at least two periods each way."""

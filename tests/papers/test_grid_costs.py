@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.advise.grid_costs import (
+from windrow.archive.lifetimes.partition_grid import (
+    Chronological,
+    Grid,
+    GridTechnique,
+    d_exp,
+    d_ins,
+    r_exp,
+    r_ins,
+)
+from windrow.papers.grid_costs import (
     LARGE,
     PAPER_MACHINE,
     SMALL,
@@ -18,15 +27,6 @@ from windrow.archive.advise.grid_costs import (
     costs,
     is_large,
     lessons,
-)
-from windrow.archive.lifetimes.partition_grid import (
-    Chronological,
-    Grid,
-    GridTechnique,
-    d_exp,
-    d_ins,
-    r_exp,
-    r_ins,
 )
 
 SQUARES = (4, 9, 16, 25)
