@@ -26,8 +26,7 @@ import numpy as np
 
 from benchmarks.cei_figures import draw
 from benchmarks.report import finish, median, quick_asked, save, say, table
-from windrow.papers.interval_indexes import LogarithmicConstructs
-from windrow.papers.interval_indexes.logarithmic import LogarithmicLayout
+from windrow.papers.interval_indexes import LogarithmicConstructs, LogarithmicLayout
 from windrow.subscriptions.indexes import ContainmentEncoded, IntervalSkipList, UnitIntervals
 from windrow.subscriptions.indexes.containment_encoded import ContainmentLayout
 

@@ -31,7 +31,7 @@ from benchmarks import window_indexes_ways as ways
 from benchmarks.report import finish, median, quick_asked, save, say, table
 from benchmarks.window_indexes_figures import draw
 from benchmarks.window_indexes_laps import Lap, Shape, Way, lap, other
-from windrow.papers.window_indexes.values.group_index import Groups
+from windrow.papers.window_indexes.group_index import Groups
 
 GROUPS = (10, 50)
 OURS, RIVAL = "LIST T", "no index, sorted"

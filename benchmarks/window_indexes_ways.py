@@ -16,22 +16,26 @@ import pyarrow as pa
 
 from benchmarks.window_indexes_laps import Shape, other
 from windrow.columns.growable import Growable
+from windrow.papers.window_indexes.backward_rings import BackwardRing, DirtyBitRing
+from windrow.papers.window_indexes.basic_storage import (
+    GroupStorage,
+    ListStorage,
+    aggr_storage,
+    hash_storage,
+)
+from windrow.papers.window_indexes.forward_rings import AuxRing, PlainRing
+from windrow.papers.window_indexes.group_index import GroupIndex, Groups
 from windrow.papers.window_indexes.indexed_window import IndexedWindow
-from windrow.papers.window_indexes.queries.histogram import histogram, range_histogram
-from windrow.papers.window_indexes.queries.intersection import intersection, range_intersection
-from windrow.papers.window_indexes.queries.tuple_queries import sorted_rows
-from windrow.papers.window_indexes.ring_window import RingWindow
-from windrow.papers.window_indexes.rings.aux_ring import AuxRing
-from windrow.papers.window_indexes.rings.backward_ring import BackwardRing
-from windrow.papers.window_indexes.rings.dirty_bit_ring import DirtyBitRing
-from windrow.papers.window_indexes.rings.plain_ring import PlainRing
-from windrow.papers.window_indexes.rings.ring import PositionRange, Ring
+from windrow.papers.window_indexes.ring import PositionRange, Ring
+from windrow.papers.window_indexes.ring_window import RingWindow, sorted_rows
+from windrow.papers.window_indexes.set_queries import (
+    histogram,
+    intersection,
+    range_histogram,
+    range_intersection,
+)
 from windrow.papers.window_indexes.step_counts import Steps
-from windrow.papers.window_indexes.storage.count_storage import aggr_storage, hash_storage
-from windrow.papers.window_indexes.storage.group_storage import GroupStorage
-from windrow.papers.window_indexes.storage.list_storage import ListStorage
-from windrow.papers.window_indexes.values.group_index import GroupIndex, Groups
-from windrow.papers.window_indexes.values.value_index import ValueIndex, h_index, l_index, t_index
+from windrow.papers.window_indexes.value_index import ValueIndex, h_index, l_index, t_index
 
 BUCKETS, SMALL_BUCKETS = 100, 5
 """Of the H-INDEX and of HASH (Golab et al. 2004, 6.1)."""

@@ -41,36 +41,39 @@ from typing import TYPE_CHECKING
 from windrow.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from windrow.papers.window_indexes.backward_rings import BackwardRing, DirtyBitRing
+    from windrow.papers.window_indexes.basic_storage import (
+        GroupStorage,
+        ListStorage,
+        Storage,
+        aggr_storage,
+        hash_storage,
+    )
     from windrow.papers.window_indexes.basic_windows import CountBased, TimeBased, WindowError
+    from windrow.papers.window_indexes.forward_rings import AuxRing, PlainRing
+    from windrow.papers.window_indexes.group_index import BoundsError, GroupIndex, Groups
     from windrow.papers.window_indexes.indexed_window import (
         IndexedWindow,
         UnanswerableError,
         UnsuitableIndexError,
     )
-    from windrow.papers.window_indexes.queries.histogram import histogram, range_histogram
-    from windrow.papers.window_indexes.queries.intersection import intersection, range_intersection
-    from windrow.papers.window_indexes.queries.order_statistics import (
-        distinct_count,
-        median,
-        quantile,
-    )
-    from windrow.papers.window_indexes.queries.tuple_queries import (
+    from windrow.papers.window_indexes.ring_window import (
+        RingWindow,
         look_up,
         sorted_positions,
         sorted_rows,
     )
-    from windrow.papers.window_indexes.ring_window import RingWindow
-    from windrow.papers.window_indexes.rings.aux_ring import AuxRing
-    from windrow.papers.window_indexes.rings.backward_ring import BackwardRing
-    from windrow.papers.window_indexes.rings.dirty_bit_ring import DirtyBitRing
-    from windrow.papers.window_indexes.rings.plain_ring import PlainRing
+    from windrow.papers.window_indexes.set_queries import (
+        distinct_count,
+        histogram,
+        intersection,
+        median,
+        quantile,
+        range_histogram,
+        range_intersection,
+    )
     from windrow.papers.window_indexes.step_counts import Steps
-    from windrow.papers.window_indexes.storage.basic_contents import Storage
-    from windrow.papers.window_indexes.storage.count_storage import aggr_storage, hash_storage
-    from windrow.papers.window_indexes.storage.group_storage import GroupStorage
-    from windrow.papers.window_indexes.storage.list_storage import ListStorage
-    from windrow.papers.window_indexes.values.group_index import BoundsError, GroupIndex, Groups
-    from windrow.papers.window_indexes.values.value_index import (
+    from windrow.papers.window_indexes.value_index import (
         Purging,
         ValueIndex,
         h_index,
@@ -81,22 +84,15 @@ else:
     _MODULES = {
         "basic_windows": "CountBased TimeBased WindowError",
         "indexed_window": "IndexedWindow UnanswerableError UnsuitableIndexError",
-        "queries.histogram": "histogram range_histogram",
-        "queries.intersection": "intersection range_intersection",
-        "queries.order_statistics": "distinct_count median quantile",
-        "queries.tuple_queries": "look_up sorted_positions sorted_rows",
-        "ring_window": "RingWindow",
-        "rings.aux_ring": "AuxRing",
-        "rings.backward_ring": "BackwardRing",
-        "rings.dirty_bit_ring": "DirtyBitRing",
-        "rings.plain_ring": "PlainRing",
+        "set_queries": "distinct_count histogram intersection median quantile"
+        " range_histogram range_intersection",
+        "ring_window": "RingWindow look_up sorted_positions sorted_rows",
+        "forward_rings": "AuxRing PlainRing",
+        "backward_rings": "BackwardRing DirtyBitRing",
         "step_counts": "Steps",
-        "storage.basic_contents": "Storage",
-        "storage.count_storage": "aggr_storage hash_storage",
-        "storage.group_storage": "GroupStorage",
-        "storage.list_storage": "ListStorage",
-        "values.group_index": "BoundsError GroupIndex Groups",
-        "values.value_index": "Purging ValueIndex h_index l_index t_index",
+        "basic_storage": "GroupStorage ListStorage Storage aggr_storage hash_storage",
+        "group_index": "BoundsError GroupIndex Groups",
+        "value_index": "Purging ValueIndex h_index l_index t_index",
     }
     __getattr__ = lazy_exports(
         __name__,

@@ -8,16 +8,17 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
+from windrow.papers.window_indexes.backward_rings import BackwardRing, DirtyBitRing
+from windrow.papers.window_indexes.basic_storage import (
+    GroupStorage,
+    ListStorage,
+    aggr_storage,
+    hash_storage,
+)
 from windrow.papers.window_indexes.basic_windows import CountBased, TimeBased
-from windrow.papers.window_indexes.rings.aux_ring import AuxRing
-from windrow.papers.window_indexes.rings.backward_ring import BackwardRing
-from windrow.papers.window_indexes.rings.dirty_bit_ring import DirtyBitRing
-from windrow.papers.window_indexes.rings.plain_ring import PlainRing
-from windrow.papers.window_indexes.storage.count_storage import aggr_storage, hash_storage
-from windrow.papers.window_indexes.storage.group_storage import GroupStorage
-from windrow.papers.window_indexes.storage.list_storage import ListStorage
-from windrow.papers.window_indexes.values.group_index import GroupIndex, Groups
-from windrow.papers.window_indexes.values.value_index import Purging, h_index, l_index, t_index
+from windrow.papers.window_indexes.forward_rings import AuxRing, PlainRing
+from windrow.papers.window_indexes.group_index import GroupIndex, Groups
+from windrow.papers.window_indexes.value_index import Purging, h_index, l_index, t_index
 
 GROUPS = Groups(np.array([-3, 0, 2, 7]))
 STORAGES: dict[str, Callable] = {

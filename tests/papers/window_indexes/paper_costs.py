@@ -17,12 +17,11 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from tests.papers.window_indexes.models import RINGS
+from windrow.papers.window_indexes.basic_storage import ListStorage, aggr_storage, hash_storage
 from windrow.papers.window_indexes.basic_windows import CountBased
 from windrow.papers.window_indexes.indexed_window import PURGES_PER_ROLL_OVER, IndexedWindow
 from windrow.papers.window_indexes.ring_window import RingWindow
-from windrow.papers.window_indexes.storage.count_storage import aggr_storage, hash_storage
-from windrow.papers.window_indexes.storage.list_storage import ListStorage
-from windrow.papers.window_indexes.values.value_index import ValueIndex, h_index, l_index, t_index
+from windrow.papers.window_indexes.value_index import ValueIndex, h_index, l_index, t_index
 
 Parts = dict[str, float]
 

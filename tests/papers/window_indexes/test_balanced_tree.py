@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.papers.window_indexes.values.balanced_tree import BalancedTree
+from windrow.papers.window_indexes.balanced_tree import BalancedTree
 from windrow.windows.avl import HEIGHT, LEFT, PARENT, RIGHT, WEIGHT
 from windrow.windows.index_nodes import EACH_ONCE, VALUE
 

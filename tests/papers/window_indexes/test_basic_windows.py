@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.papers.window_indexes.models import cut_points, in_window, pieces, streams, windows
+from windrow.papers.window_indexes.basic_storage import ListStorage
 from windrow.papers.window_indexes.basic_windows import CountBased, TimeBased, WindowError
 from windrow.papers.window_indexes.indexed_window import IndexedWindow
-from windrow.papers.window_indexes.queries.histogram import histogram
-from windrow.papers.window_indexes.storage.list_storage import ListStorage
+from windrow.papers.window_indexes.set_queries import histogram
 
 
 def listed(spec: CountBased | TimeBased) -> IndexedWindow:

@@ -27,14 +27,13 @@ from tests.papers.window_indexes.paper_costs import (
     purging,
     scans,
 )
+from windrow.papers.window_indexes.basic_storage import GroupStorage, ListStorage
 from windrow.papers.window_indexes.basic_windows import CountBased
+from windrow.papers.window_indexes.group_index import GroupIndex, Groups
 from windrow.papers.window_indexes.indexed_window import IndexedWindow
+from windrow.papers.window_indexes.sorted_lists import CROWDED
 from windrow.papers.window_indexes.step_counts import Steps
-from windrow.papers.window_indexes.storage.group_storage import GroupStorage
-from windrow.papers.window_indexes.storage.list_storage import ListStorage
-from windrow.papers.window_indexes.values.group_index import GroupIndex, Groups
-from windrow.papers.window_indexes.values.sorted_lists import CROWDED
-from windrow.papers.window_indexes.values.value_index import h_index, l_index, t_index
+from windrow.papers.window_indexes.value_index import h_index, l_index, t_index
 
 BASE = Sizes()
 DOUBLED = {

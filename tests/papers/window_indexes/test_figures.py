@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from windrow.papers.window_indexes.basic_storage import (
+    GroupStorage,
+    ListStorage,
+    aggr_storage,
+    hash_storage,
+)
 from windrow.papers.window_indexes.basic_windows import CountBased
+from windrow.papers.window_indexes.group_index import Groups
 from windrow.papers.window_indexes.indexed_window import IndexedWindow
-from windrow.papers.window_indexes.queries.histogram import histogram
+from windrow.papers.window_indexes.set_queries import histogram
 from windrow.papers.window_indexes.step_counts import Steps
-from windrow.papers.window_indexes.storage.count_storage import aggr_storage, hash_storage
-from windrow.papers.window_indexes.storage.group_storage import GroupStorage
-from windrow.papers.window_indexes.storage.list_storage import ListStorage
-from windrow.papers.window_indexes.values.group_index import Groups
-from windrow.papers.window_indexes.values.value_index import h_index, l_index, t_index
+from windrow.papers.window_indexes.value_index import h_index, l_index, t_index
 from windrow.windows.avl import HEIGHT, LEFT, RIGHT
 from windrow.windows.index_nodes import VALUE
 

@@ -23,10 +23,10 @@ from tests.papers.window_indexes.paper_costs import (
     ring_average,
     ring_bound,
 )
+from windrow.papers.window_indexes.backward_rings import DirtyBitRing
 from windrow.papers.window_indexes.basic_windows import CountBased
 from windrow.papers.window_indexes.ring_window import RingWindow
-from windrow.papers.window_indexes.rings.dirty_bit_ring import DirtyBitRing
-from windrow.papers.window_indexes.values.value_index import l_index
+from windrow.papers.window_indexes.value_index import l_index
 
 BASE = Sizes()
 DOUBLED = {

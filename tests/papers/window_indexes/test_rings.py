@@ -19,14 +19,14 @@ from tests.papers.window_indexes.models import (
 )
 from windrow.core.errors import WindrowError
 from windrow.papers.window_indexes.basic_windows import CountBased, TimeBased
-from windrow.papers.window_indexes.queries.tuple_queries import (
+from windrow.papers.window_indexes.group_index import GroupIndex, Groups
+from windrow.papers.window_indexes.ring_window import (
+    RingWindow,
     look_up,
     sorted_positions,
     sorted_rows,
 )
-from windrow.papers.window_indexes.ring_window import RingWindow
-from windrow.papers.window_indexes.values.group_index import GroupIndex, Groups
-from windrow.papers.window_indexes.values.value_index import h_index, l_index, t_index
+from windrow.papers.window_indexes.value_index import h_index, l_index, t_index
 
 pytestmark = pytest.mark.usefixtures("sizes")
 

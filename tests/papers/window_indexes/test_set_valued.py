@@ -22,20 +22,25 @@ from tests.papers.window_indexes.models import (
     windows,
 )
 from windrow.core.errors import WindrowError
+from windrow.papers.window_indexes.basic_storage import GroupStorage, ListStorage
 from windrow.papers.window_indexes.basic_windows import CountBased
+from windrow.papers.window_indexes.group_index import BoundsError, GroupIndex, Groups
 from windrow.papers.window_indexes.indexed_window import (
     IndexedWindow,
     UnanswerableError,
     UnsuitableIndexError,
 )
-from windrow.papers.window_indexes.queries.histogram import histogram, range_histogram
-from windrow.papers.window_indexes.queries.intersection import intersection, range_intersection
-from windrow.papers.window_indexes.queries.order_statistics import distinct_count, median, quantile
+from windrow.papers.window_indexes.set_queries import (
+    distinct_count,
+    histogram,
+    intersection,
+    median,
+    quantile,
+    range_histogram,
+    range_intersection,
+)
 from windrow.papers.window_indexes.step_counts import Steps
-from windrow.papers.window_indexes.storage.group_storage import GroupStorage
-from windrow.papers.window_indexes.storage.list_storage import ListStorage
-from windrow.papers.window_indexes.values.group_index import BoundsError, GroupIndex, Groups
-from windrow.papers.window_indexes.values.value_index import Purging, h_index, l_index, t_index
+from windrow.papers.window_indexes.value_index import Purging, h_index, l_index, t_index
 
 
 def ranges(values: list[int]) -> list[tuple[int | None, int | None, int]]:

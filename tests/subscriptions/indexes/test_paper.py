@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from tests.subscriptions.indexes.stabbing import ints, stabbed
-from windrow.papers.interval_indexes import LogarithmicConstructs
-from windrow.papers.interval_indexes.logarithmic import LogarithmicLayout
-from windrow.papers.interval_indexes.simple import SimpleLayout
+from windrow.papers.interval_indexes import LogarithmicConstructs, LogarithmicLayout, SimpleLayout
 from windrow.subscriptions.indexes import ContainmentEncoded, UnitIntervals, cei
 from windrow.subscriptions.indexes.constructs import cut
 from windrow.subscriptions.indexes.containment_encoded import ContainmentLayout

@@ -3,12 +3,14 @@
 Read in this order:
 
     basic_windows    a window as a circular array of basic windows, the newest filling out of sight
-    storage/         what a basic window keeps: LIST, AGGR, HASH, GROUP
-    values/          set-valued indexes, a node per value with its count: L-, T-, H- and G-INDEX
+    basic_storage    what a basic window keeps: LIST, AGGR, HASH, GROUP
+    value_index      a node per value with its count: L-INDEX and H-INDEX (sorted_lists), T-INDEX
+                     (balanced_tree); group_index counts per range of values: G-INDEX
     indexed_window   a window with one of these over it
-    rings/           from a value's node to its tuples: plain ring, AUX, BW, DB
-    ring_window      a window with one of these over it
-    queries/         histogram, intersection, quantiles, distinct count, look-up, sort
+    ring             from a value's node to its tuples: plain ring and AUX (forward_rings), BW and
+                     DB (backward_rings)
+    ring_window      a window with one of these over it, look-up and sort
+    set_queries      histogram, intersection, quantiles, distinct count
 
 An invariant of all of it: a query sees full basic windows only. Nodes and trees are those of
 ``windrow.windows``, where the engine's own indexes are; nothing else is shared with the engine.

@@ -20,11 +20,10 @@ from itertools import pairwise
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.core.errors import WindrowError
 
-Int64s = npt.NDArray[np.int64]
 Full = TypeVar("Full")
 
 

@@ -20,17 +20,15 @@ and g + g/b for G-INDEX over GROUP.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.core.errors import WindrowError
+from windrow.papers.window_indexes.basic_storage import BasicContents, GroupStorage, Storage
 from windrow.papers.window_indexes.basic_windows import CountBased, SlidingWindow, TimeBased
+from windrow.papers.window_indexes.group_index import GroupIndex
 from windrow.papers.window_indexes.step_counts import Steps
-from windrow.papers.window_indexes.storage.basic_contents import BasicContents, Storage
-from windrow.papers.window_indexes.storage.group_storage import GroupStorage
-from windrow.papers.window_indexes.values.group_index import GroupIndex
-from windrow.papers.window_indexes.values.value_index import ValueIndex
+from windrow.papers.window_indexes.value_index import ValueIndex
 
-Int64s = npt.NDArray[np.int64]
 PURGES_PER_ROLL_OVER = 5
 """How often unused values are purged while the window is replaced once (6.1)."""
 

@@ -7,6 +7,10 @@ here (``schema``) or by whoever asks, who may forget what lies before ``base``.
 
 A G-INDEX has a ring per range of values. Its nodes do not know single values, so these are then
 kept with the tuples, and queries compare them.
+
+Queries follow rings, so they cost what they give (6.3); the T-INDEX and L-INDEX know the order of
+values, the H-INDEX sorts them first, and under a G-INDEX the tuples of each range are sorted when
+they are asked for.
 """
 
 from __future__ import annotations
@@ -14,20 +18,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import order_keys
+from windrow.columns.arrays import Int64s, order_keys
 from windrow.columns.growable import Growable
 from windrow.columns.rowstore import RowStore
 from windrow.core.errors import WindrowError
 from windrow.papers.window_indexes.basic_windows import CountBased, SlidingWindow, TimeBased
+from windrow.papers.window_indexes.group_index import GroupIndex
 from windrow.papers.window_indexes.indexed_window import PURGES_PER_ROLL_OVER
-from windrow.papers.window_indexes.rings.ring import PositionRange, Ring
+from windrow.papers.window_indexes.ring import PositionRange, Ring
 from windrow.papers.window_indexes.step_counts import Steps
-from windrow.papers.window_indexes.values.group_index import GroupIndex
-
-Int64s = npt.NDArray[np.int64]
 
 
 class RingWindow(SlidingWindow[PositionRange]):
@@ -137,3 +138,65 @@ class RingWindow(SlidingWindow[PositionRange]):
                 self._values.drop_before(self.base)
         if self.turns % self._purge_every == 0:
             self.ring.forget(self.index.purge(self.steps))
+
+
+def look_up(window: RingWindow, values: Int64s) -> tuple[Int64s, Int64s]:
+    """Positions of the tuples with these values, oldest first per value; and which value each has.
+
+    The second array holds indexes into ``values``. This is how a join probes a window.
+
+    >>> import numpy as np
+    >>> from windrow.windows import CountBased, DirtyBitRing, RingWindow, h_index, look_up
+    >>> window = RingWindow(CountBased(2, 2), DirtyBitRing(h_index()))
+    >>> window.append(np.array([7, 3, 7, 5]))
+    2
+    >>> look_up(window, np.array([3, 7]))
+    (array([1, 0, 2]), array([0, 1, 1]))
+    """
+    values = np.ascontiguousarray(values, np.int64)
+    nodes = window.index.find(values)
+    asked = np.flatnonzero(nodes >= 0)
+    nodes = nodes[asked]
+    lengths = window.index.counts(nodes)
+    positions = window.ring.tuples(nodes)
+    which = np.repeat(asked, lengths)
+    if isinstance(window.index, GroupIndex):
+        same = window.values_of(nodes, positions) == values[which]
+        return positions[same], which[same]
+    return positions, which
+
+
+def sorted_positions(window: RingWindow) -> Int64s:
+    """The window's tuples by value, oldest first among equal ones.
+
+    >>> import numpy as np
+    >>> from windrow.windows import CountBased, DirtyBitRing, RingWindow, sorted_positions, t_index
+    >>> window = RingWindow(CountBased(2, 2), DirtyBitRing(t_index()))
+    >>> window.append(np.array([7, 3, 7, 5]))
+    2
+    >>> sorted_positions(window)
+    array([1, 3, 0, 2])
+    """
+    nodes = window.index.by_value()
+    lengths = window.index.counts(nodes)
+    held = lengths > 0
+    positions = window.ring.tuples(nodes[held])
+    if not isinstance(window.index, GroupIndex):
+        return positions
+    values = window.values_of(nodes, positions)
+    return positions[np.lexsort((positions, values))]
+
+
+def sorted_rows(window: RingWindow) -> pa.RecordBatch:
+    """The window's rows in the order of the column that indexes them.
+
+    >>> import pyarrow as pa
+    >>> from windrow.windows import CountBased, DirtyBitRing, RingWindow, sorted_rows, t_index
+    >>> calls = pa.schema([("caller", pa.int64()), ("seconds", pa.int64())])
+    >>> window = RingWindow(CountBased(1, 3), DirtyBitRing(t_index()), calls, by="caller")
+    >>> window.append_rows(pa.record_batch([[7, 3, 5], [60, 10, 25]], schema=calls))
+    1
+    >>> sorted_rows(window).column("seconds").to_pylist()
+    [10, 25, 60]
+    """
+    return window.take(sorted_positions(window))

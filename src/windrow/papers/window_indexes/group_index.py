@@ -13,14 +13,13 @@ Cost: O(g) per tuple to find its group, as the paper has it (g is small); O(g) p
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.errors import WindrowError
 from windrow.papers.window_indexes.step_counts import Steps
 from windrow.windows.index_nodes import EACH_ONCE
 
-Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
 
 

@@ -15,17 +15,45 @@ just left often comes back, and a tree need not be balanced twice for it.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
+from windrow.papers.window_indexes.balanced_tree import BalancedTree
+from windrow.papers.window_indexes.sorted_lists import SortedLists
 from windrow.papers.window_indexes.step_counts import Steps
-from windrow.papers.window_indexes.values.balanced_tree import BalancedTree
-from windrow.papers.window_indexes.values.node_directory import NodeDirectory
-from windrow.papers.window_indexes.values.sorted_lists import SortedLists
-from windrow.windows.index_nodes import EACH_ONCE
+from windrow.windows.index_nodes import EACH_ONCE, Nodes
 
-Int64s = npt.NDArray[np.int64]
+
+class NodeDirectory(Protocol):
+    """Values to nodes: ``SortedLists`` or ``Tree``."""
+
+    nodes: Nodes
+
+    def like(self) -> NodeDirectory:
+        """An empty one of the same kind, for one window."""
+        ...
+
+    def locate(self, values: Int64s) -> tuple[Int64s, int]:
+        """The node of each value, made where it is missing, and the steps that it took."""
+        ...
+
+    def find(self, values: Int64s) -> Int64s:
+        """The node of each value, -1 where there is none."""
+        ...
+
+    def by_value(self) -> Int64s:
+        """All nodes by value."""
+        ...
+
+    def unlink(self, nodes: Int64s) -> None:
+        """Take nodes out; their numbers will be given to others."""
+        ...
+
+    def clear(self) -> None:
+        """Forget every node."""
+        ...
 
 
 class Purging(Enum):

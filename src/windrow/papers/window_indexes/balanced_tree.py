@@ -10,8 +10,8 @@ Cost: O(log D) per search, insertion and removal; O(D) for all values in order.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.errors import WindrowError
 from windrow.windows.avl import (
@@ -26,8 +26,6 @@ from windrow.windows.avl import (
     unlink,
 )
 from windrow.windows.index_nodes import EACH_ONCE, PENDING, Nodes
-
-Int64s = npt.NDArray[np.int64]
 
 
 @kernel(int64, ints, grid_out, grid_out, ints_out, ints_out, ints_out)

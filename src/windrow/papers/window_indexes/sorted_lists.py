@@ -10,13 +10,12 @@ Cost: a search walks half of its list on average: D/2 steps with one bucket, D/2
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.hashing import mix
 from windrow.columns.kernels import grid, grid_out, inline, int64, ints, ints_out, kernel, void
 from windrow.windows.index_nodes import NEXT, PENDING, USED, VALUE, Nodes, free_node, new_node
 
-Int64s = npt.NDArray[np.int64]
 PREVIOUS = 3
 CROWDED = 2
 """Values per bucket above which a table without a fixed number of buckets grows."""

@@ -1,1 +1,0 @@
-"""Ring indexes: from a value to the tuples that have it (Golab et al. 2004, 5)."""
