@@ -16,7 +16,7 @@ from tests.subscriptions.brute import BruteForce
 from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
-from windrow.subscriptions import store
+from windrow.subscriptions import entry_store
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
 from windrow.subscriptions.subscriptions import Subscriptions
 
@@ -135,7 +135,7 @@ def test_a_change_takes_effect_at_its_instant_however_rows_are_cut(first, second
 
 
 def test_what_is_dropped_is_given_back_and_what_lives_stays(monkeypatch):
-    monkeypatch.setattr(store.WORTH_REBUILDING, "value", 8)
+    monkeypatch.setattr(entry_store.WORTH_REBUILDING, "value", 8)
     ours, theirs = Subscriptions(ATTRIBUTES, ids=pa.int64()), BruteForce()
     rng = np.random.default_rng(5)
     for number in range(200):

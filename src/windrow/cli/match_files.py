@@ -22,8 +22,8 @@ from windrow.plan.nodes import FileSource
 from windrow.plan.nodes.routed import SUBSCRIPTION
 from windrow.result_files.identity import Identity
 from windrow.result_files.sinks import FileSink, open_sinks
-from windrow.subscriptions.kinds import Kind
-from windrow.subscriptions.subscription_files import attributes_in, load
+from windrow.subscriptions.predicates import Kind
+from windrow.subscriptions.script_subscriptions import attributes_in, load
 from windrow.subscriptions.subscriptions import Subscriptions
 from windrow.tables.find_files import find_files
 

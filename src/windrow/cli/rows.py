@@ -23,7 +23,7 @@ from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import InputError
 from windrow.core.file_formats import format_of_name
 from windrow.core.schema import Field, Schema, Type
-from windrow.subscriptions.kinds import plain_type
+from windrow.subscriptions.predicates import plain_type
 from windrow.subscriptions.values import exactly
 from windrow.tables.fit_column import script_type
 from windrow.tables.infer import infer_declaration

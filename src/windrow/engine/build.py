@@ -76,8 +76,7 @@ from windrow.plan.nodes.per_node import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
 from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.strategy import Strategy
-from windrow.subscriptions.match_operator import MatchSubscriptions
-from windrow.subscriptions.subscription_files import load
+from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load
 
 SIGNS = {StreamKind.ISTREAM: (1,), StreamKind.DSTREAM: (-1,)}
 

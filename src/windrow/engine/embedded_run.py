@@ -26,7 +26,7 @@ from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import changes_schema
 from windrow.result_files.member_rows import ByMember, OfOne
 from windrow.streams.waiting_rows import WaitingRows
-from windrow.subscriptions.match_operator import MatchSubscriptions
+from windrow.subscriptions.script_subscriptions import MatchSubscriptions
 from windrow.subscriptions.subscriptions import Subscriptions
 
 

@@ -22,7 +22,7 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints, ints_out, kernel, void
 from windrow.subscriptions.indexes.constructs import ConstructIndex
 from windrow.subscriptions.indexes.idlists import IdLists, Int32s, headers_in, ints32, ints32_out
-from windrow.subscriptions.indexes.point_batches import (
+from windrow.subscriptions.indexes.interval_index import (
     ONE,
     SLACK,
     WIDE,

@@ -31,7 +31,7 @@ from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.run.session import index_memory
 from windrow.spark.stage.bucket_hash import spread_buckets
 from windrow.spark.stage.range_partition import Cut, cut_by, part_of, parts_for
-from windrow.subscriptions.kinds import Kind
+from windrow.subscriptions.predicates import Kind
 from windrow.subscriptions.subscriptions import Subscriptions
 from windrow.subscriptions.values import exactly
 

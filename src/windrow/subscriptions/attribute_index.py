@@ -6,17 +6,19 @@ An entry with several conditions is put into the index of one attribute only, th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from windrow.columns.arrays import Bools, Int64s, string_parts, validity
 from windrow.columns.growable import Growable
 from windrow.columns.interner import StringTable
+from windrow.columns.kernels import flags, flags_out, grid, inline, ints, kernel, void
 from windrow.core.thresholds import Threshold
-from windrow.subscriptions import match_kernels
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.indexes import GriddedIntervals, IntervalIndex, UnitIntervals
-from windrow.subscriptions.kinds import Kind, check_kind, is_text, words_of
+from windrow.subscriptions.predicates import Kind, check_kind, is_text, words_of
 from windrow.subscriptions.spans import Spans
 from windrow.subscriptions.values import Keys, exactly, keys_of
 
@@ -148,11 +150,9 @@ class AttributeIndex:
         spans = self.first.view, self.count.view, self.lo.view, self.hi.view
         if self.rough:
             words = (w.view for w in self._words)
-            match_kernels.within_words(
-                rows, entries, asked.keys, asked.words, known, *spans, *words, kept
-            )
+            _within_words(rows, entries, asked.keys, asked.words, known, *spans, *words, kept)
         else:
-            match_kernels.within(rows, entries, asked.keys, known, *spans, kept)
+            _within(rows, entries, asked.keys, known, *spans, kept)
 
     def search(self, asked: Keys) -> tuple[Int64s, Int64s]:
         """Pairs of a row and an entry that is reached here, in order of rows."""
@@ -174,3 +174,72 @@ def runs(first: Int64s, count: Int64s) -> Int64s:
     total = int(ends[-1]) if len(ends) else 0
     runs: Int64s = np.arange(total) + np.repeat(first - (ends - count), count)
     return runs
+
+
+@kernel(void, ints, ints, ints, flags, ints, ints, ints, ints, flags_out)
+def _within(
+    rows: Any, entries: Any, keys: Any, valid: Any, first: Any, count: Any, lo: Any, hi: Any,
+    kept: Any,
+) -> None:  # fmt: skip
+    """Clear ``kept`` where the row's key is in none of the entry's spans on this attribute.
+
+    The spans of entry ``e`` are ``first[e] .. first[e] + count[e] - 1``, in order and apart, so
+    the last one that begins at or before the key is the only candidate; a negative ``count`` is
+    no condition.
+    """
+    for i in range(len(rows)):
+        n = count[entries[i]]
+        if n < 0 or not kept[i]:
+            continue
+        row = rows[i]
+        if not valid[row]:
+            kept[i] = False
+            continue
+        key, low = keys[row], first[entries[i]]
+        below, above = low, low + n
+        while below < above:
+            middle = (below + above) >> 1
+            if lo[middle] <= key:
+                below = middle + 1
+            else:
+                above = middle
+        at = below - 1
+        kept[i] = at >= low and key <= hi[at]
+
+
+@inline
+def _order(key: int, words: Any, row: int, other: int, others: Any, at: int) -> Any:
+    """Negative, zero or positive as a value is before, at or after an end; words break ties."""
+    order = (key > other) - (key < other)
+    column = 0
+    while order == 0 and column < words.shape[1]:
+        a, b = words[row, column], others[at, column]
+        order = (a > b) - (a < b)
+        column += 1
+    return order
+
+
+@kernel(void, ints, ints, ints, grid, flags, ints, ints, ints, ints, grid, grid, flags_out)
+def _within_words(
+    rows: Any, entries: Any, keys: Any, words: Any, valid: Any, first: Any, count: Any,
+    lo: Any, hi: Any, low_words: Any, high_words: Any, kept: Any,
+) -> None:  # fmt: skip
+    """As ``_within``, where values with one key are told apart by their words."""
+    for i in range(len(rows)):
+        n = count[entries[i]]
+        if n < 0 or not kept[i]:
+            continue
+        row = rows[i]
+        if not valid[row]:
+            kept[i] = False
+            continue
+        key, low = keys[row], first[entries[i]]
+        below, above = low, low + n
+        while below < above:
+            middle = (below + above) >> 1
+            if _order(key, words, row, lo[middle], low_words, middle) >= 0:
+                below = middle + 1
+            else:
+                above = middle
+        at = below - 1
+        kept[i] = at >= low and _order(key, words, row, hi[at], high_words, at) <= 0

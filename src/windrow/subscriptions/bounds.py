@@ -12,7 +12,10 @@ every language, because ``= 0.1`` is meant to be met; whole numbers without an e
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +25,58 @@ import pyarrow.compute as pc
 from windrow.columns.arrays import Bools, Int64s, order_keys
 from windrow.columns.parse import parse, readable
 from windrow.core.schema import Type
-from windrow.subscriptions.kinds import DIGITS_OF_128_BITS, Kind, arrow_of
-from windrow.subscriptions.numerals import Floor, floor_of
+from windrow.subscriptions.predicates import DIGITS_OF_128_BITS, Kind, arrow_of
 from windrow.subscriptions.wide_decimals import words_for, words_in
+
+NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?", re.ASCII)
+UNREAL = {
+    sign + word: value
+    for sign, value in (("", 1), ("+", 1), ("-", -1))
+    for word in ("inf", "infinity")
+}
+PLACES = 400
+"""Numbers of more digits before the point than any type has are as good as infinite."""
+
+
+class Floor(NamedTuple):
+    """The greatest integer not above a number, and whether the number is beyond it.
+
+    ``far`` is 1 or -1 for what is above or below everything; None stands for NaN.
+    """
+
+    value: int
+    between: bool
+    far: int | None = 0
+
+
+def floor_of(text: str, places: int) -> Floor | None:
+    """The number in units of ``10**-places``; None if the text is no number.
+
+    >>> floor_of("-2.5", 0), floor_of("1e2", 2)
+    (Floor(value=-3, between=True, far=0), Floor(value=10000, between=False, far=0))
+    """
+    text = text.strip()
+    if not NUMERAL.fullmatch(text):
+        word = text.lower()
+        if word.lstrip("+-") == "nan":
+            return Floor(0, False, None)
+        return Floor(0, False, UNREAL[word]) if word in UNREAL else None
+    sign, digits, exponent = Decimal(text).as_tuple()
+    assert isinstance(exponent, int)  # it has digits, so it is finite
+    size = int("".join(map(str, digits)))
+    raised = exponent + places
+    if size == 0:
+        return Floor(0, False)
+    if raised + len(digits) > PLACES:
+        return Floor(0, False, -1 if sign else 1)
+    if raised >= 0:
+        size *= 10**raised
+        return Floor(-size if sign else size, False)
+    if raised + len(digits) < -1:  # nearer to zero than half of a unit
+        return Floor(-1 if sign else 0, True)
+    whole, rest = divmod(-size if sign else size, 10**-raised)
+    return Floor(whole, rest != 0)
+
 
 NEAR, FAR = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}

@@ -1,10 +1,10 @@
 """Subscriptions given as a table or as Python values, in the columns that a matcher takes.
 
 A row is an entry; rows with the same ``id`` are entries of one subscription. The condition on an
-attribute ``x`` is a text in a column ``x`` (see ``windrow.subscriptions.text``), or the columns
-``x_min`` and ``x_max``, whose ends are included unless ``x_bounds`` says otherwise (``[]``, ``[)``,
-``(]`` or ``()``). Columns ``since`` and ``until`` say from which instant an entry counts, and from
-which it no longer does. Other columns are not looked at.
+attribute ``x`` is a text in a column ``x`` (see ``windrow.subscriptions.conditions``), or the
+columns ``x_min`` and ``x_max``, whose ends are included unless ``x_bounds`` says otherwise (``[]``,
+``[)``, ``(]`` or ``()``). Columns ``since`` and ``until`` say from which instant an entry counts,
+and from which it no longer does. Other columns are not looked at.
 """
 
 from __future__ import annotations
@@ -23,11 +23,16 @@ from windrow.columns.parse import parse
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
-from windrow.subscriptions.bound_columns import as_text, spans_of_bounds
-from windrow.subscriptions.kinds import Kind, is_text, words_of
-from windrow.subscriptions.predicates import OneOf, Subscription, value_text
+from windrow.subscriptions.conditions import Misfits, as_text, spans_of_bounds, spans_of_texts
+from windrow.subscriptions.predicates import (
+    Kind,
+    OneOf,
+    Subscription,
+    is_text,
+    value_text,
+    words_of,
+)
 from windrow.subscriptions.spans import Spans, no_spans
-from windrow.subscriptions.text import Misfits, spans_of_texts
 
 KINDS = "a table, a frame, a dict of columns, or a list of dicts or Subscriptions"
 Places = Callable[[int], str]

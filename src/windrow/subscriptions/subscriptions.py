@@ -24,14 +24,13 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner
+from windrow.columns.kernels import flags_out, int64, ints, ints_out, kernel, void
 from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Clock
-from windrow.subscriptions import match_kernels
 from windrow.subscriptions.entry_columns import EntryColumns, entries_of
-from windrow.subscriptions.kinds import Kind
-from windrow.subscriptions.predicates import Id
-from windrow.subscriptions.store import EntryStore
+from windrow.subscriptions.entry_store import EntryStore
+from windrow.subscriptions.predicates import Id, Kind
 from windrow.subscriptions.values import Keys
 
 CANDIDATE_ROWS = Threshold(1 << 14, least=1)
@@ -43,7 +42,7 @@ class Subscriptions:
 
     ``ids`` is the type of identifiers: texts, or 64-bit integers.
 
-    Attributes are of the types that ``windrow.subscriptions.kinds`` names, and every value is
+    Attributes are of the types that ``windrow.subscriptions.predicates`` names, and every value is
     compared exactly.
 
     >>> alerts = Subscriptions({"bytes": pa.int64()})
@@ -192,7 +191,7 @@ class Subscriptions:
         if self._repeated or self._store.rough:
             seen = np.full(len(self._names), -1, np.int64)
             told = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-            count = match_kernels.once(rows, owners, seen, *told)
+            count = _once(rows, owners, seen, *told)
             rows, owners = told[0][:count], told[1][:count]
         return rows, owners
 
@@ -239,9 +238,32 @@ class Subscriptions:
         if ts.min() >= self._store.latest and ts.max() < self._store.earliest:
             return rows, entries
         kept = np.ones(len(rows), np.bool_)
-        match_kernels.alive(rows, entries, ts, self._store.since.view, self._store.until.view, kept)
+        _alive(rows, entries, ts, self._store.since.view, self._store.until.view, kept)
         return rows[kept], entries[kept]
 
 
 def _concatenate(parts: Sequence[Int64s]) -> Int64s:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@kernel(void, ints, ints, ints, ints, ints, flags_out)
+def _alive(rows: Any, entries: Any, ts: Any, since: Any, until: Any, kept: Any) -> None:
+    """Clear ``kept`` where the entry does not count at the row's instant."""
+    for i in range(len(rows)):
+        t, e = ts[rows[i]], entries[i]
+        if t < since[e] or t >= until[e]:
+            kept[i] = False
+
+
+@kernel(int64, ints, ints, ints_out, ints_out, ints_out)
+def _once(rows: Any, owners: Any, seen: Any, out_rows: Any, out_owners: Any) -> int:
+    """The pairs without repetitions; ``rows`` is in order, ``seen`` is -1 for every owner."""
+    count = 0
+    for i in range(len(rows)):
+        row, owner = rows[i], owners[i]
+        if seen[owner] != row:
+            seen[owner] = row
+            out_rows[count] = row
+            out_owners[count] = owner
+            count += 1
+    return count

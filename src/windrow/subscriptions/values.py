@@ -19,7 +19,7 @@ from windrow.columns.parse import readable
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.subscriptions.bounds import FAR, NEAR
-from windrow.subscriptions.kinds import Kind, arrow_of, kind_text, plain_type, words_of
+from windrow.subscriptions.predicates import Kind, arrow_of, kind_text, plain_type, words_of
 from windrow.subscriptions.wide_decimals import keys_for, words_in
 from windrow.tables.fit import fit
 from windrow.tables.fit import is_text as is_textual

@@ -7,7 +7,7 @@ rows compare as their values do, word by word, as signed integers.
 An index takes one key. The key of an integer below 2**62 is the integer itself. Beyond that it is
 the number of its bits and the 54 bits after the first, as in a floating point number: monotone,
 but *rough*, since values that differ further down share it. Where a rough key meets the end of a
-condition the words decide (``kernels.within_words``); nowhere else are they looked at.
+condition the words decide (``attribute_index.py``); nowhere else are they looked at.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.subscriptions.indexes.stabbing import ints
 from windrow.subscriptions.indexes.idlists import IdLists
-from windrow.subscriptions.indexes.point_batches import pairs
+from windrow.subscriptions.indexes.interval_index import pairs
 from windrow.subscriptions.indexes.segments import SegmentLists
 
 pytestmark = pytest.mark.usefixtures("sizes")

@@ -11,9 +11,8 @@ import pytest
 from tests.subscriptions.indexes.stabbing import ints, stabbed
 from windrow.papers.interval_indexes import LogarithmicConstructs, LogarithmicLayout, SimpleLayout
 from windrow.subscriptions.indexes import ContainmentEncoded, UnitIntervals, cei
-from windrow.subscriptions.indexes.constructs import cut
+from windrow.subscriptions.indexes.constructs import UnitLayout, cut
 from windrow.subscriptions.indexes.containment_encoded import ContainmentLayout
-from windrow.subscriptions.indexes.unit import UnitLayout
 
 LENGTHS = [1, 2, 4, 8, 16, 32]
 

@@ -20,8 +20,8 @@ from windrow.plan.nodes.routed import Ranges
 from windrow.spark.stage.bucket_hash import spread_buckets
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.entry_columns import EntryColumns
-from windrow.subscriptions.kinds import Kind, is_text
-from windrow.subscriptions.subscription_files import read
+from windrow.subscriptions.predicates import Kind, is_text
+from windrow.subscriptions.script_subscriptions import read
 from windrow.subscriptions.values import keys_of
 from windrow.tables.find_files import find_files
 

@@ -25,8 +25,7 @@ from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.routed import Ranges
 from windrow.plan.physical.stages import RangeKey
 from windrow.spark.stage.range_partition import Cut, part_of
-from windrow.subscriptions.match_operator import MatchSubscriptions
-from windrow.subscriptions.subscription_files import load, read
+from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load, read
 from windrow.subscriptions.subscriptions import Subscriptions
 from windrow.tables.find_files import find_files
 

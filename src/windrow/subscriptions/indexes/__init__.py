@@ -6,11 +6,11 @@
 range is in an ``IntervalSkipList``. Two more rivals are in ``windrow.papers.interval_indexes``.
 """
 
+from windrow.subscriptions.indexes.constructs import UnitIntervals
 from windrow.subscriptions.indexes.containment_encoded import ContainmentEncoded, cei
 from windrow.subscriptions.indexes.gridded_intervals import GriddedIntervals
 from windrow.subscriptions.indexes.interval_index import IntervalIndex
 from windrow.subscriptions.indexes.skiplist import IntervalSkipList
-from windrow.subscriptions.indexes.unit import UnitIntervals
 
 __all__ = [
     "ContainmentEncoded",

@@ -1,10 +1,11 @@
-"""Query indexes over virtual constructs: what UI, SCI, LCI and CEI have in common.
+"""Query indexes over virtual constructs: what UI, SCI, LCI and CEI have in common, and UI.
 
 A *virtual construct* is one of the intervals, fixed in advance, that query intervals are cut into.
 Each construct has a list of the ids of the queries that it is a piece of; a point finds its
 queries in the lists of the few constructs that cover it, with no comparison of bounds (Wu, Chen,
 Yu 2004, 2). A *layout* says which constructs there are over ``r`` cells: how an interval is cut,
-and which of them cover a cell.
+and which of them cover a cell. Unit-length intervals, UI, have a construct for each cell: one list
+for a point, the fastest search there is, and w ids for an interval of w cells.
 
 The cells are ``[low, high)``, the range that is expected. What lies beyond is kept right: the part
 of an interval inside goes into constructs; if it sticks out it is also in a skip list, where
@@ -20,15 +21,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+from numba import types
 
 from windrow.columns.arrays import Bools, Int64s
+from windrow.columns.kernels import int64, ints, kernel
 from windrow.core.thresholds import Threshold
-from windrow.subscriptions.indexes.idlists import CapacityError, Int32s, checked_entries
-from windrow.subscriptions.indexes.interval_index import MAX, MIN, IntervalEnds, contiguous
-from windrow.subscriptions.indexes.point_batches import Collect, pairs
+from windrow.subscriptions.indexes.idlists import (
+    CapacityError,
+    IdLists,
+    Int32s,
+    checked_entries,
+    headers_in,
+    ints32,
+    ints32_out,
+)
+from windrow.subscriptions.indexes.interval_index import (
+    MAX,
+    MIN,
+    SLACK,
+    WIDE,
+    Collect,
+    IntervalEnds,
+    U,
+    append_rest,
+    contiguous,
+    copy_eight,
+    pairs,
+)
+from windrow.subscriptions.indexes.segments import SegmentLists
 from windrow.subscriptions.indexes.skiplist import SkipList
 
 MOST_CELLS = 2**26
@@ -38,22 +63,6 @@ LONG = 64
 """Whole pieces of an interval from which on it is an exception."""
 SAMPLE = Threshold(4096, least=1)
 LONGEST = 2**14
-
-
-class Lists(Protocol):
-    """A list of ids for each construct."""
-
-    @property
-    def entries(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int: ...
-
-    def build(self, lists: Int32s, ids: Int32s) -> None: ...
-
-    def push(self, lists: Int32s, ids: Int32s) -> None: ...
-
-    def drop(self, lists: Int32s, live: Bools) -> None: ...
 
 
 class ConstructLayout(Protocol):
@@ -68,7 +77,7 @@ class ConstructLayout(Protocol):
         """Bytes that lists take while they are empty."""
 
     def storage(self) -> Any:
-        """Empty ``Lists``, of the kind that the collector reads."""
+        """Empty lists of ids, of the kind that the collector reads."""
 
     def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
         """How many constructs each interval is cut into."""
@@ -131,7 +140,7 @@ class ConstructIndex(ABC):
         self._changes = self._chosen_for = 0
         self._collect: Collect | None = None
         self.layout = self._layout(self._high - self._low, length or 1)
-        self._lists: Lists = self.layout.storage()
+        self._lists: IdLists | SegmentLists = self.layout.storage()
 
     @abstractmethod
     def _layout(self, cells: int, length: int) -> ConstructLayout:
@@ -251,3 +260,56 @@ class ConstructIndex(ABC):
         high = max(int(above.max()) + spare, self._high) if len(above) else self._high
         if high - low <= MOST_CELLS and low > MIN and high < MAX:
             self._low, self._high = low, high
+
+
+@dataclass(frozen=True)
+class UnitLayout:
+    """One list for each cell."""
+
+    lists: int
+
+    @property
+    def header_bytes(self) -> int:
+        return 8 * self.lists
+
+    def sizes(self, lo: Int64s, hi: Int64s) -> Int64s:
+        return hi - lo
+
+    def pieces(self, lo: Int64s, hi: Int64s, offsets: Int64s) -> Int32s:
+        cells = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - lo, hi - lo)
+        return cells.astype(np.int32)
+
+    def storage(self) -> IdLists:
+        return IdLists(self.lists)
+
+    def collector(self, lists: IdLists, low: int) -> Collect:
+        return partial(_collect_cells, lists.headers, lists.pool, low)
+
+
+class UnitIntervals(ConstructIndex):
+    """UI; there is no length to choose."""
+
+    def _layout(self, cells: int, length: int) -> UnitLayout:
+        return UnitLayout(cells)
+
+
+@kernel(
+    types.UniTuple(int64, 2), headers_in, ints32, int64,
+    ints, ints32_out, ints32_out, int64, int64,
+)  # fmt: skip
+def _collect_cells(
+    headers: Any, pool: Any, low: int,
+    points: Any, buffer: Any, ends: Any, done: int, end: int,
+) -> Any:  # fmt: skip
+    room, at, base = U(len(buffer) - SLACK), U(end), U(low)
+    for i in range(U(done), U(len(points))):
+        v = U(points[i]) - base
+        start, length = U(headers[v, 0]), U(headers[v, 1])
+        if at + length > room:
+            return np.int64(i), np.int64(at)
+        copy_eight(pool, start, buffer, at)
+        if length > WIDE:
+            append_rest(pool, start, length, buffer, at)
+        at += length
+        ends[i] = at
+    return np.int64(len(points)), np.int64(at)

@@ -24,8 +24,7 @@ from windrow.columns.arrays import Bools, Int64s
 from windrow.core.thresholds import Threshold
 from windrow.subscriptions.indexes import skiplist_walks as walks
 from windrow.subscriptions.indexes.idlists import IdLists, Int32s, checked_entries
-from windrow.subscriptions.indexes.interval_index import MIN, IntervalEnds, contiguous
-from windrow.subscriptions.indexes.point_batches import pairs
+from windrow.subscriptions.indexes.interval_index import MIN, IntervalEnds, contiguous, pairs
 
 TALLEST = 24
 TALLER = 0.25

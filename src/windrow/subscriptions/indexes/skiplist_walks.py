@@ -10,7 +10,7 @@ from numba import types
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import grid, grid_out, inline, int64, ints, ints_out, kernel, void
 from windrow.subscriptions.indexes.idlists import headers_in, ints32, ints32_out
-from windrow.subscriptions.indexes.point_batches import (
+from windrow.subscriptions.indexes.interval_index import (
     SLACK,
     WIDE,
     ZERO,

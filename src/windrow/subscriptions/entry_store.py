@@ -1,7 +1,16 @@
 """The entries of a matcher: whose they are, when they count, and by which index they are reached.
 
 There is an index for each attribute, and one for each pair of a text and a range that entries ask
-for together. An entry is in one of them.
+for together: a symbol and its prices. An entry is in one of them.
+
+Either condition of a pair alone may find thousands of entries for a row where the two together find
+a few. So the values of the range's attribute are put into *bins* with about as many ends of
+conditions in each, and number of the text times bins plus bin is one key. An entry is an interval
+of such keys for each of its texts. Bins are coarser than values, so what is found is checked on the
+range; the text is right as it is. Bins are made anew when there are twice as many conditions as
+they were made for. Until then a range that lies elsewhere shares bins with others and is found too
+often, which the check makes good. Cost of a row: one search of a gridded index, and the entries of
+its text whose range is within a bin of it. Bytes: those of the index, and 16 for each text.
 
 Entries are numbered as they come. One that is forgotten leaves its index at once and its place in
 the columns when all is built anew, which is worth it when the forgotten outnumber the others.
@@ -10,24 +19,92 @@ the columns when all is built anew, which is worth it when the forgotten outnumb
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
+from windrow.columns.kernels import int64, ints, ints_out, kernel, void
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER
-from windrow.subscriptions import match_kernels
-from windrow.subscriptions.attribute_index import AttributeIndex
-from windrow.subscriptions.kinds import Kind
+from windrow.subscriptions.attribute_index import AttributeIndex, runs
+from windrow.subscriptions.indexes import GriddedIntervals
+from windrow.subscriptions.predicates import Kind
 from windrow.subscriptions.spans import Spans
-from windrow.subscriptions.text_range_index import MOST_TEXTS, TextRangeIndex
+from windrow.subscriptions.values import Keys
 
 GONE, NOWHERE = -1, -2
 """In place of an attribute: of an entry that was forgotten, and of one that nothing can meet."""
 WORTH_REBUILDING = Threshold(4096)
 """Fewer dead entries than this are not worth a rebuilding."""
+BINS_PER_ENTRY = 4
+"""Bins for each entry of a text with as many as the others have, so that few share one."""
+LEAST, MOST = Threshold(16, least=1), Threshold(1024, least=1)
+"""Bins."""
+MOST_TEXTS = Threshold(16, least=1)
+"""An entry with more texts is reached through the range alone: each text takes an interval."""
+
+
+class TextRangeIndex:
+    """An id in the index is one text of an entry; ``reached`` is whose it is."""
+
+    def __init__(self, text: AttributeIndex, ranged: AttributeIndex) -> None:
+        self.text, self.ranged = text, ranged
+        self.reached, self._codes = Growable(np.int64), Growable(np.int64)
+        self._built = 0
+        self._start(np.empty(0, np.int64))
+
+    def _start(self, ids: Int64s) -> None:
+        """Make bins and index for ids that are known."""
+        assert self.text.texts is not None  # the first of the two is one of texts
+        each = BINS_PER_ENTRY * len(ids) // max(self.text.texts.count, 1)
+        self._bins = self.ranged.quantiles(min(max(each, LEAST.value), MOST.value))
+        self.index = GriddedIntervals()
+        self._built = len(ids)
+        self._insert(ids)
+
+    @property
+    def nbytes(self) -> int:
+        return self.index.nbytes + self.reached.view.nbytes + self._codes.view.nbytes
+
+    def reach(self, entries: Int64s) -> Int64s:
+        """Put entries into the index; the first id of each, ids being consecutive."""
+        first, count = self.text.first.take(entries), self.text.count.take(entries)
+        base = self.reached.append(np.repeat(entries, count))
+        self._codes.append(self.text.lo.take(runs(first, count)))
+        if len(self.index) + int(count.sum()) > 2 * self._built + LEAST.value:
+            self._start(np.flatnonzero(self.reached.view != GONE))
+        else:
+            self._insert(np.arange(base, self.reached.next))
+        ids: Int64s = base + np.cumsum(count) - count
+        return ids
+
+    def leave(self, ids: Int64s, entries: Int64s) -> None:
+        """Take entries out of the index, given their first ids."""
+        gone = runs(ids, self.text.count.take(entries))
+        self.index.remove(gone)
+        self.reached.view[gone] = GONE
+
+    def search(self, texts: Keys, values: Keys) -> tuple[Int64s, Int64s]:
+        """Pairs of a row and an entry that may be met, in order of rows."""
+        if not len(self.index):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        known = np.ones(len(texts), np.bool_) if texts.valid is None else texts.valid
+        inside = np.flatnonzero(known if values.valid is None else known & values.valid)
+        points = self._places(texts.keys[inside], values.keys[inside])
+        rows, ids = self.index.search(points)
+        return inside[rows], self.reached.take(ids)
+
+    def _insert(self, ids: Int64s) -> None:
+        codes, span = self._codes.take(ids), self.ranged.first.take(self.reached.take(ids))
+        lo = self._places(codes, self.ranged.lo.take(span))
+        self.index.insert(ids, lo, self._places(codes, self.ranged.hi.take(span)) + 1)
+
+    def _places(self, codes: Int64s, keys: Int64s) -> Int64s:
+        found: Int64s = codes * (len(self._bins) + 1) + np.searchsorted(self._bins, keys, "right")
+        return found
 
 
 class EntryStore:
@@ -127,7 +204,7 @@ class EntryStore:
         """Let entries be found by their owners."""
         owners = self.owner.take(entries)
         self._head.extend(max(int(owners.max(initial=-1)) + 1 - len(self._head), 0), GONE)
-        match_kernels.chain(owners, entries, self._head.view, self._link.view)
+        _chain(owners, entries, self._head.view, self._link.view)
 
     def owning(self, owners: Int64s) -> np.ndarray:
         """Which of the owners have entries."""
@@ -138,7 +215,7 @@ class EntryStore:
     def disown(self, owners: Int64s) -> Int64s:
         """All entries of the owners, who have none afterwards."""
         found = np.empty(len(self.owner), np.int64)
-        count = match_kernels.unchain(owners, self._head.view, self._link.view, found)
+        count = _unchain(owners, self._head.view, self._link.view, found)
         return found[:count]
 
     def end(self, entries: Int64s, at: int) -> None:
@@ -171,3 +248,25 @@ class EntryStore:
         asked = [c.conditions_of(kept) for c in self.columns]
         target.insert(owners, self.since.view[kept], self.until.view[kept], asked)
         target.own(np.flatnonzero(owned[kept]))
+
+
+@kernel(void, ints, ints, ints_out, ints_out)
+def _chain(owners: Any, entries: Any, head: Any, link: Any) -> None:
+    """Put entries before the others of their owners."""
+    for i in range(len(owners)):
+        link[entries[i]] = head[owners[i]]
+        head[owners[i]] = entries[i]
+
+
+@kernel(int64, ints, ints_out, ints, ints_out)
+def _unchain(owners: Any, head: Any, link: Any, out: Any) -> int:
+    """All entries of the owners, which have none afterwards."""
+    count = 0
+    for i in range(len(owners)):
+        entry = head[owners[i]]
+        while entry >= 0:
+            out[count] = entry
+            count += 1
+            entry = link[entry]
+        head[owners[i]] = -1
+    return count

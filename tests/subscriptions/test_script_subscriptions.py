@@ -13,7 +13,7 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.plan.nodes import FileSource
-from windrow.subscriptions.subscription_files import attributes_in, load
+from windrow.subscriptions.script_subscriptions import attributes_in, load
 from windrow.subscriptions.subscriptions import Subscriptions
 
 ATTRIBUTES = {"bytes": Type.BIGINT, "src": Type.STRING}

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.subscriptions.brute import BruteForce
 from windrow.core.schema import Type
-from windrow.subscriptions import store
+from windrow.subscriptions import entry_store
 from windrow.subscriptions.attribute_index import AttributeIndex
+from windrow.subscriptions.entry_store import MOST_TEXTS, TextRangeIndex
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
 from windrow.subscriptions.subscriptions import Subscriptions
-from windrow.subscriptions.text_range_index import MOST_TEXTS, TextRangeIndex
 
 KINDS = {"symbol": Type.STRING, "venue": Type.STRING, "price": Type.DOUBLE, "size": Type.BIGINT}
 SYMBOLS = [f"S{i}" for i in range(30)]
@@ -121,7 +121,7 @@ def test_what_a_pair_finds_is_little_more_than_what_matches():
 
 
 def test_crowded_pairs_are_built_anew_without_the_dropped(monkeypatch):
-    monkeypatch.setattr(store.WORTH_REBUILDING, "value", 8)
+    monkeypatch.setattr(entry_store.WORTH_REBUILDING, "value", 8)
     rng = np.random.default_rng(3)
     ours, theirs = Subscriptions(KINDS, ids=pa.int64()), BruteForce()
     for start in range(0, 300, 50):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.subscriptions.indexes.stabbing import MAX, MIN, EveryInterval, ints, stabbed
 from windrow.columns.arrays import order_keys
 from windrow.subscriptions.indexes import GriddedIntervals
-from windrow.subscriptions.key_grid import KeyGrid
+from windrow.subscriptions.indexes.gridded_intervals import KeyGrid
 
 keys = st.one_of(
     st.integers(-50, 50),

@@ -1,4 +1,6 @@
-"""Files of subscriptions: CSV with a header, JSON lines, or Parquet.
+"""CREATE SUBSCRIPTIONS of a script: its files, and the operator that matches a stream with them.
+
+Files are CSV with a header, JSON lines, or Parquet.
 
 The columns are those of ``entry_columns``. A row that cannot be read is an error that names the
 file and the line, and nothing is taken: a subscription that is silently missing is worse than a run
@@ -8,7 +10,7 @@ that does not start.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,13 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from windrow.columns.delta import Delta, batch_of
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
+from windrow.operators.stateless import Stateless
 from windrow.plan.nodes import FileSource
 from windrow.subscriptions.entry_columns import EntryColumns, entries_of
-from windrow.subscriptions.kinds import Kind
+from windrow.subscriptions.predicates import Kind
 from windrow.subscriptions.subscriptions import Subscriptions
 from windrow.tables.find_files import find_files
 
@@ -162,3 +166,32 @@ def _json(path: Path) -> tuple[dict[str, list[Any]], list[int]]:
         lines.append(number)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: [row.get(name) for row in rows] for name in names}, lines
+
+
+class MatchSubscriptions(Stateless):
+    """Each insertion once per subscription that it satisfies, under the subscription's id.
+
+    The subscriptions are no state of the stream: they are read where they are declared, and what
+    is added or dropped later takes effect at its own instant.
+    """
+
+    def __init__(
+        self, subscriptions: Subscriptions, columns: Sequence[int], schema: pa.Schema
+    ) -> None:
+        self.subscriptions, self.columns, self.schema = subscriptions, tuple(columns), schema
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        found = self.match(delta)
+        self.subscriptions.settle(now)
+        return found
+
+    def match(self, delta: Delta) -> Delta:
+        """The matches of some tuples, whatever instants are closed."""
+        if not len(delta):
+            return Delta.empty(self.schema)
+        columns = [delta.rows.column(i) for i in self.columns]
+        rows, owners = self.subscriptions.hits(columns, delta.ts)
+        matching = delta.take(rows)
+        arrays = [self.subscriptions.names(owners), *matching.rows.columns]
+        return Delta.insertions(matching.ts, batch_of(arrays, self.schema, len(rows)))
