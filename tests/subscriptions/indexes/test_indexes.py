@@ -28,7 +28,7 @@ from windrow.subscriptions.indexes import (
     cei,
     constructs,
     gridded_intervals,
-    point_batches,
+    interval_index,
 )
 from windrow.subscriptions.indexes.idlists import CapacityError
 from windrow.subscriptions.indexes.interval_index import IdsError
@@ -268,7 +268,7 @@ def test_a_buffer_that_is_too_small_grows_and_one_that_is_too_large_is_two(kind,
     points = ints([0, 10, 63, 20, 6, 46, 45])
     whole = stabbed(index, points)
     assert len(whole) == sum(1 for x in points for i in range(count) if i % 7 <= x < i % 7 + 40)
-    monkeypatch.setattr(point_batches.MOST_PAIRS, "value", 4_000)
+    monkeypatch.setattr(interval_index.MOST_PAIRS, "value", 4_000)
     assert stabbed(index, points) == whole
 
 
