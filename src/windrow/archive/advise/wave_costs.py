@@ -16,15 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from windrow.archive.advise.parameters import Measures, Parameters, Spread, UpdateTechnique
-from windrow.archive.wave.operations import (
-    Add,
-    Build,
-    Copy,
-    Delete,
-    Operation,
-    Rename,
-    Step,
-)
+from windrow.archive.wave.operations import Add, Build, Copy, Delete, Operation, Rename, Step
 from windrow.archive.wave.scheme_state import Scheme, is_constituent
 from windrow.archive.wave.schemes import scheme_of
 

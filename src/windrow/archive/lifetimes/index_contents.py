@@ -185,12 +185,7 @@ class Contents:
             )
 
     def manifest(
-        self,
-        version: int,
-        token: str,
-        layout: Layout,
-        form: Format,
-        encodings: Mapping[str, str],
+        self, version: int, token: str, layout: Layout, form: Format, encodings: Mapping[str, str]
     ) -> Manifest:
         body: dict[str, Any] = {
             "periods": asdict(self.periods),

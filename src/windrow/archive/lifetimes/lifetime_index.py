@@ -241,11 +241,7 @@ class LifetimeIndex:
             return verify_grid(self.disk, lease.manifest, progress)
 
     def _update(
-        self,
-        now: int,
-        entries: pa.Table | None,
-        batch: tuple[str, int] | None,
-        progress: Progress,
+        self, now: int, entries: pa.Table | None, batch: tuple[str, int] | None, progress: Progress
     ) -> Update:
         from windrow.archive.lifetimes.plan_update import Step
         from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take

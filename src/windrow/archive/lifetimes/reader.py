@@ -41,11 +41,7 @@ class LifetimeReader(PinnedReader):
     """
 
     def __init__(
-        self,
-        lease: Lease,
-        opened: Callable[[RunRef], Run],
-        schemas: Schemas,
-        now: int | None,
+        self, lease: Lease, opened: Callable[[RunRef], Run], schemas: Schemas, now: int | None
     ) -> None:
         updated: int | None = lease.manifest.body["now"]  # taking all of it apart takes longer
         if now is not None and updated is not None and now < updated:

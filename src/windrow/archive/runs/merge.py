@@ -135,11 +135,7 @@ def _wants_day(day: int, only: Only) -> bool:
 
 
 def _pieces(
-    layout: Layout,
-    schema: pa.Schema,
-    inputs: Inputs,
-    merged: Mapping[str, Values],
-    days: list[int],
+    layout: Layout, schema: pa.Schema, inputs: Inputs, merged: Mapping[str, Values], days: list[int]
 ) -> Iterator[Piece]:
     """The merged entries in order, in pieces of whole buckets, none of them empty."""
     directories = [run.directory for run, _ in inputs]

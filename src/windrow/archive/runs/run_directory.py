@@ -54,12 +54,7 @@ def write_listing(sink: Sink, layout: Layout, listing: Listing, records: int) ->
 
 
 def _write(
-    sink: Sink,
-    layout: Layout,
-    distinct: Sequence[pa.Array],
-    name: str,
-    places: pa.Array,
-    end: int,
+    sink: Sink, layout: Layout, distinct: Sequence[pa.Array], name: str, places: pa.Array, end: int
 ) -> None:
     kinds = [directory_type(kind) for kind in layout.key_types]
     columns = [d.cast(k) for d, k in zip(distinct, kinds, strict=True)]

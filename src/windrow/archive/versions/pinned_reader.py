@@ -155,21 +155,13 @@ class PinnedReader(ABC):
         return pa.Table.from_batches(found, schema)
 
     def scan(
-        self,
-        t1: int | None = None,
-        t2: int | None = None,
-        *,
-        columns: Sequence[str] | None = None,
+        self, t1: int | None = None, t2: int | None = None, *, columns: Sequence[str] | None = None
     ) -> pa.Table:
         """TimedSegmentScan: all entries from t1 to t2; without them a SegmentScan."""
         return pa.Table.from_batches(self.batches(t1, t2, columns=columns), self._columns(columns))
 
     def batches(
-        self,
-        t1: int | None = None,
-        t2: int | None = None,
-        *,
-        columns: Sequence[str] | None = None,
+        self, t1: int | None = None, t2: int | None = None, *, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """A scan, run by run, for what does not fit into memory."""
         schema = self._columns(columns)

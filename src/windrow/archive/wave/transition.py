@@ -67,10 +67,7 @@ def finish_pending(wave: Wave, writer: Writer) -> Wave:
     if not operations:
         return wave
     return replace(
-        wave,
-        indexes=writer.indexes(plan_indexes(wave, operations)),
-        pending=(),
-        prepared=prepared,
+        wave, indexes=writer.indexes(plan_indexes(wave, operations)), pending=(), prepared=prepared
     )
 
 

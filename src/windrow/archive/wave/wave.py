@@ -19,16 +19,7 @@ from windrow.archive.format.day_calendar import NUMBERS, Calendar
 from windrow.archive.format.layout import MAX_DAYS, Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.versions.manifest import Manifest, unreadable_is_damaged
-from windrow.archive.wave.operations import (
-    Add,
-    Build,
-    Copy,
-    Days,
-    Delete,
-    Drop,
-    Operation,
-    Rename,
-)
+from windrow.archive.wave.operations import Add, Build, Copy, Days, Delete, Drop, Operation, Rename
 from windrow.archive.wave.scheme_state import State, check, is_constituent
 from windrow.archive.wave.schemes import scheme_of
 
@@ -154,12 +145,7 @@ class Wave:
         return tuple(found[name] for name in sorted(found))
 
     def manifest(
-        self,
-        version: int,
-        token: str,
-        layout: Layout,
-        form: Format,
-        encodings: Mapping[str, str],
+        self, version: int, token: str, layout: Layout, form: Format, encodings: Mapping[str, str]
     ) -> Manifest:
         body = {
             "settings": asdict(self.settings),

@@ -12,13 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from windrow.archive.errors import (
-    ConflictError,
-    DamagedError,
-    DayError,
-    HalfwayError,
-    StorageError,
-)
+from windrow.archive.errors import ConflictError, DamagedError, DayError, HalfwayError, StorageError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import RunRef, join_encodings
 from windrow.archive.progress_callback import Progress, Reached, nobody

@@ -14,17 +14,7 @@ import numpy as np
 from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.errors import WindrowError
-from windrow.windows.avl import (
-    WEIGHT,
-    WIDTH,
-    climb,
-    find,
-    in_order,
-    locate,
-    nth,
-    point_at,
-    unlink,
-)
+from windrow.windows.avl import WEIGHT, WIDTH, climb, find, in_order, locate, nth, point_at, unlink
 from windrow.windows.index_nodes import EACH_ONCE, PENDING, Nodes
 
 

@@ -32,13 +32,7 @@ from windrow.columns.kernels import inline, int64, ints, ints_out, kernel, void
 from windrow.core.thresholds import Threshold
 from windrow.subscriptions.indexes.constructs import best_length, cut
 from windrow.subscriptions.indexes.containment_encoded import ContainmentLayout, walk
-from windrow.subscriptions.indexes.idlists import (
-    IdLists,
-    Int32s,
-    headers_in,
-    ints32,
-    ints32_out,
-)
+from windrow.subscriptions.indexes.idlists import IdLists, Int32s, headers_in, ints32, ints32_out
 from windrow.subscriptions.indexes.interval_index import (
     MAX,
     MIN,
