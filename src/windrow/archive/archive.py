@@ -30,7 +30,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -41,15 +40,13 @@ from windrow.archive.format.day_calendar import NUMBERS, Calendar
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, check_format
-from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.progress_callback import Progress, Reached, nobody
-from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.vacuum import VacuumResult, vacuum
+from windrow.archive.versions.versioned_index import VersionedIndex, disk_at
 from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.schemes import scheme_of
+from windrow.archive.wave.wave import KIND as WAVE
 from windrow.archive.wave.wave import (
-    KIND,
     Settings,
     TechniqueName,
     Wave,
@@ -57,20 +54,17 @@ from windrow.archive.wave.wave import (
     usual_technique,
     wave_statistics,
 )
-from windrow.archive.wave.wave import KIND as WAVE
 
 if TYPE_CHECKING:
-    from windrow.archive.runs.run import OpenRuns
     from windrow.archive.verify import Problem
-    from windrow.archive.versions.pinned_reader import Schemas
-    from windrow.archive.versions.switch_over import Estimate, How
+    from windrow.archive.versions.versioned_index import Estimate, How
     from windrow.archive.wave.migrate import Changes
     from windrow.archive.wave.operations import Step
     from windrow.archive.wave.reader import Reader
     from windrow.archive.wave.write_session import WriteSession
 
 
-class Archive:
+class Archive(VersionedIndex):
     """An archive that is there: ``create`` makes one, ``open`` finds one. Holds nothing open.
 
     Any number of processes may read; writers race, and all but one are told (``ConflictError``).
@@ -86,16 +80,8 @@ class Archive:
     ([10, 30], 1)
     """
 
-    def __init__(self, disk: Disk, manifest: Manifest) -> None:
-        self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
-        self._schemas: Schemas = {}
-
-    @cached_property
-    def _opened(self) -> OpenRuns:
-        """The runs that readers of this archive share."""
-        from windrow.archive.runs.run import OpenRuns
-
-        return OpenRuns(self.disk, self.layout)
+    KIND = WAVE
+    DESCRIPTION = "an archive of days"
 
     @classmethod
     def create(
@@ -127,22 +113,9 @@ class Archive:
         chosen = usual_technique(scheme) if technique is None else technique
         settings = Settings(window, scheme_of(scheme).name, n, chosen, float(growth), calendar)
         check_format(format)
-        disk = path if isinstance(path, Disk) else Disk(Path(path))
+        disk = disk_at(path)
         manifest = Wave(settings).manifest(1, uuid.uuid4().hex, layout, format, {})
         Versions(disk).create(manifest)
-        return cls(disk, manifest)
-
-    @classmethod
-    def open(cls, path: str | Path | Disk) -> Archive:
-        disk = path if isinstance(path, Disk) else Disk(Path(path))
-        manifest = Versions(disk).newest()
-        if manifest.kind != KIND:
-            raise ArchiveError(
-                where=str(disk.root),
-                expected="an archive of days",
-                found=f"an archive of the kind {manifest.kind}",
-                remedy="open it with windrow.archive.open, as what it is",
-            )
         return cls(disk, manifest)
 
     def append(self, day: int, data: Any, *, now: int | None = None) -> int:
@@ -183,12 +156,10 @@ class Archive:
     @contextmanager
     def session(self) -> Iterator[WriteSession]:
         """A writer at work: for runs that are written elsewhere, by Spark's tasks for example."""
-        from windrow.archive.runs.run import OpenRuns
         from windrow.archive.wave.write_session import WriteSession
 
         with self._versions.lease() as lease:
-            opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
-            yield WriteSession(self.disk, lease, opened)
+            yield WriteSession(self.disk, lease, self._open_runs())
 
     def advance(self, now: int, *, progress: Progress = nobody) -> int:
         """Move the window on so that ``now`` is its newest day. Returns the version.
@@ -208,14 +179,11 @@ class Archive:
         """
         from windrow.archive.wave.reader import Reader
 
-        lease = self._versions.pin()
-        try:
-            wave = Wave.of(lease.manifest)
-            self._opened.keep(lease.manifest.runs)
-            return Reader(lease, wave, self._opened, self._schemas, now, soft=soft)
-        except BaseException:
-            lease.release()
-            raise
+        return self._pin(
+            lambda lease: Reader(
+                lease, Wave.of(lease.manifest), self._opened, self._schemas, now, soft=soft
+            )
+        )
 
     def plan(self, days: int = 1) -> list[tuple[int, Step]]:
         """The operations of the coming days, without doing them."""
@@ -231,13 +199,11 @@ class Archive:
         How is told in ``wave/migrate.py``. Returns the version. ``progress`` is told how many runs
         have been written.
         """
-        from windrow.archive.runs.run import OpenRuns
         from windrow.archive.wave.migrate import Target, migrate
 
         with self._versions.lease() as lease:
             target = Target.of(lease.manifest, changes, how)
-            opened = OpenRuns(self.disk, self.layout)
-            return migrate(self.disk, lease, opened, target, progress)
+            return migrate(self.disk, lease, self._open_runs(), target, progress)
 
     def migration(self, *, how: How = "rebuild", **changes: Unpack[Changes]) -> Estimate:
         """What ``migrate`` would cost."""
@@ -245,10 +211,6 @@ class Archive:
 
         manifest = self._versions.newest()
         return estimate(manifest, Target.of(manifest, changes, how))
-
-    def vacuum(self, progress: Progress = nobody) -> VacuumResult:
-        """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
-        return vacuum(self.disk, progress)
 
     def verify(self, progress: Progress = nobody) -> list[Problem]:
         """Read everything and check it: checksums, order, counts, invariants. Empty: all well."""
@@ -276,15 +238,14 @@ def open_archive(path: str | Path | Disk) -> Archive | LifetimeIndex:
     >>> type(archive).__name__, archive.stat().settings.window
     ('Archive', 7)
     """
-    disk = path if isinstance(path, Disk) else Disk(Path(path))
+    disk = disk_at(path)
     manifest = Versions(disk).newest()
-    if manifest.kind == WAVE:
-        return Archive(disk, manifest)
-    if manifest.kind == LIFETIMES:
-        return LifetimeIndex(disk, manifest)
+    for kind in (Archive, LifetimeIndex):
+        if manifest.kind == kind.KIND:
+            return kind(disk, manifest)
     raise ArchiveError(
         where=str(disk.root),
-        expected=f"an archive of the kind {WAVE} or {LIFETIMES}",
+        expected=f"an archive of the kind {Archive.KIND} or {LifetimeIndex.KIND}",
         found=manifest.kind,
         remedy="open it with a newer Windrow",
     )

@@ -20,13 +20,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from windrow.archive.errors import ArchiveError, LifetimeError
+from windrow.archive.errors import LifetimeError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, check_format
@@ -40,17 +40,15 @@ from windrow.archive.lifetimes.stat import (
 )
 from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.vacuum import VacuumResult, vacuum
+from windrow.archive.versions.versioned_index import VersionedIndex, disk_at
 from windrow.archive.versions.versions import Versions
 
 if TYPE_CHECKING:
     from windrow.archive.lifetimes.migrate import Changes
     from windrow.archive.lifetimes.plan_update import Step
     from windrow.archive.lifetimes.reader import LifetimeReader
-    from windrow.archive.runs.run import OpenRuns
     from windrow.archive.verify import Problem
-    from windrow.archive.versions.pinned_reader import Schemas
-    from windrow.archive.versions.switch_over import Estimate, How
+    from windrow.archive.versions.versioned_index import Estimate, How
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Update:
     dead: int
 
 
-class LifetimeIndex:
+class LifetimeIndex(VersionedIndex):
     """An index that is there: ``create`` makes one, ``open`` finds one. Holds nothing open.
 
     Any number of processes may read; writers race, and all but one are told (``ConflictError``).
@@ -79,18 +77,13 @@ class LifetimeIndex:
     [{'host': 'b'}]
     """
 
+    KIND = KIND
+    DESCRIPTION = "an index of records with lifetimes"
+
     def __init__(self, disk: Disk, manifest: Manifest) -> None:
-        self.disk, self.layout, self._versions = disk, manifest.layout, Versions(disk)
-        self._schemas: Schemas = {}
+        super().__init__(disk, manifest)
         contents = Contents.of(manifest)
         self.grid, self.periods = contents.grid, contents.periods
-
-    @cached_property
-    def _opened(self) -> OpenRuns:
-        """The runs that readers of this index share."""
-        from windrow.archive.runs.run import OpenRuns
-
-        return OpenRuns(self.disk, self.layout)
 
     @classmethod
     def create(
@@ -116,22 +109,9 @@ class LifetimeIndex:
         contents.require_room()
         layout = Layout(schema, (key,) if isinstance(key, str) else tuple(key), lifetimes=True)
         layout.require_names()
-        disk = path if isinstance(path, Disk) else Disk(Path(path))
+        disk = disk_at(path)
         manifest = contents.manifest(1, uuid.uuid4().hex, layout, check_format(format), {})
         Versions(disk).create(manifest)
-        return cls(disk, manifest)
-
-    @classmethod
-    def open(cls, path: str | Path | Disk) -> LifetimeIndex:
-        disk = path if isinstance(path, Disk) else Disk(Path(path))
-        manifest = Versions(disk).newest()
-        if manifest.kind != KIND:
-            raise ArchiveError(
-                where=str(disk.root),
-                expected="an index of records with lifetimes",
-                found=f"an archive of the kind {manifest.kind}",
-                remedy="open it with windrow.archive.open, as what it is",
-            )
         return cls(disk, manifest)
 
     def insert(
@@ -185,13 +165,7 @@ class LifetimeIndex:
         """Pin the newest version, as seen at ``now`` (its last update, if not given) or later."""
         from windrow.archive.lifetimes.reader import LifetimeReader
 
-        lease = self._versions.pin()
-        try:
-            self._opened.keep(lease.manifest.runs)
-            return LifetimeReader(lease, self._opened, self._schemas, now)
-        except BaseException:
-            lease.release()
-            raise
+        return self._pin(lambda lease: LifetimeReader(lease, self._opened, self._schemas, now))
 
     def contents(self) -> Contents:
         """The newest version in numbers."""
@@ -213,12 +187,10 @@ class LifetimeIndex:
         dealt out, then how many sub-indices are done.
         """
         from windrow.archive.lifetimes.migrate import migrate, target_of
-        from windrow.archive.runs.run import OpenRuns
 
         with self._versions.lease() as lease:
             cells = target_of(lease.manifest, changes)
-            opened = OpenRuns(self.disk, self.layout)
-            version = migrate(self.disk, lease, opened, cells, how, progress)
+            version = migrate(self.disk, lease, self._open_runs(), cells, how, progress)
             self.grid, self.periods = cells.grid, cells.periods
             return version
 
@@ -228,10 +200,6 @@ class LifetimeIndex:
 
         manifest = self._versions.newest()
         return estimate(manifest, target_of(manifest, changes), how)
-
-    def vacuum(self, progress: Progress = nobody) -> VacuumResult:
-        """Remove files that nobody needs: of past versions, and of writers that came to nothing."""
-        return vacuum(self.disk, progress)
 
     def verify(self, progress: Progress = nobody) -> list[Problem]:
         """Read everything: checksums, order, counts, invariants. Empty if all is well."""
@@ -245,7 +213,6 @@ class LifetimeIndex:
     ) -> Update:
         from windrow.archive.lifetimes.plan_update import Step
         from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take
-        from windrow.archive.runs.run import OpenRuns
 
         with self._versions.lease() as lease:
             base, before = lease.manifest, Contents.of(lease.manifest)
@@ -265,8 +232,7 @@ class LifetimeIndex:
                 arrivals = sort_out(before.grid, before.periods, now, entries)
             named = partial("{}-{}".format, lease.token)
             carrier = Carrier(self.disk, self.layout, base.format, named, progress)
-            opened = OpenRuns(self.disk, self.layout)  # what is merged is forgotten with it
-            taken = take(before, now, arrivals, carrier, opened, base.encodings)
+            taken = take(before, now, arrivals, carrier, self._open_runs(), base.encodings)
             batches = {**before.batches, **({} if batch is None else {batch[0]: batch[1]})}
             after = replace(taken.contents, batches=batches)
             version = base.version + 1

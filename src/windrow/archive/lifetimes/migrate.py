@@ -33,7 +33,7 @@ from windrow.archive.lifetimes.update import NOTHING, Carrier, sort_out, take
 from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.archive.runs.run import Only, Run
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.switch_over import Estimate, How, switch_over, two_migrations
+from windrow.archive.versions.versioned_index import Estimate, How, switch_over, two_migrations
 from windrow.archive.versions.versions import Lease
 
 

@@ -26,7 +26,7 @@ from windrow.archive.format.run_ref import Format, RunRef, check_format, join_en
 from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.manifest import Manifest
-from windrow.archive.versions.switch_over import Estimate, How, switch_over, two_migrations
+from windrow.archive.versions.versioned_index import Estimate, How, switch_over, two_migrations
 from windrow.archive.versions.versions import Lease
 from windrow.archive.wave.operations import Step
 from windrow.archive.wave.scheme_state import State
