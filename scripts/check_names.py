@@ -121,8 +121,6 @@ ALLOWED_MODULES = {
     "migrate": "another layout for a kind of index",
     "options": "options that commands of its folder share",
     "reader": "what reads a kind of index",
-    "registry": "which classes of its folder there are",
-    "stat": "a kind of index in numbers",
 }
 SUFFIXES = ("ing", "ed", "er", "ers", "ion", "s")
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.archive.format.disk import Sink
+from windrow.archive.format.disk import CountingSink, Sink
 from windrow.archive.format.kernel_use import Kernels, kernels_pay
 
 _P1, _P2, _P3, _P4, _P5 = (
@@ -113,17 +113,15 @@ def sums_of(data: Any) -> Sums:
     return sums
 
 
-class SummingSink:
+class SummingSink(CountingSink):
     """A sink that sums up blocks on their way to another."""
 
-    def __init__(self, sink: Any) -> None:
-        self._sink, self._rest = sink, bytearray()
-        self._sums: list[Sums] = []
-        self.size, self.closed = 0, False
+    def __init__(self, sink: Sink) -> None:
+        super().__init__(sink)
+        self._rest, self._sums = bytearray(), list[Sums]()
 
     def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data).cast("B")
-        self.size += view.nbytes
         begun = 0
         if self._rest:
             begun = min(BLOCK - len(self._rest), view.nbytes)
@@ -135,25 +133,12 @@ class SummingSink:
         if whole > begun:
             self._sums.append(sums_of(view[begun:whole]))
         self._rest += view[whole:]
-        self._sink.write(view)
-        return view.nbytes
+        return super().write(view)
 
     def sums(self) -> Sums:
         """Of all that has been written."""
         last = [sums_of(self._rest)] if self._rest else []
         return np.concatenate([np.zeros(0, np.uint64), *self._sums, *last])
-
-    def flush(self) -> None:
-        """Nothing is held back but for its sum."""
-
-    def tell(self) -> int:
-        return self.size
-
-    def writable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self.closed = True
 
 
 def with_sums(fill: Callable[[Sink], None], found: list[Sums]) -> Callable[[Sink], None]:

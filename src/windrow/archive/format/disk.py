@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -88,20 +88,20 @@ class Written:
     checksum: int
 
 
-class _Summing:
-    """A sink that sums up what goes through it, so that no file is read again to check it."""
+class CountingSink:
+    """A sink as Arrow's writers want one, on the way to another, which is left open."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self.size, self.checksum, self.closed = file, 0, 0, False
+    def __init__(self, sink: Sink) -> None:
+        self._sink, self.size, self.closed = sink, 0, False
 
     def write(self, data: bytes | memoryview) -> int:
-        view = memoryview(data)
-        self.checksum = zlib.crc32(view, self.checksum)
+        view = memoryview(data).cast("B")
         self.size += view.nbytes
-        return self._file.write(view)
+        self._sink.write(view)
+        return view.nbytes
 
     def flush(self) -> None:
-        self._file.flush()
+        """Nothing is held back here."""
 
     def tell(self) -> int:
         return self.size
@@ -111,6 +111,16 @@ class _Summing:
 
     def close(self) -> None:
         self.closed = True
+
+
+class _Summing(CountingSink):
+    """A sink that sums up what goes through it, so that no file is read again to check it."""
+
+    checksum = 0
+
+    def write(self, data: bytes | memoryview) -> int:
+        self.checksum = zlib.crc32(data, self.checksum)
+        return super().write(data)
 
 
 class Disk:

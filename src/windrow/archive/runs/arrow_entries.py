@@ -22,7 +22,7 @@ from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.mapped_arrow import check_metadata, numpy_view
 from windrow.archive.format.sheet import Sheet
 from windrow.archive.runs.copier import sheet
-from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, positions
+from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
@@ -150,11 +150,6 @@ class ArrowEntries:
             if piece.num_rows:
                 found.append(piece)
         return convert_batches(found, schema) if view.convert else found
-
-    def gather(
-        self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
-    ) -> list[pa.RecordBatch]:
-        return self.take(positions(ranges), schema, only)
 
     def take(self, rows: Int64s, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         view = self._view(schema)

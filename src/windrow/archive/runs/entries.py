@@ -62,11 +62,6 @@ class Entries(Protocol):
     ) -> tuple[int, int, int] | None:
         """Rows of one key as ``Copier`` takes them, of a plain schema; None if it cannot."""
 
-    def gather(
-        self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
-    ) -> list[pa.RecordBatch]:
-        """Rows of many ranges, in ascending order, copied together."""
-
     def take(self, rows: Int64s, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         """Rows that are given one by one, in ascending order, copied together."""
 

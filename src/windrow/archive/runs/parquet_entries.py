@@ -16,7 +16,7 @@ from windrow.archive.format.blocks import Blocks
 from windrow.archive.format.disk import Pages
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs.encoding import encode_columns
-from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, positions
+from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
@@ -101,11 +101,6 @@ class ParquetEntries:
         return self._choose_rows(
             self._read(start, stop, self._needed_columns(schema, only)), schema, only
         )
-
-    def gather(
-        self, ranges: list[tuple[int, int]], schema: pa.Schema, only: Only
-    ) -> list[pa.RecordBatch]:
-        return self.take(positions(ranges), schema, only)
 
     def take(self, rows: Int64s, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if not len(rows):

@@ -25,6 +25,7 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.runs.copier import Copier
 from windrow.archive.runs.encoding import decode
+from windrow.archive.runs.entries import positions
 from windrow.archive.runs.run import Only, Run
 from windrow.archive.runs.run_directory import Finder, Known
 from windrow.archive.versions.versions import Lease
@@ -134,7 +135,7 @@ class PinnedReader(ABC):
             keys = _keys(key)
             for run, only in self._live(t1, t2):
                 ranges = _apart({run.directory.find(one) for one in keys})
-                found += run.entries.gather(ranges, schema, only)
+                found += run.entries.take(positions(ranges), schema, only)
         elif type(key) is tuple:
             for run, only in self._live(t1, t2):
                 found += _prefix(run, key, schema, only)

@@ -37,6 +37,7 @@ from pyspark.sql.types import StructType
 from windrow.archive.errors import ArchiveError, DamagedError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
+from windrow.archive.runs.entries import positions
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.versions import Versions
 from windrow.core.thresholds import Threshold
@@ -123,7 +124,7 @@ class ArchiveReader(DataSourceReader):
         schema, target = pa.schema([given.field(n) for n in names]), arrow_schema(self.schema)
         only = partition.source.only
         if len(partition.rows) > 1:
-            for batch in entries.gather(partition.rows, schema, only):
+            for batch in entries.take(positions(partition.rows), schema, only):
                 for start in range(0, batch.num_rows, AT_ONCE.value):
                     yield cast(batch.slice(start, AT_ONCE.value), target)
             return
