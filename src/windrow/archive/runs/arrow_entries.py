@@ -22,11 +22,8 @@ from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.mapped_arrow import check_metadata, numpy_view
 from windrow.archive.format.sheet import Sheet
 from windrow.archive.runs.copier import sheet
-from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches
+from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, remember
 from windrow.columns.arrays import Int64s
-from windrow.core.thresholds import Threshold
-
-_REMEMBERED = Threshold(64, least=1)
 
 
 @dataclass(frozen=True)
@@ -96,9 +93,8 @@ class ArrowEntries:
     ) -> tuple[int, int, int] | None:
         known = self._copies.get(id(schema))
         if known is None:
-            if len(self._copies) >= _REMEMBERED.value:
-                self._copies.clear()
-            known = self._copies[id(schema)] = _Copies.of(schema, self.batches, self._blocks)
+            known = _Copies.of(schema, self.batches, self._blocks)
+            remember(self._copies, id(schema), known)
         found = self._within(start, stop, only)
         if found is None:
             return None
@@ -190,14 +186,10 @@ class ArrowEntries:
         """The batches with the columns of a schema; found again by the schema's identity."""
         view = self._views.get(id(schema))
         if view is None:
-            if (
-                len(self._views) >= _REMEMBERED.value
-            ):  # readers come and go, and each brings schemas
-                self._views.clear()
             chosen = [b.select(schema.names) for b in self.batches]
             convert = not chosen[0].schema.equals(schema)
             sheets = [Sheet(self._blocks, batch.columns) for batch in chosen]
-            view = self._views[id(schema)] = _View(schema, chosen, convert, sheets)
+            view = remember(self._views, id(schema), _View(schema, chosen, convert, sheets))
         return view
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -67,6 +67,19 @@ class Entries(Protocol):
 
     def plain(self, start: int, stop: int) -> pa.Table:
         """Rows as they are stored, all of their columns."""
+
+
+REMEMBERED = Threshold(64, least=1)
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def remember(known: dict[K, V], key: K, value: V) -> V:
+    """Keep a value to be found again; readers come and go, and each brings schemas."""
+    if len(known) >= REMEMBERED.value:
+        known.clear()
+    known[key] = value
+    return value
 
 
 def positions(ranges: list[tuple[int, int]]) -> Int64s:

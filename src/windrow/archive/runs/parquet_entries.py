@@ -16,14 +16,13 @@ from windrow.archive.format.blocks import Blocks
 from windrow.archive.format.disk import Pages
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs.encoding import encode_columns
-from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches
+from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, remember
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
 _END = 8
 """Bytes of the end of a file: the footer's length, and a mark."""
 _MANY = Threshold(16)  # row groups from which on several threads pay
-_REMEMBERED = Threshold(64, least=1)
 
 
 @dataclass(frozen=True)
@@ -181,19 +180,14 @@ class ParquetEntries:
         """What is read for a schema (and stamps); found again by the schema's identity."""
         view = self._views.get((id(schema), stamped))
         if view is None:
-            if (
-                len(self._views) >= _REMEMBERED.value
-            ):  # readers come and go, and each brings schemas
-                self._views.clear()
             wanted = {*schema.names, *((DAY, EXPIRY) if stamped else ())}
             stored = self._file.schema_arrow
             names = [name for name in stored.names if name in wanted]
             alike = all(stored.field(field.name).type.equals(field.type) for field in schema)
             leaves = self._leaves(wanted)
             order = [names.index(name) for name in schema.names]
-            view = self._views[id(schema), stamped] = _View(
-                schema, leaves, order, alike, _bits(leaves)
-            )
+            view = _View(schema, leaves, order, alike, _bits(leaves))
+            remember(self._views, (id(schema), stamped), view)
         return view
 
 

@@ -25,15 +25,13 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.runs.copier import Copier
 from windrow.archive.runs.encoding import decode
-from windrow.archive.runs.entries import positions
+from windrow.archive.runs.entries import positions, remember
 from windrow.archive.runs.run import Only, Run
 from windrow.archive.runs.run_directory import Finder, Known
 from windrow.archive.versions.versions import Lease
-from windrow.core.thresholds import Threshold
 
 Schemas = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], pa.Schema]
 """By columns and encodings. Open runs know a schema by its identity, so readers share them."""
-REMEMBERED = Threshold(64, least=1)
 _SEVERAL = list | set | frozenset | pa.Array | pa.ChunkedArray
 
 
@@ -64,9 +62,7 @@ class Sources(list[tuple[Run, Only]]):
         """What is known of having buckets with the columns of a schema; by its identity."""
         found = self._known.get(id(schema))
         if found is None:
-            if len(self._known) >= REMEMBERED.value:
-                self._known.clear()
-            found = self._known[id(schema)] = schema, Known(len(self))
+            found = remember(self._known, id(schema), (schema, Known(len(self))))
         return found[1]
 
     def bucket(self, place: int, start: int, stop: int, schema: pa.Schema) -> list[pa.RecordBatch]:
@@ -244,9 +240,7 @@ class PinnedReader(ABC):
                     where="reader", expected="an open reader", found="one that was closed"
                 )
             found = Sources((self._opened(run), only) for run, only in self.choose_runs(t1, t2))
-            if len(self._sources) >= REMEMBERED.value:
-                self._sources.clear()
-            self._sources[t1, t2] = found
+            remember(self._sources, (t1, t2), found)
         return found
 
     def _copy(self, key: Any, t1: int | None, t2: int | None, schema: pa.Schema) -> pa.Table | None:
