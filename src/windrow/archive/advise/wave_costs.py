@@ -270,7 +270,7 @@ def efforts(scheme: str, window: int, n: int) -> dict[UpdateTechnique, tuple[Day
 def walk_period(
     scheme: Scheme, window: int, n: int
 ) -> dict[UpdateTechnique, tuple[DayEffort, ...]]:
-    """As ``efforts``, for a scheme that the registry need not know."""
+    """As ``efforts``, for a scheme that ``SCHEMES`` need not have."""
     meters = {technique: Meter(technique) for technique in UpdateTechnique}
     state, step = scheme.start(window, n)
     period = max(1, window + 1 - scheme.fewest)  # the lazy schemes' last constituent is one day
