@@ -10,6 +10,14 @@ from pathlib import Path
 
 from windrow.core.errors import WindrowError
 
+_FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "a disk that takes the file")
+_MANY = dict.fromkeys((errno.EMFILE, errno.ENFILE), "to be allowed to open another file")
+_EXPECTED = {**_FULL, **_MANY}
+_REMEDY = {
+    **dict.fromkeys(_FULL, "make room (`vacuum` removes what no version names), then try again"),
+    **dict.fromkeys(_MANY, "raise the limit (`ulimit -n`) or close something, then try again"),
+}
+
 
 class ArchiveError(WindrowError):
     """Base of the archive's errors: a wrong argument, or an archive that is not as it should be.
@@ -124,15 +132,6 @@ class DamagedError(ArchiveError):
     Traceback (most recent call last):
     windrow.archive.errors.DamagedError: ...: expected a manifest as Windrow writes it; found ...
     """
-
-
-_FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "a disk that takes the file")
-_MANY = dict.fromkeys((errno.EMFILE, errno.ENFILE), "to be allowed to open another file")
-_EXPECTED = {**_FULL, **_MANY}
-_REMEDY = {
-    **dict.fromkeys(_FULL, "make room (`vacuum` removes what no version names), then try again"),
-    **dict.fromkeys(_MANY, "raise the limit (`ulimit -n`) or close something, then try again"),
-}
 
 
 @contextlib.contextmanager

@@ -31,6 +31,9 @@ from windrow.core.thresholds import Threshold
 
 LISTED = 8
 """Days, periods or names that are listed one by one."""
+ROWS = Threshold(1_000_000, least=1)
+ExpiryPeriods = Callable[[Int64s], Int64s]
+"""The period in which each of some expiries lies."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,6 @@ def list_text(values: Iterable[object]) -> str:
     texts = [str(value) for value in values]
     more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
     return ", ".join(texts[:LISTED]) + more or "none"
-
-
-ROWS = Threshold(1_000_000, least=1)
-
-ExpiryPeriods = Callable[[Int64s], Int64s]
-"""The period in which each of some expiries lies."""
 
 
 @dataclass

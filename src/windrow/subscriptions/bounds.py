@@ -36,6 +36,12 @@ UNREAL = {
 }
 PLACES = 400
 """Numbers of more digits before the point than any type has are as good as infinite."""
+NEAR, FAR = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+A_DAY = 86_400_000_000
+WHOLE_BEYOND_DOUBLES = r"^\s*[+-]?\d{16,}\s*$"
+FINE_SECONDS = r":\d\d\.\d{6}(?P<digits>\d+)"
+TIME_OF_DAY = r"^\s*\d\d:\d\d(:\d\d(\.\d+)?)?\s*$"
 
 
 class Floor(NamedTuple):
@@ -76,14 +82,6 @@ def floor_of(text: str, places: int) -> Floor | None:
         return Floor(-1 if sign else 0, True)
     whole, rest = divmod(-size if sign else size, 10**-raised)
     return Floor(whole, rest != 0)
-
-
-NEAR, FAR = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-A_DAY = 86_400_000_000
-WHOLE_BEYOND_DOUBLES = r"^\s*[+-]?\d{16,}\s*$"
-FINE_SECONDS = r":\d\d\.\d{6}(?P<digits>\d+)"
-TIME_OF_DAY = r"^\s*\d\d:\d\d(:\d\d(\.\d+)?)?\s*$"
 
 
 @dataclass

@@ -43,6 +43,7 @@ EQUAL_TEXT = r"^\s*=(?P<value>.*)$"
 
 Misfits = dict[int, str]
 """What could not be read, by entry: where it stands, and why."""
+BOUNDS = ("[]", "[)", "(]", "()")
 
 
 def spans_of_texts(texts: pa.Array, kind: Kind) -> tuple[Spans, Misfits]:
@@ -184,9 +185,6 @@ def _split_list(inside: str) -> Iterable[str]:
     """The values of a list, which may be in single quotes."""
     rows = csv.reader([inside], quotechar="'", skipinitialspace=True)
     return (value.strip() for row in rows for value in row)
-
-
-BOUNDS = ("[]", "[)", "(]", "()")
 
 
 def spans_of_bounds(

@@ -34,6 +34,9 @@ NARROW_DIGITS = 18
 """Decimals of no more digits are 64-bit integers of their last place."""
 DIGITS_OF_128_BITS = 38
 SUPPORTED = "a truth value, a number, a decimal, a date, a time, a timestamp or a text"
+Value = bool | int | float | Decimal | str | date | datetime | time
+Id = int | str
+EXACT_FLOATS = 2.0**53
 
 
 def arrow_of(kind: Kind) -> pa.DataType:
@@ -90,13 +93,6 @@ def check_kind(name: str, kind: Kind) -> Kind:
             remedy="match on a column that is cast to one of these",
         )
     return kind
-
-
-Value = bool | int | float | Decimal | str | date | datetime | time
-Id = int | str
-
-
-EXACT_FLOATS = 2.0**53
 
 
 def value_text(value: object) -> str:

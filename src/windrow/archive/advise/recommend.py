@@ -23,6 +23,24 @@ from windrow.archive.wave.scheme_state import Scheme
 from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TechniqueName
 
+_SCHEMES = {
+    "DEL": "deletes the day that expires and adds the new one; one constituent changes a day",
+    "REINDEX": "builds one constituent anew each day, so that all are always packed",
+    "REINDEX+": "builds on what it indexed the days before; half of REINDEX's work",
+    "REINDEX++": "keeps the coming days' constituents ready; one day is indexed in a transition",
+    "WATA": "adds the new day and throws whole constituents away; nothing is ever deleted",
+    "RATA": "adds the new day and replaces the oldest constituent by one prepared before",
+}
+_TECHNIQUES: dict[TechniqueName, str] = {
+    "in-place": "only the new day is written; runs are merged when they outgrow the first",
+    "simple shadow": "readers keep the old version while its copy is changed",
+    "packed shadow": "each change rewrites the constituent packed, so scans are fastest",
+    "packed at rest": "the new day is written; a constituent that gets no more days is packed",
+}
+WORTH_IT = 0.2
+"""The share of a measure that more constituents have to save to be worth having at all."""
+Curve = dict[int, Measures]
+
 
 class Measure(Enum):
     """What can be asked to be small: an average over days, in seconds or megabytes."""
@@ -69,23 +87,6 @@ class Constraints:
             (self.response, response),
         )
         return all(limit is None or value <= limit for limit, value in limits)
-
-
-_SCHEMES = {
-    "DEL": "deletes the day that expires and adds the new one; one constituent changes a day",
-    "REINDEX": "builds one constituent anew each day, so that all are always packed",
-    "REINDEX+": "builds on what it indexed the days before; half of REINDEX's work",
-    "REINDEX++": "keeps the coming days' constituents ready; one day is indexed in a transition",
-    "WATA": "adds the new day and throws whole constituents away; nothing is ever deleted",
-    "RATA": "adds the new day and replaces the oldest constituent by one prepared before",
-}
-
-_TECHNIQUES: dict[TechniqueName, str] = {
-    "in-place": "only the new day is written; runs are merged when they outgrow the first",
-    "simple shadow": "readers keep the old version while its copy is changed",
-    "packed shadow": "each change rewrites the constituent packed, so scans are fastest",
-    "packed at rest": "the new day is written; a constituent that gets no more days is packed",
-}
 
 
 def reasons_for(
@@ -156,11 +157,6 @@ def number_text(value: float) -> str:
     """Three digits, or all before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
-
-WORTH_IT = 0.2
-"""The share of a measure that more constituents have to save to be worth having at all."""
-
-Curve = dict[int, Measures]
 
 ANYTHING = Constraints()
 

@@ -49,6 +49,16 @@ from windrow.archive.format.sheet import (
 )
 from windrow.columns.kernels import boolean, inline, int64, ints, kernel, void
 
+array_at: Any = numba.carray  # type: ignore[attr-defined]
+"""In a kernel: the array of a shape and type at a pointer."""
+_P1 = np.uint64(11400714785074694791)
+_P2 = np.uint64(14029467366897019727)
+_P3 = np.uint64(1609587929392839161)
+_P4 = np.uint64(9650029242287828579)
+_P5 = np.uint64(2870177450012600261)
+_NONE = np.uint64(0)
+_LANES = 4
+
 
 def _as_pointer(context: Any, address: Any) -> Any:  # noqa: ARG001 (numba's own way of calling)
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
@@ -59,18 +69,6 @@ def _as_pointer(context: Any, address: Any) -> Any:  # noqa: ARG001 (numba's own
 
 pointer: Any = intrinsic(_as_pointer)
 """In a kernel: an address as a pointer."""
-
-array_at: Any = numba.carray  # type: ignore[attr-defined]
-"""In a kernel: the array of a shape and type at a pointer."""
-
-
-_P1 = np.uint64(11400714785074694791)
-_P2 = np.uint64(14029467366897019727)
-_P3 = np.uint64(1609587929392839161)
-_P4 = np.uint64(9650029242287828579)
-_P5 = np.uint64(2870177450012600261)
-_NONE = np.uint64(0)
-_LANES = 4
 
 
 @inline

@@ -37,6 +37,10 @@ _P1, _P2, _P3, _P4, _P5 = (
 _MASK = 2**64 - 1
 _PAGE = 4096
 _kernels = Kernels("windrow.archive.format.block_kernels")
+SHIFT = 12
+BLOCK = 1 << SHIFT
+SMALL = 64 << 10
+Sums = npt.NDArray[np.uint64]
 
 
 def xxh64(address: int, length: int) -> int:
@@ -88,12 +92,6 @@ def _round(state: int, word: int) -> int:
 
 def _rotate(x: int, bits: int) -> int:
     return (x << bits | x >> (64 - bits)) & _MASK
-
-
-SHIFT = 12
-BLOCK = 1 << SHIFT
-SMALL = 64 << 10
-Sums = npt.NDArray[np.uint64]
 
 
 def small() -> int:

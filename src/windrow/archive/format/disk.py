@@ -30,6 +30,8 @@ from windrow.archive.errors import DamagedError, StorageError, translate_os_erro
 from windrow.core.paths import local_path
 
 _advise = ctypes.CDLL(None).madvise
+_PIECE = 1 << 22
+_MADE = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
 _advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
@@ -68,10 +70,6 @@ class Pages:
     def _say(self, advice: int, start: int) -> None:
         """Advice that is not taken changes no answer, so nobody asks whether it was."""
         _advise(self.buffer.address + start, self.buffer.size - start, advice)
-
-
-_PIECE = 1 << 22
-_MADE = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
 
 
 class Sink(Protocol):

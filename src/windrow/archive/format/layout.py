@@ -34,6 +34,8 @@ from windrow.tables.fit_column import is_list_view, lists_of_views
 DAY, EXPIRY = "_day", "_exp"
 DAY_TYPE = pa.dictionary(pa.int16(), pa.int32())
 MAX_DAYS = 30_000
+_WHOLE = "whole"
+_INDEX = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32()}
 
 
 @dataclass(frozen=True)
@@ -175,10 +177,6 @@ class Layout:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["schema"])))
         each = value.get("lists") != _WHOLE
         return cls(schema, tuple(value["key"]), bool(value["lifetimes"]), each_value=each)
-
-
-_WHOLE = "whole"
-_INDEX = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32()}
 
 
 def _plain(schema: pa.Schema, key: tuple[str, ...]) -> pa.Schema:

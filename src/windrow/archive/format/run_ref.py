@@ -14,6 +14,8 @@ from windrow.archive.format.disk import Written
 Format = Literal["arrow", "parquet"]
 FOLDER = "runs"
 _NAME = re.compile(r"[0-9A-Za-z_-]+")
+_CODES = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
+"""How many values the codes of a dictionary can tell apart, by their width."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,6 @@ def check_format(name: str) -> Format:
             found: Format = form
             return found
     raise ArchiveError(where="format", expected=" or ".join(get_args(Format)), found=name)
-
-
-_CODES = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
-"""How many values the codes of a dictionary can tell apart, by their width."""
 
 
 def narrowest(distinct: int) -> str:

@@ -24,6 +24,11 @@ from windrow.archive.versions.versions import Lease
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
+WORTH_A_SLICE = Threshold(128 << 10)
+"""Bytes of a bucket from which a slice costs less than a copy (some microseconds)."""
+_kernels = Kernels("windrow.archive.runs.entry_kernels")
+_ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
+
 
 class LifetimeReader(PinnedReader):
     """One version as seen at one instant; ``t1`` and ``t2`` are periods of insertion.
@@ -84,13 +89,6 @@ class LifetimeReader(PinnedReader):
         if days == ():
             return None
         return ALL if days is None and after is None else Only(days, after)
-
-
-WORTH_A_SLICE = Threshold(128 << 10)
-"""Bytes of a bucket from which a slice costs less than a copy (some microseconds)."""
-
-_kernels = Kernels("windrow.archive.runs.entry_kernels")
-_ONLY_EXPIRY = pa.schema([pa.field(EXPIRY, pa.int64())])
 
 
 def live_batches(run: Run, schema: pa.Schema, after: int) -> list[pa.RecordBatch]:

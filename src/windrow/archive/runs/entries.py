@@ -14,6 +14,12 @@ from windrow.archive.runs.encoding import encode_columns
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
+LONG = Threshold(16_384)
+"""Rows in a piece from which on what comes after it is likely to be wanted too."""
+REMEMBERED = Threshold(64, least=1)
+K = TypeVar("K")
+V = TypeVar("V")
+
 
 @dataclass(frozen=True)
 class Only:
@@ -27,9 +33,6 @@ class Only:
 
 
 ALL = Only()
-
-LONG = Threshold(16_384)
-"""Rows in a piece from which on what comes after it is likely to be wanted too."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,6 @@ class Entries(Protocol):
 
     def plain(self, start: int, stop: int) -> pa.Table:
         """Rows as they are stored, all of their columns."""
-
-
-REMEMBERED = Threshold(64, least=1)
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 def remember(known: dict[K, V], key: K, value: V) -> V:

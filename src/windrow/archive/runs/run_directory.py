@@ -35,6 +35,8 @@ from windrow.columns.arrays import Int64s
 
 START, ROWS, END = "_start", "_rows", b"windrow.end"
 _NARROW = 2**31
+_NO_TEXT = np.zeros(0, np.uint8)
+_kernels = Kernels("windrow.archive.runs.search_kernels")
 
 
 def write_directory(
@@ -264,7 +266,7 @@ class Finder:
                 known.check(found)
             return found
         pairs = np.empty((len(self._table), 2), np.int64)
-        number, text = (0, sought) if self._bytes else (sought, NOTHING)
+        number, text = (0, sought) if self._bytes else (sought, _NO_TEXT)
         sheets = self._none if known is None else known.sheets
         bad = self._find(self._table, sheets, text, number, pairs)
         if bad > 0:
@@ -274,7 +276,3 @@ class Finder:
             known.check([(0, 0)] * (-bad - 1) + [pairs[-bad - 1].tolist()])
         listed: list[list[int]] = pairs.tolist()
         return listed
-
-
-NOTHING = np.zeros(0, np.uint8)
-_kernels = Kernels("windrow.archive.runs.search_kernels")

@@ -29,6 +29,7 @@ from windrow.core.thresholds import Threshold
 _ENOUGH = Threshold(100_000)
 A = TypeVar("A")
 B = TypeVar("B")
+_kernels = Kernels("windrow.archive.runs.entry_kernels")
 
 
 def map_columns(function: Callable[[A], B], items: Iterable[A], rows: int) -> list[B]:
@@ -46,9 +47,6 @@ def take_rows(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
     positions = pa.array(order)
     columns = map_columns(lambda column: column.take(positions), table.columns, len(table))
     return pa.table(columns, schema=table.schema)
-
-
-_kernels = Kernels("windrow.archive.runs.entry_kernels")
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ from windrow.archive.versions.manifest import Manifest
 
 LEASES = "leases"
 _LEASE = re.compile(r"([0-9]{20})-(\w+)", re.ASCII)
+VERSIONS, RETIRED, LOCK = "versions", "retired", "vacuum.lock"
+_VERSION = re.compile(r"([0-9]{20})\.json")
 
 
 @dataclass
@@ -71,10 +73,6 @@ def leases(disk: Disk) -> list[tuple[int, str]]:
 
 def lease_file(version: int, token: str) -> str:
     return f"{LEASES}/{version:020d}-{token}"
-
-
-VERSIONS, RETIRED, LOCK = "versions", "retired", "vacuum.lock"
-_VERSION = re.compile(r"([0-9]{20})\.json")
 
 
 class Versions:

@@ -32,6 +32,8 @@ from windrow.archive.wave.scheme_state import (
     start_scheme,
 )
 
+TEMP = "Temp"
+
 
 class Del:
     """The day that expires is deleted from its constituent, the new one added there (3.1, Table 1).
@@ -72,9 +74,6 @@ class Reindex:
         target = state.holder(expired)
         kept = tuple(d for d in state.indexes[target] if d != expired)
         return make_step(state, day, (Build(target, (*kept, day)),))
-
-
-TEMP = "Temp"
 
 
 class ReindexPlus:

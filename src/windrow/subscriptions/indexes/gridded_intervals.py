@@ -46,6 +46,10 @@ from windrow.subscriptions.indexes.interval_index import (
 from windrow.subscriptions.indexes.segments import for_both
 
 BUCKETS = Threshold(4096, least=2)
+LEAST, MOST = Threshold(2**10, least=1), Threshold(2**22, least=4)
+"""Cells."""
+FEW = Threshold(16)
+"""Intervals that are compared one by one sooner than put on a grid."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +149,6 @@ def _places(
                 right[i] = last
         start[i] = first
         stop[i] = max(first, last)
-
-
-LEAST, MOST = Threshold(2**10, least=1), Threshold(2**22, least=4)
-"""Cells."""
-FEW = Threshold(16)
-"""Intervals that are compared one by one sooner than put on a grid."""
 
 
 class GriddedIntervals:

@@ -36,6 +36,14 @@ from windrow.subscriptions.indexes.idlists import Int32s, ints32
 MIN, MAX = -(2**63), 2**63 - 1
 MOST_IDS = 2**31 - 1
 """Ids are held in 32 bits."""
+U = np.uint64
+WIDTH = 8
+SLACK = 512
+"""Cells that a buffer must have left for a point: eight for each of its lists that is short."""
+MOST_PAIRS = Threshold(2**31 - 2 * SLACK, least=4 * SLACK)
+Collect = Callable[[Int64s, Int32s, Int32s, int, int], tuple[int, int]]
+"""(points, buffer, ends, done, end) -> (done, end): the ids of the points from ``done`` on are
+appended to what the buffer has up to ``end``; stops where it is full."""
 
 
 class IntervalIndex(Protocol):
@@ -148,16 +156,7 @@ class IntervalEnds:
             setattr(self, name, grown)
 
 
-U = np.uint64
 ZERO, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, WIDE = (U(n) for n in range(9))
-WIDTH = 8
-SLACK = 512
-"""Cells that a buffer must have left for a point: eight for each of its lists that is short."""
-MOST_PAIRS = Threshold(2**31 - 2 * SLACK, least=4 * SLACK)
-
-Collect = Callable[[Int64s, Int32s, Int32s, int, int], tuple[int, int]]
-"""(points, buffer, ends, done, end) -> (done, end): the ids of the points from ``done`` on are
-appended to what the buffer has up to ``end``; stops where it is full."""
 
 
 def empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
