@@ -125,11 +125,11 @@ def test_results_with_lifetimes_of_their_own_go_into_a_grid(tmp_path):
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
-        ("ON r KEY k WINDOW 3 DAYS USING WATA(2)", "without notice"),
+        ("ON r KEY k WINDOW 3 DAYS USING WATA(2)", "at any time"),
         ("ON pairs KEY k WINDOW 3 DAYS USING WATA(2)", "lifetimes of their own"),
         ("ON s KEY k WINDOW 3 DAYS USING GRID(2, 2)", "is a stream"),
         ("ON s KEY k WINDOW 1.5 DAYS USING WATA(2)", "a whole number of days"),
-        ("ON counts KEY k WINDOW 3 DAYS USING GRID(2, 2)", "without notice"),
+        ("ON counts KEY k WINDOW 3 DAYS USING GRID(2, 2)", "at any time"),
         ("ON s KEY k WINDOW 3 DAYS USING WATA(2, 3)", "takes one number"),
         ("ON pairs KEY k WINDOW 3 DAYS USING GRID(2, 2) PACKED", "no update technique"),
         ("ON pairs KEY k WINDOW 3 DAYS USING GRID", r"at most 3 partitions.*GRID\(3, 3\)"),

@@ -122,7 +122,7 @@ def test_a_half_row_that_is_read_after_all_is_not_counted_as_put_aside(inbox, tm
     assert read() == (1, 1)
     with (inbox / "a.csv").open("a") as file:
         file.write("0\n3,x\n4,40\n")
-    assert read() == (3, 1), "another row is put aside"
+    assert read() == (3, 1), "another row is quarantined"
 
 
 BAD = {
@@ -208,5 +208,5 @@ def test_a_connection_reads_what_grew_and_a_late_query_sees_the_same(inbox):
     rows = [{"ts": t, "k": t} for t in (1, 2, 3)]
     assert first.answer().to_pylist() == second.answer().to_pylist() == rows
     (inbox / "a.csv").write_text("ts,k\n1,2\n2,1\n3,3\n4,4\n5,5\n")
-    with pytest.raises(InputError, match="the file as it was read, for a query that was added"):
+    with pytest.raises(InputError, match="the file unchanged, for a query that was added"):
         db.execute("CREATE QUERY t AS SELECT ts FROM s [UNBOUNDED];")

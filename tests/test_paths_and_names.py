@@ -147,7 +147,7 @@ def test_a_nul_in_a_name_is_refused_too() -> None:
 
 @pytest.mark.parametrize("name", ["inbox", "Inbox", "shared-q"])
 def test_names_of_a_checkpoints_own_directories_are_refused(name: str) -> None:
-    with pytest.raises(BindError, match="checkpoints have for themselves"):
+    with pytest.raises(BindError, match="checkpoints reserve"):
         compile_script(f'{STREAM}CREATE QUERY "{name}" AS SELECT k FROM s')
     compile_script(f'CREATE STREAM "{name}" (ts BIGINT)')
 

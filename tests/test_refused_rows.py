@@ -28,13 +28,13 @@ def test_a_push_warns_once_per_stream_and_says_where_the_rows_are() -> None:
     (warning,) = warned
     assert warning.filename == __file__
     assert str(warning.message) == (
-        "stream s: 2 rows put aside, 1 for being late; the first: column k: expected INT, found "
+        "stream s: 2 rows quarantined, 1 late; the first: column k: expected INT, found "
         "'x'; quarantined_rows('s') has the newest of them"
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         db.push("s", {"ts": [1], "k": [1]})
-    with pytest.warns(WindrowWarning, match="stream t: 1 row put aside, 0 for"):
+    with pytest.warns(WindrowWarning, match="stream t: 1 row quarantined, 0 late"):
         db.push("t", {"ts": [None], "k": [1]})
 
 
@@ -83,7 +83,7 @@ def test_rows_and_files_that_are_read_are_warned_of_too(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("other\n1\n")
     db = windrow.connect()
     source = f"FROM '{tmp_path}' FORMAT csv"
-    with pytest.warns(WindrowWarning, match="stream f: 2 rows put aside") as warned:
+    with pytest.warns(WindrowWarning, match="stream f: 2 rows quarantined") as warned:
         db.execute(f"CREATE STREAM f (ts BIGINT, k INT) {source}; SELECT k FROM f;")
     assert warned[0].filename == __file__
     found = [(Path(r["file"]).name, r["row"]) for r in db.quarantined_rows("f").to_pylist()]
@@ -96,6 +96,6 @@ def test_a_script_that_is_refused_keeps_nothing_of_what_it_read(tmp_path: Path) 
     stream = f"CREATE STREAM f (ts BIGINT, k BIGINT) FROM '{tmp_path}' FORMAT csv;"
     with pytest.raises(DataError):
         db.execute(stream + "SELECT CAST(k AS INT) AS more FROM f;")
-    with pytest.warns(WindrowWarning, match="1 row put aside"):
+    with pytest.warns(WindrowWarning, match="1 row quarantined"):
         db.execute(stream + "SELECT k FROM f;")
     assert db.quarantined_rows("f").num_rows == 1

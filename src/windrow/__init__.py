@@ -67,7 +67,7 @@ def connect(
             where="connect",
             expected="a SparkSession with checkpoint",
             found="none",
-            remedy="give one with spark=, or leave checkpoint out: embedded nothing is kept",
+            remedy="pass spark=, or leave checkpoint out: an embedded connection has none",
         )
     from windrow.engine.embedded import Embedded  # noqa: PLC0415
 

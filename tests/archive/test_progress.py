@@ -72,17 +72,17 @@ def test_append_tells_the_days_it_has_written_and_then_those_it_has_moved_on(arc
     archive.append_days({6: ROWS, 7: ROWS}, now=7, progress=told.append)
     assert told == [
         *(Reached("days written", i, 2) for i in (1, 2)),
-        *(Reached("days taken in", i, 3) for i in (1, 2, 3)),
+        *(Reached("days added", i, 3) for i in (1, 2, 3)),
     ]
 
 
 def test_advance_tells_the_days_it_has_moved_on_each_once_it_is_there(archive):
     told = []
     archive.advance(6, progress=lambda reached: told.append((reached, archive.stat().now)))
-    assert told == [(Reached("days taken in", i, 2), 4 + i) for i in (1, 2)]
+    assert told == [(Reached("days added", i, 2), 4 + i) for i in (1, 2)]
     told.clear()
     archive.advance(99, progress=lambda reached: told.append((reached, archive.stat().now)))
-    assert told == [(Reached("days taken in", 1, 1), 99)]
+    assert told == [(Reached("days added", 1, 1), 99)]
 
 
 def test_an_update_of_a_grid_tells_the_runs_it_has_written(index):
@@ -111,7 +111,7 @@ def test_a_migration_tells_the_runs_it_has_written(archive):
 def test_a_migration_of_a_grid_tells_what_is_dealt_out_and_how_many_sub_indices_are_done(index):
     told = []
     index.migrate(grid=Grid(1, 3), progress=told.append)
-    dealt = [t for t in told if t.what == "runs dealt out"]
+    dealt = [t for t in told if t.what == "runs distributed"]
     assert [t.done for t in dealt] == list(range(1, dealt[-1].of + 1))
     assert [t for t in told if t.what == "sub-indices"] == [
         Reached("sub-indices", i, 3) for i in range(4)

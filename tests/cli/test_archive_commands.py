@@ -251,7 +251,7 @@ def test_a_pipe_is_no_file_of_rows(month):
 
 def test_a_window_that_has_not_begun_is_at_no_day(month):
     windrow("create", "new", "--like", "flows.parquet", "--key", "src", "--window", 4)
-    assert "what comes first says when" in windrow("plan", "new")
+    assert "the first append decides when" in windrow("plan", "new")
     assert json.loads(windrow("plan", "new", "--json")) == []
     said = windrow("append", "new", "flows.parquet", "--day", "2026-03-01", "--no-advance")
     assert "new: version 2, the window has not begun, holding 0 records" in said

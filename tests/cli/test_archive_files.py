@@ -181,7 +181,7 @@ def test_one_date_in_the_future_does_not_expire_the_rest():
     made("k BIGINT, at TIMESTAMP")
     Path("d.csv").write_text("k,at\n1,2026-03-01\n2,9062-03-02\n3,2026-03-03\n")
     said = windrow("append", "a", "d.csv", "--by", "at")
-    assert "9062-03-02 is still to come: kept ahead" in said
+    assert "9062-03-02 is in the future: kept until the window reaches it" in said
     assert "up to 2026-03-03" in said
     assert sorted(r["k"] for r in rows()) == [1, 3]
     assert Archive.open("a").stat().ahead
@@ -226,6 +226,6 @@ def test_columns_that_the_archive_does_not_have_are_left_out_with_a_word(form):
     else:
         pa.feather.write_feather(table, name)
     done = CliRunner().invoke(app, ["archive", "append", "a", name, "--by", "at", "--json"])
-    assert "left out, as the archive has no such column: Extra, more" in done.stderr
+    assert "columns left out, which the archive does not have: Extra, more" in done.stderr
     assert json.loads(done.stdout)["left_out_columns"] == ["Extra", "more"]
     assert rows() == [{"k": 7}]

@@ -71,9 +71,9 @@ def test_commands_on_days_show_files_days_and_runs(told, tmp_path):
     assert steps(told["reading"]) == [("files", i, 3) for i in (1, 2, 3)]
     assert told["reading"][-1].bytes == sum(p.stat().st_size for p in tmp_path.glob("*.csv"))
     written = [("days written", i, 3) for i in (1, 2, 3)]
-    assert steps(told["writing 6 rows"]) == [*written, ("days taken in", 1, 1)]
+    assert steps(told["writing 6 rows"]) == [*written, ("days added", 1, 1)]
     windrow("advance", "days", "--to", 5)
-    assert steps(told["advancing to 5"]) == [("days taken in", i, 2) for i in (1, 2)]
+    assert steps(told["advancing to 5"]) == [("days added", i, 2) for i in (1, 2)]
     windrow("migrate", "days", "--format", "parquet")
     assert steps(told["rewriting"]) == [("runs", 1, 1)]
     _vacuum_and_verify("days", told)

@@ -74,7 +74,7 @@ def test_a_script_runs_once_and_leaves_its_answer_and_its_changes(here):
 def test_progress_goes_to_standard_error_and_counts_rows(here):
     found = run_embedded()
     assert "busy: 3 rows in" in found.stderr
-    assert "time has come to" not in found.stdout
+    assert "watermark" not in found.stdout
 
 
 def test_explain_shows_each_query_with_its_patterns(here):
@@ -144,7 +144,7 @@ def test_bad_rows_and_late_rows_go_to_the_quarantine_and_are_counted(here):
     (here / "calls.csv").write_text(ROWS + "4,ann,many\n9,bob,1\n2,bob,7\n")
     found = run_embedded("calls.cql", "--quarantine", "bad")
     assert found.exit_code == 0, found.output
-    assert "busy: 2 rows put aside in bad, 1 for being late" in found.stdout
+    assert "busy: 2 rows quarantined in bad, 1 late" in found.stdout
     kept = "\n".join(p.read_text() for p in (here / "bad").rglob("*") if p.is_file())
     assert "4,ann,many" in kept
     assert "2,bob,7" in kept
@@ -154,7 +154,7 @@ def test_a_query_whose_whole_input_was_put_aside_is_warned_of(here):
     (here / "calls.csv").write_text(ROWS.splitlines()[0] + "\nx,ann,many\ny,bob,1\n")
     found = run_embedded("calls.cql", "--quarantine", "bad")
     assert found.exit_code == 0, found.output
-    assert "warning: busy has had no input: all 2 rows of it had to be put aside" in found.stderr
+    assert "warning: busy has had no input: all 2 rows were quarantined" in found.stderr
     (reasons,) = (here / "bad").rglob("*.jsonl")
     assert f"the reasons are in {reasons.relative_to(here)}" in found.stderr
     (here / "calls.csv").write_text(ROWS + "x,ann,many\n")
@@ -202,7 +202,7 @@ def test_ctrl_c_stops_with_words_and_shows_the_answers_so_far(here):
     said = "".join(heard) + err
     assert process.returncode == 0, said
     assert "stopping after this batch" in said
-    assert "stopped; the next run begins anew" in said
+    assert "stopped; the next run starts over" in said
     assert "busy at" in out
     assert "Traceback" not in said
 

@@ -61,7 +61,7 @@ def test_plain_output_has_a_line_per_query_with_all_that_matters():
     assert console.file.getvalue().splitlines() == [
         "running",
         (
-            "busy: 200,000 rows in, 14,321 out, time has come to 1993-09-24 12:00:00, "
+            "busy: 200,000 rows in, 14,321 out, watermark 1993-09-24 12:00:00, "
             "5 quarantined (3 late)"
         ),
     ]
@@ -87,7 +87,7 @@ def test_a_terminal_gets_a_table_of_the_latest_state_of_each_query():
         shown.show(progress("busy", 1_234_567, quarantined=89))
         shown.show(progress("pairs", 33, now=None))
     last = console.file.getvalue()
-    assert "time has come to" in last
+    assert "watermark" in last
     assert "1,234,567" in last
     assert "89" in last
     assert "pairs" in last
@@ -122,8 +122,8 @@ def test_an_answer_without_rows_is_an_empty_table():
 
 def test_quarantined_rows_are_pointed_at():
     text = printed(report(pa.table({"k": [1]}), quarantined=4, late=3))
-    assert "busy: 4 rows put aside in bad, 3 for being late" in text
-    assert "put aside" not in printed(report(pa.table({"k": [1]})))
+    assert "busy: 4 rows quarantined in bad, 3 late" in text
+    assert "quarantined" not in printed(report(pa.table({"k": [1]})))
 
 
 def test_results_below_the_current_directory_are_named_from_there(tmp_path, monkeypatch):

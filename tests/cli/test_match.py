@@ -41,7 +41,7 @@ def test_the_first_matches_and_a_summary_are_printed():
 
 def test_only_so_many_are_printed():
     Path("rows.csv").write_text("bytes,src\n" + "2000,x\n" * 15)
-    assert "... and 5 more; keep them all with --into" in match("alerts.csv", "rows.csv").stdout
+    assert "... and 5 more; write them all with --into" in match("alerts.csv", "rows.csv").stdout
 
 
 def test_all_matches_are_kept_and_formats_are_told_by_names():

@@ -1,4 +1,4 @@
-"""``windrow checkpoint rewind``: a checkpoint that was led astray, brought back from the shell."""
+"""``windrow checkpoint rewind``: a watermark that went too far ahead."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_what_is_astray_is_moved_away_and_everything_else_stays(here: Path) -> N
     (here / "out" / "mine.txt").write_text("no result")
     dry = windrow("checkpoint", "rewind", "script.cql", "state", "--dry-run")
     assert dry.exit_code == 0, dry.output
-    assert "q: s has come to 9999-12-31 00:00:00, and now " in dry.output
-    assert "q: would be begun anew by the next run, which would read 1 file" in dry.output
+    assert "q: s has a watermark of 9999-12-31 00:00:00; at most " in dry.output
+    assert "q: the next run would start it over, and read 1 file" in dry.output
     assert (q / "spark").exists()
     assert published_results(here / "out").commits
     done = windrow("checkpoint", "rewind", "script.cql", "state")
-    assert "q: the next run begins it anew, and reads 1 file; what it had is in" in done.output
+    assert "q: the next run starts it over, and reads 1 file; its old state is in" in done.output
     assert sorted(p.name for p in q.iterdir()) == ["removed-1", IDENTITY]
     assert sorted(p.name for p in (q / "removed-1").iterdir()) == ["into-0", "spark", "streams"]
     assert sorted(p.name for p in (here / "out").iterdir()) == [LOCK, "mine.txt"]
@@ -103,7 +103,7 @@ def test_files_that_are_gone_are_named_before_anything_is_touched(here: Path) ->
     assert "1.csv: expected the files that were read" in refused.output
     assert (q / "spark").exists()
     done = windrow("checkpoint", "rewind", "script.cql", "state", "--without-missing")
-    assert "begins it anew, and reads 0 files" in done.output
+    assert "starts it over, and reads 0 files" in done.output
 
 
 def test_a_checkpoint_that_a_run_is_using_is_left_alone(here: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_checkpoint_that_a_run_is_using_is_left_alone(here: Path) -> None:
     refused = windrow("checkpoint", "rewind", "script.cql", "state")
     lock.release()
     assert refused.exit_code == 2
-    assert "expected no other run that writes there" in refused.output
+    assert "expected no other run that uses the directory" in refused.output
     assert (q / "spark").exists()
 
 

@@ -230,7 +230,7 @@ class Trial:
 
     def _restarts(self) -> int:
         """How often the run says that it has started a query again."""
-        return self._err().read_text().count("goes on from its checkpoint")
+        return self._err().read_text().count("resumes from its checkpoint")
 
     def _last_words(self) -> str:
         lines = [line for line in self._err().read_text().splitlines() if line.strip()]

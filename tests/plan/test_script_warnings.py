@@ -31,7 +31,7 @@ STREAM = "CREATE STREAM s (ts BIGINT, k INT) FROM 's.csv';\n"
 def test_a_dstream_that_can_never_speak_is_warned_of_once(query: str, underlined: str) -> None:
     (warning,) = compile_script(query, catalog()).warnings
     assert query[warning.span.column - 1 :].startswith(underlined)
-    assert "DSTREAM can never speak here" in str(warning)
+    assert "DSTREAM never emits anything here" in str(warning)
     assert warning.excerpt().startswith(f"  1 | {query}")
 
 
@@ -47,7 +47,7 @@ def test_one_that_can_speak_is_not(query: str) -> None:
 def test_python_warns_where_the_connection_was_called_and_goes_on() -> None:
     db = windrow.connect()
     db.execute("CREATE STREAM s (ts BIGINT, k INT)")
-    with pytest.warns(WindrowWarning, match="line 1, column 1: DSTREAM can never") as told:
+    with pytest.warns(WindrowWarning, match="line 1, column 1: DSTREAM never") as told:
         [gone] = db.execute("DSTREAM(SELECT k FROM s)")
     assert [w.filename for w in told] == [__file__]
     with pytest.warns(ScriptWarning):
@@ -75,6 +75,6 @@ def test_the_command_line_warns_on_standard_error(
     Path("q.cql").write_text(STREAM + "DSTREAM(SELECT k FROM s);")
     done = CliRunner().invoke(app, [command[0], "q.cql", *command[1:]])
     assert done.exit_code == 0, done.output
-    assert "warning: q.cql: line 2, column 1: DSTREAM can never speak here" in done.stderr
+    assert "warning: q.cql: line 2, column 1: DSTREAM never emits anything here" in done.stderr
     assert "    | ^^^^^^^^^^^^^^^^^^^^^^^^" in done.stderr
     assert "warning" not in done.stdout

@@ -50,10 +50,12 @@ def test_the_second_is_told_who_the_first_is(holder, tmp_path) -> None:
     with pytest.raises(StateError) as caught:
         Lock(tmp_path, "INTO 'out'")
     said = str(caught.value)
-    assert said.startswith("INTO 'out': expected no other run that writes there; found process ")
+    assert said.startswith(
+        "INTO 'out': expected no other run that uses the directory; found process "
+    )
     assert f"process {holder.pid} on " in said
-    assert f"`-c {tmp_path}`, at work since 2" in said
-    assert "stop that run or wait for its end, or give this one another directory" in said
+    assert f"`-c {tmp_path}`, running since 2" in said
+    assert "stop that run or wait until it ends, or give this one another directory" in said
 
 
 def test_a_process_that_is_killed_lets_go(holder, tmp_path) -> None:
@@ -141,7 +143,7 @@ def test_what_a_killed_run_left_behind_is_waited_for(left_behind, tmp_path) -> N
 def test_what_does_not_end_by_itself_is_named(left_behind, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(locks, "PATIENCE", 0.2)
     child = left_behind(60)
-    with pytest.raises(StateError, match=rf"left behind, .*\(process {child}\)"):
+    with pytest.raises(StateError, match=rf"stop the process that it left behind \({child}\)"):
         Lock(tmp_path, "INTO 'out'")
 
 
@@ -181,7 +183,7 @@ def test_a_file_system_without_locks_is_refused_in_words(tmp_path, monkeypatch) 
 
 def test_what_is_no_directory_is_refused_in_words(tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"INTO 'file': .* can be written to.*found a file"):
+    with pytest.raises(InputError, match=r"INTO 'file': .* a writable directory.*found a file"):
         Lock(tmp_path / "file", "INTO 'file'")
 
 

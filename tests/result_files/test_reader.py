@@ -114,7 +114,9 @@ def test_reading_takes_no_lock_and_leaves_no_trace(db) -> None:
 
 
 def test_a_directory_without_results_is_refused_in_words(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"results in, with _results.json; found no directory"):
+    with pytest.raises(
+        InputError, match=r"results of a query, which has _results.json; found no directory"
+    ):
         windrow.results(tmp_path / "none")
     with pytest.raises(InputError, match=r"a directory without _results.json.*that INTO names"):
         windrow.results(tmp_path)

@@ -181,7 +181,7 @@ def forget_batches(home: Path) -> None:
         (damage_log, r"s\.log, line 2"),
         (lambda home: remove(home / "streams" / "s.log"), "file logs lack entries"),
         (lose_a_file, r"3\.csv: .*must be read again for batch 3"),
-        (forget_batches, "batches before 1 are forgotten"),
+        (forget_batches, "batches before 1 are gone"),
     ],
 )
 def test_what_cannot_be_repaired_is_said(home, damage, words):
@@ -190,7 +190,7 @@ def test_what_cannot_be_repaired_is_said(home, damage, words):
     with pytest.raises(StateError, match=words) as error:
         planned_repair(home)
     assert "cannot be repaired" in str(error.value)
-    assert "restore the checkpoint as a whole from a copy, or begin anew" in str(error.value)
+    assert "restore all of the checkpoint from a copy, or start over" in str(error.value)
 
 
 def test_a_last_line_that_is_cut_short_is_no_damage(home):

@@ -73,7 +73,9 @@ def test_a_streaming_dataframe_is_a_stream_and_what_comes_too_late_is_kept(spark
         (incoming / "1.json").write_text(
             '{"ts":3,"k":1,"v":5}\n{"ts":7,"k":1,"v":7}\n{"k":1,"v":9}\n'
         )
-        with pytest.warns(WindrowWarning, match="stream a: rows that a query read were put aside"):
+        with pytest.warns(
+            WindrowWarning, match="stream a: rows that a query read were quarantined"
+        ):
             assert changes(totals) == [(1, "+", 1, 10), (6, "+", 2, 20)]
         db.advance(to=8)
         assert changes(totals)[2:] == [(7, "+", 1, 17), (7, "-", 1, 10)]
@@ -236,8 +238,8 @@ def test_a_push_of_refused_late_or_finer_rows_is_warned_of_once_per_stream(spark
             db.push("t", {"at": ["2026-03-01 09:00:05.123456789", "x"]})
         assert [w.filename for w in told] == [__file__] * 3
         said = sorted(str(w.message) for w in told)
-        assert said[0].startswith("stream s: 2 rows put aside, 1 for being late")
-        assert said[1].startswith("stream t: 1 row put aside, 0 for being late")
+        assert said[0].startswith("stream s: 2 rows quarantined, 1 late")
+        assert said[1].startswith("stream t: 1 row quarantined, 0 late")
         assert said[2].startswith("stream t: times finer than microseconds were cut")
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -91,7 +91,9 @@ def test_workers_that_are_late_for_minutes_are_reported(tmp_path, monkeypatch):
         spark_run, "Restarts", lambda name: Restarts(name, lambda: float(next(now)))
     )
     query = FakeQuery(tmp_path, *[LATE] * 100)
-    with pytest.raises(SparkError, match=r"query q: Python workers did not start within.*in vain"):
+    with pytest.raises(
+        SparkError, match=r"query q: Python workers did not start within.*without success"
+    ):
         watched(query, monkeypatch)
     assert query.started > 5, "for longer than fifty seconds"
 

@@ -80,7 +80,7 @@ def test_a_machine_that_is_killed_while_it_starts_is_said_to_have_ended(monkeypa
     (home / "java").write_text(script)
     (home / "java").chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(MachineError, match=r"ended without a word.*; run the same command again"):
+    with pytest.raises(MachineError, match=r"ended without output.*; run the same command again"):
         Machine().launch(None, quiet=True)
 
 
@@ -142,6 +142,8 @@ def test_the_kernels_count_of_processes_killed_for_memory_is_compared(tmp_path):
     assert "kernel" not in watch.words()
     events.write_text("low 0\noom 3\noom_kill 6\noom_group_kill 0\n")
     assert watch.killed() == 2
-    assert watch.words().startswith("the kernel has killed 2 processes for want of memory")
+    assert watch.words().startswith(
+        "the kernel has killed 2 processes since the start because memory ran out"
+    )
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    2048 kB\n")
     assert available(tmp_path / "meminfo") == 2 * 2**20

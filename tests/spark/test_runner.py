@@ -70,7 +70,7 @@ def test_a_batch_that_failed_or_was_not_noted_is_repeated_without_a_row_twice_or
     quarantine = tmp_path / "quarantine"
     (page,) = (p.relative_to(tmp_path / "put-aside") for p in tmp_path.glob("put-aside/a/02*"))
     (quarantine / page / "in the way").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"put aside.*; name another one with --quarantine"):
+    with pytest.raises(InputError, match=r"quarantined.*; name another one with --quarantine"):
         run_on_spark(found, tmp_path / "checkpoint", quarantine=quarantine)
     assert len(commits(tmp_path / "found" / "pairs")) == 2
 

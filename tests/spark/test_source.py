@@ -266,7 +266,7 @@ def test_a_query_that_comes_later_reads_later_deliveries_only(tmp_path):
 def test_a_log_that_is_shorter_than_the_offsets_is_refused(tmp_path):
     write(tmp_path, "0", [1])
     reader = PackingReader(spec(tmp_path))
-    with pytest.raises(StateError, match="do not belong together"):
+    with pytest.raises(StateError, match="does not match Spark's offsets"):
         reader.latestOffset({"entries": 7}, reader.getDefaultReadLimit())
 
 

@@ -149,7 +149,7 @@ def test_a_repeated_micro_batch_over_a_file_that_was_rewritten_reads_none_of_it(
         ts, _, counts = read(again, list(again.partitions({"entries": 0}, run.at)))
         assert (ts, counts["rejected"]) == ([], 1)
         (record,) = quarantined(tmp_path)
-        assert "expected the file as it was when it was admitted to the log" in record["reason"]
+        assert "expected the file unchanged since it was added to the log" in record["reason"]
 
 
 def test_a_file_that_was_rewritten_is_refused_and_others_are_read(inbox, tmp_path):

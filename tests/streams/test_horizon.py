@@ -106,7 +106,7 @@ def test_a_row_ahead_is_reported_with_what_was_credible_and_what_to_do():
     (rejected,) = accepted.rejections(parsed, declaration)
     assert (rejected.row, rejected.ts) == (2, 900)
     assert rejected.reason == (
-        "ahead: ts is 900, but by then the stream took nothing after 15; "
+        "ahead: ts is 900, but the stream did not accept rows after 15 yet; "
         "if it is right, allow more with AHEAD"
     )
     assert (monitor.top, monitor.rejected, monitor.late) == (6, 1, 0)

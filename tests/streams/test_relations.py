@@ -67,7 +67,7 @@ def test_an_nrr_does_not_take_a_deleted_key_again() -> None:
     push(relation, (1, "+", 1, "a"), (2, "-", 1, "a"), (3, "+", 1, "b"), (3, "+", 2, "b"))
     assert released(relation, 9) == [(1, 1, 1, "a"), (2, -1, 1, "a"), (3, 1, 2, "b")]
     (refused,) = relation.refused
-    assert "does not take it again" in refused.reason
+    assert "does not accept it again" in refused.reason
 
 
 def test_contents_without_instants_are_there_from_the_beginning() -> None:

@@ -194,7 +194,7 @@ class Archive(VersionedIndex):
     def migrate(
         self, *, how: How = "rebuild", progress: Progress = nobody, **changes: Unpack[Changes]
     ) -> int:
-        """Give the archive another layout while it is read and appended to.
+        """Change the layout of the archive while it is read and appended to.
 
         How is told in ``wave/migrate.py``. Returns the version. ``progress`` is told how many runs
         have been written.

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from windrow.core.errors import WindrowError
 
-_FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "a disk that takes the file")
-_MANY = dict.fromkeys((errno.EMFILE, errno.ENFILE), "to be allowed to open another file")
+_FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free space on the disk")
+_MANY = dict.fromkeys((errno.EMFILE, errno.ENFILE), "a free file descriptor")
 _EXPECTED = {**_FULL, **_MANY}
 _REMEDY = {
-    **dict.fromkeys(_FULL, "make room (`vacuum` removes what no version names), then try again"),
-    **dict.fromkeys(_MANY, "raise the limit (`ulimit -n`) or close something, then try again"),
+    **dict.fromkeys(
+        _FULL, "free some space (`vacuum` removes files that no version needs), then try again"
+    ),
+    **dict.fromkeys(_MANY, "raise the limit (`ulimit -n`) or close files, then try again"),
 }
 
 
@@ -95,18 +97,18 @@ class HalfwayError(ArchiveError):
 
     >>> error = HalfwayError(5, StorageError(where="runs", expected="room", found="a full disk"))
     >>> error.version, error.remedy
-    (5, 'do not append again: `advance` goes on from here')
+    (5, 'do not append again: call `advance` to continue')
     """
 
     def __init__(self, version: int, cause: ArchiveError) -> None:
         self.version = version
         first = "restore the file from a copy; " if isinstance(cause, DamagedError) else ""
         super().__init__(
-            f"done up to version {version}, which has all records that were given, and no further",
+            f"version {version} has all records of this call, but a later step failed",
             where=cause.where,
             expected=cause.expected,
             found=cause.found or str(cause),
-            remedy=f"{first}do not append again: `advance` goes on from here",
+            remedy=f"{first}do not append again: call `advance` to continue",
         )
 
 
@@ -130,7 +132,7 @@ class DamagedError(ArchiveError):
     >>> bytes_written = manifest.write_bytes(manifest.read_bytes().replace(b"7", b"8"))
     >>> Archive.open(directory.name)
     Traceback (most recent call last):
-    windrow.archive.errors.DamagedError: ...: expected a manifest as Windrow writes it; found ...
+    windrow.archive.errors.DamagedError: ...: expected a valid manifest; found ...
     """
 
 
@@ -150,9 +152,9 @@ def translate_os_errors(path: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise StorageError(
-            "the archive is as it was before",
+            "the archive is unchanged",
             where=str(path),
-            expected=_EXPECTED.get(error.errno or 0, "a disk that works"),
+            expected=_EXPECTED.get(error.errno or 0, "a working disk"),
             found=os.strerror(error.errno) if error.errno else str(error),
             remedy=_REMEDY.get(
                 error.errno or 0, "check the disk and its permissions, then try again"

@@ -80,7 +80,7 @@ def _no_records(data: Any, why: str = "") -> ArchiveError:
         where="data",
         expected="a table, batches, a data frame, or paths of csv, json, parquet or arrow files",
         found=f"{name} {why}".strip(),
-        remedy="make a table of it: pyarrow.table(columns), pyarrow.Table.from_pylist(rows)",
+        remedy="convert it with pyarrow.table(columns) or pyarrow.Table.from_pylist(rows)",
     )
 
 

@@ -40,13 +40,13 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
         console.print(f"{query.name}: {rows} in, {changes}{place}")
         if query.quarantined:
             console.print(
-                f"{query.name}: {count_of(query.quarantined, 'row')} put aside in {quarantine}, "
-                f"{query.late:,} for being late",
+                f"{query.name}: {count_of(query.quarantined, 'row')} quarantined in {quarantine}, "
+                f"{query.late:,} late",
                 style="yellow",
             )
         for died, times in query.restarts.items():
             console.print(
-                f"{query.name}: started again {count_of(times, 'time')} because of {died}",
+                f"{query.name}: restarted {count_of(times, 'time')} because of {died}",
                 style="yellow",
             )
 
@@ -57,11 +57,11 @@ def warn_of_unused(report: Report, console: Console, quarantine: Path) -> None:
         if not query.quarantined or query.rows_in:
             continue
         rows = count_of(query.quarantined, "row")
-        all_of = f"all {rows}" if query.quarantined > 1 else "the only row"
+        all_of = f"all {rows} were" if query.quarantined > 1 else "the only row was"
         files = sorted(near(p) for p in quarantine.rglob("*.jsonl"))
         place = f"{files[0]}{' and others beside it' if len(files) > 1 else ''}" if files else ""
         console.print(
-            f"warning: {query.name} has had no input: {all_of} of it had to be put aside; "
+            f"warning: {query.name} has had no input: {all_of} quarantined; "
             f"the reasons are in {place or quarantine}",
             style="bold yellow",
         )

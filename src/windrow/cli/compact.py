@@ -17,13 +17,13 @@ from windrow.result_files.directory_lock import hold_directories
 
 
 def compact(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory of INTO.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory that INTO names.")],
     verbose: Verbose = False,
 ) -> None:
-    """Merge the many small files of results in PATH into few.
+    """Merge the small result files in PATH into a few large ones.
 
-    No reader sees a difference, and none has to stop. A run compacts its results by itself now and
-    then; this is for those of a run that has ended.
+    Readers need not stop, and see the same rows. A run compacts its own results from time to time;
+    use this command after a run has ended.
 
     \b
     Examples:

@@ -31,7 +31,7 @@ def demo(
     ] = DIRECTORY,
     verbose: Verbose = False,
 ) -> None:
-    """Make a trace of IP traffic on two links, and run three queries over it.
+    """Generate a trace of IP traffic on two links, and run three queries over it.
 
     \b
     Examples:

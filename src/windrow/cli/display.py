@@ -111,7 +111,7 @@ def progress_table(latest: list[Progress]) -> Table:
     """One row per query."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("query")
-    for heading in ("rows in", "rows out", "time has come to", "quarantined", "(late)", "batches"):
+    for heading in ("rows in", "rows out", "watermark", "quarantined", "(late)", "batches"):
         table.add_column(heading, justify="right")
     if any(p.idle for p in latest):
         table.add_column("idle")
@@ -129,6 +129,6 @@ def line(progress: Progress) -> str:
     idle = f", idle: {', '.join(p.idle)}" if p.idle else ""
     return (
         f"{p.query}: {p.rows_in:,} rows in, {p.rows_out:,} out, "
-        f"time has come to {instant(p.now, p.clock)}, "
+        f"watermark {instant(p.now, p.clock)}, "
         f"{p.quarantined:,} quarantined ({p.late:,} late){idle}"
     )

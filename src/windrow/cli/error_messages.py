@@ -62,7 +62,7 @@ def _explain(error: Exception, script: Path | None, *, verbose: bool) -> int:
         first_line = _text(error).strip().split("\n", 1)[0]
         _complain(f"{type(error).__name__}: {first_line}", kind="internal error")
         hint = "" if verbose else " Run the command again with -v to see where it happened."
-        err().print(f"This is a defect.{hint}")
+        err().print(f"This is a bug in Windrow.{hint}")
         return BROKEN
     return FAILED
 

@@ -22,7 +22,7 @@ class Commands(LazyGroup):
     lazy: ClassVar = {
         "run": (
             "windrow.cli.run",
-            "Run the queries of SCRIPT until Ctrl-C, or once over the files that are there.",
+            "Run the queries of SCRIPT until Ctrl-C, or once over the files that exist.",
         ),
         "explain": (
             "windrow.cli.explain",
@@ -34,12 +34,12 @@ class Commands(LazyGroup):
         ),
         "compact": (
             "windrow.cli.compact",
-            "Merge the many small files of results in PATH into few.",
+            "Merge the small result files in PATH into a few large ones.",
         ),
-        "match": ("windrow.cli.match", "Say which subscriptions each row of DATA satisfies."),
+        "match": ("windrow.cli.match", "Show which subscriptions each row of DATA satisfies."),
         "demo": (
             "windrow.cli.demo",
-            "Make a trace of IP traffic on two links, and run three queries over it.",
+            "Generate a trace of IP traffic on two links, and run three queries over it.",
         ),
     }
 

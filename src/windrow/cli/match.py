@@ -29,27 +29,27 @@ def match(
     ],
     on: Annotated[
         str | None,
-        typer.Option(help="Columns that the subscriptions are about.", show_default=False),
+        typer.Option(help="Columns that the subscriptions have conditions on.", show_default=False),
     ] = None,
     types: Annotated[
         list[str] | None,
         typer.Option(
             "--type",
             metavar="COLUMN=TYPE",
-            help="The type of a column that a csv file does not tell, as price=decimal(20,4).",
+            help="The type of a column of a csv file, as in price=decimal(20,4).",
             show_default=False,
         ),
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(help="Keep the matches here.", show_default=False)
+        Path | None, typer.Option(help="Write the matches to this directory.", show_default=False)
     ] = None,
     format_: Annotated[
-        ResultFormat, typer.Option("--format", help="Format of the matches that are kept.")
+        ResultFormat, typer.Option("--format", help="Format of the files of --into.")
     ] = ResultFormat.PARQUET,
     overwrite: Overwrite = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say which subscriptions each row of DATA satisfies.
+    """Show which subscriptions each row of DATA satisfies.
 
     A file of subscriptions has a column id, and for each attribute x a condition in a column x,
     such as \\[100, 200) or > 5 or in ('a', 'b'), or the columns x_min and x_max.

@@ -158,7 +158,7 @@ def _report(work: _Work, seconds: float, indexed: float, into: Path | None) -> N
     if work.first.num_rows:
         console.print(answer_table(_printable(work.first)))
         if work.matches > SHOWN:
-            console.print(f"... and {work.matches - SHOWN:,} more; keep them all with --into")
+            console.print(f"... and {work.matches - SHOWN:,} more; write them all with --into")
     conditions, names = count_of(len(work.wanted), "row"), ", ".join(work.wanted.attributes)
     console.print(f"subscriptions: {conditions} on {names}, indexed in {indexed:.1f} s")
     place = f" in {near(into)}" if into is not None else ""

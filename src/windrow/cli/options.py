@@ -13,12 +13,10 @@ Script = Annotated[Path, typer.Argument(metavar="SCRIPT", help="A file of CQL st
 StrategyOption = Annotated[
     Strategy,
     typer.Option(
-        help="How expiries are handled; upa is the one to use, the others are its rivals."
+        help="How expiries are handled; upa is the fastest, the others are for comparison."
     ),
 ]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show Spark's log, and tracebacks of errors.")
 ]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace results that another run has left.")
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the results of another run.")]

@@ -32,7 +32,7 @@ class Shape(StrEnum):
 
 
 def results(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory of INTO.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory that INTO names.")],
     answer: Annotated[
         bool, typer.Option("--answer", help="The answer instead of the changes.")
     ] = False,
@@ -55,8 +55,8 @@ def results(
 ) -> None:
     """Show the results that a query has written into PATH: its changes, or its answer.
 
-    Only what is committed is shown, also while a run writes there. The last line says which
-    micro-batch it goes up to: with it, --after goes on where this ended.
+    Only committed results are shown, also while a run is writing. The last line names the last
+    micro-batch: pass it to --after to continue from there.
 
     \b
     Examples:

@@ -30,26 +30,28 @@ def run(
     master: Master = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Keep progress here, and go on from it.", show_default=False),
+        typer.Option(
+            help="Save progress in this directory, and resume from it.", show_default=False
+        ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Stop at the end of the files that are there now.")
+        bool, typer.Option("--once", help="Stop after the files that exist now.")
     ] = False,
     quarantine: Annotated[
-        Path, typer.Option(help="Put rows that cannot be used here.")
+        Path, typer.Option(help="Write rows that cannot be used to this directory.")
     ] = QUARANTINE,
     overwrite: Overwrite = False,
     strategy: StrategyOption = Strategy.UPA,
     verbose: Verbose = False,
 ) -> None:
-    """Run the queries of SCRIPT until Ctrl-C, or once over the files that are there.
+    """Run the queries of SCRIPT until Ctrl-C, or once over the files that exist.
 
     Paths in the script are relative to the current directory.
 
-    Rows that are not as declared, or come too late, are put aside with the reason.
+    Rows that do not fit the declaration, or are late, go to the quarantine with the reason.
 
-    Results belong to the run that wrote them: one with the same --checkpoint adds to them, any
-    other is refused unless it may replace them.
+    A run with the same --checkpoint adds to its results; any other run needs --overwrite to
+    replace them.
 
     \b
     Examples:
@@ -73,9 +75,9 @@ def finish(outcome: Outcome, settings: Settings) -> None:
         files = any(q.destination and q.waiting is None for q in outcome.report.queries)
         replacing = " (and replaces these results with --overwrite)" if files else ""
         again = (
-            "run the same command to go on"
+            "run the same command to resume"
             if settings.checkpoint
-            else f"the next run begins anew{replacing}, since there is no --checkpoint"
+            else f"the next run starts over{replacing}, since there is no --checkpoint"
         )
         err().print(f"stopped; {again}")
         if settings.once:

@@ -106,7 +106,7 @@ def _call(call: Call, args: Sequence[Operand]) -> Operand:
             where=render(call),
             expected=f"a result that fits {call.type.value}",
             found=str(error).splitlines()[0],
-            remedy="compute it on DOUBLE, or keep such rows out with WHERE or CASE",
+            remedy="compute it on DOUBLE, or exclude such rows with WHERE or CASE",
         ) from error
     return result[0] if constant and not isinstance(result, pa.Scalar) else result
 

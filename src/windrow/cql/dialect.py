@@ -238,7 +238,7 @@ class CqlParser(TokenCursor):
             if window is None and self.at_type(TokenType.L_BRACKET):
                 window = parse_window(self)
         if self.at_type(TokenType.L_BRACKET):
-            self.fail("one window", remedy="take one of the two windows away")
+            self.fail("one window", remedy="remove one of the two windows")
         if window is not None:
             this.meta[WINDOW] = window
         mark(this, first, self._prev)

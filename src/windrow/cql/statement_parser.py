@@ -57,7 +57,7 @@ def parse_statement(parser: CqlParser) -> Statement:
     elif parser.at("EXPLAIN"):
         statement = _explain(parser)
     elif parser.at(*OTHER_STATEMENTS):
-        parser.fail("CREATE, EXPLAIN or a query", remedy="CQL declares and asks, no more")
+        parser.fail("CREATE, EXPLAIN or a query", remedy="CQL has declarations and queries only")
     else:
         statement = _query(parser, None)
     if not parser.at_end:
@@ -235,7 +235,7 @@ def _typed_columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
     columns = _with_types(parser, _columns(parser))
     for column in columns:
         if column.key:
-            _refuse_key(parser, column.span, "a stream may bring equal tuples; take it away")
+            _refuse_key(parser, column.span, "a stream may bring equal tuples; remove it")
     return columns
 
 

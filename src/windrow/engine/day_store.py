@@ -46,7 +46,7 @@ class Store(Protocol):
     def put(self, day: int, days: Days) -> int:
         """Take in what came on days up to ``day`` and let time move on to its end.
 
-        Days that are in already are passed over. Returns how many rows came on the others.
+        Days that are in already are skipped. Returns how many rows came on the others.
         """
 
 

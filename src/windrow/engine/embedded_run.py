@@ -129,7 +129,7 @@ class EmbeddedRun:
             raise StateError(
                 f"it has no answer, because it stopped: {self.failure}",
                 where=f"query {self.name}",
-                remedy="mend the query or the rows, and make the query again under another name",
+                remedy="fix the query or the rows, and create the query again under another name",
             )
 
     def losses(self) -> list[tuple[str, WindrowWarning]]:
@@ -157,7 +157,7 @@ class EmbeddedRun:
             raise InputError(
                 where=f"archive {self.name}",
                 expected="probes and scans",
-                found="a question for its changes",
+                found="a request for its changes",
                 remedy=f"open it with windrow.archive, in {self.delivery.path}",
             )
         return self.delivery

@@ -160,9 +160,9 @@ class Feed:
             if taken.mark and mark_of(taken.path, taken.end) != taken.mark:
                 raise InputError(
                     where=str(taken.path),
-                    expected="the file as it was read, for a query that was added since",
-                    found="another one, or none",
-                    remedy="add queries before their files change, or in a new connection",
+                    expected="the file unchanged, for a query that was added after it was read",
+                    found="a changed file, or none",
+                    remedy="add queries before their files change, or use a new connection",
                 )
             batches = read_file(taken.path, self.declaration, part=taken.part)
             for stood, parsed in zip(taken.stood, batches, strict=False):

@@ -142,8 +142,7 @@ class Inputs:
         rows = "1 row" if monitor.rejected + late == 1 else f"{monitor.rejected + late:,} rows"
         place = f", and all of them in {self.quarantine.directory}" if self.quarantine else ""
         return WindrowWarning(
-            f"{rows} put aside, {late:,} for being late; the first: "
-            f"{self.refused.first_reason(name)}",
+            f"{rows} quarantined, {late:,} late; the first: {self.refused.first_reason(name)}",
             where=f"stream {stream}",
             remedy=f"quarantined_rows({stream!r}) has the newest of them{place}",
         )

@@ -79,7 +79,7 @@ def cut_warning(where: str) -> WindrowWarning:
     return WindrowWarning(
         "times finer than microseconds were cut to them",
         where=where,
-        remedy="give the rest in a column of its own if it matters",
+        remedy="keep the rest in a column of its own if it matters",
     )
 
 

@@ -67,7 +67,7 @@ def _alternatives(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:
         if number:
             yield from (f"    {line}" for line in compact(alternative.plan, clock).splitlines())
     if len(found) > SHOWN:
-        yield f"  and {len(found) - SHOWN} dearer ones"
+        yield f"  and {len(found) - SHOWN} more expensive ones"
 
 
 def compact(plan: Node, clock: Clock, depth: int = 0) -> str:

@@ -84,7 +84,7 @@ def warnings_of(bound: Declaration | ExplainRequest, source: str) -> Iterator[Sc
     for node in walk(plan) if plan is not None else ():
         if isinstance(node, ToStream) and node.span is not None and _is_silent(node):
             yield ScriptWarning(
-                "DSTREAM can never speak here, because nothing is ever withdrawn from an "
+                "DSTREAM never emits anything here, because nothing is ever withdrawn from an "
                 "unbounded stream",
                 span=node.span,
                 source=source,

@@ -68,7 +68,7 @@ def read_record(path: Path, what: str, made: Callable[[Any], T], *, remedy: str)
         raise StateError(
             f"{what} is damaged",
             where=str(path),
-            expected="a record as Windrow writes it",
+            expected="a valid record",
             found=str(error),
             remedy=remedy,
         ) from error

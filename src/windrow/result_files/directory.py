@@ -41,7 +41,7 @@ class Results:
         there = "a directory without" if self.path.is_dir() else "no directory, and no"
         raise InputError(
             where=str(self.path),
-            expected=f"a directory that a query has its results in, with {RESULTS}",
+            expected=f"a directory with the results of a query, which has {RESULTS}",
             found=f"{there} {RESULTS}",
             remedy="name the directory that INTO names in the script",
         )

@@ -92,7 +92,7 @@ def _take(handle: int, path: Path, where: str) -> None:
                     where=where,
                     expected="a file system that locks files, so that only one run writes there",
                     found=os.strerror(error.errno or 0),
-                    remedy="choose a directory on a local disk, or on a share that is mounted so",
+                    remedy="choose a directory on a local disk, or on a share that supports locks",
                 ) from error
             if not _left_behind(path) or time.monotonic() > end:
                 raise _refusal(path, where) from None
@@ -102,13 +102,13 @@ def _take(handle: int, path: Path, where: str) -> None:
 
 
 def _refusal(path: Path, where: str) -> StateError:
-    remedy = "stop that run or wait for its end, or give this one another directory"
+    remedy = "stop that run or wait until it ends, or give this one another directory"
     if _left_behind(path):
         left = ", ".join(map(str, _holders(path))) or "unknown"
-        remedy = f"end what it left behind, which has not ended by itself (process {left})"
+        remedy = f"stop the process that it left behind ({left}), which has not ended by itself"
     return StateError(
         where=where,
-        expected="no other run that writes there",
+        expected="no other run that uses the directory",
         found=_holder(path),
         remedy=remedy,
     )
@@ -180,7 +180,7 @@ def _open_lock(directory: Path, where: str) -> int:
     except OSError as error:
         raise InputError(
             where=where,
-            expected="a directory that can be written to, there or to be made",
+            expected="a writable directory, or a path where one can be created",
             found="a file" if isinstance(error, FileExistsError) else str(error),
             remedy="name another place",
         ) from error
@@ -200,8 +200,8 @@ def _holder(path: Path) -> str:
         known = json.loads(text)
         pid, host, command = known["pid"], known["host"], known["command"]
     except (OSError, ValueError, KeyError, TypeError):
-        return "one that has just begun"
+        return "one that has just started"
     if (pid, host) == (os.getpid(), socket.gethostname()):
         return "another run or connection of this process"
     start = datetime.fromtimestamp(since, UTC).astimezone().isoformat(" ", "seconds")
-    return f"process {pid} on {host}, `{command}`, at work since {start}"
+    return f"process {pid} on {host}, `{command}`, running since {start}"

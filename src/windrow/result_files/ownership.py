@@ -38,7 +38,7 @@ def refuse_results_of_others(
             where=f"INTO '{directory}'",
             expected="no results, or those of this run",
             found=f"{whose}of another run",
-            remedy="name another directory, go on from the checkpoint of that run, or replace its "
+            remedy="name another directory, resume from the checkpoint of that run, or replace its "
             "results with --overwrite (in Python: connect(..., overwrite=True))",
         )
 
@@ -93,5 +93,5 @@ def _refuse_changed(directory: Path, known: Identity, wanted: Identity) -> None:
         where=f"INTO '{directory}'",
         expected=f"results in the {changed} that the script says",
         found=f"{known.format}" if changed == "format" else ", ".join(known.schema.names),
-        remedy="put the script back, or begin in another directory with a new checkpoint",
+        remedy="undo the change to the script, or use another directory and a new checkpoint",
     )

@@ -234,7 +234,7 @@ def _missing(directory: Path, error: FileNotFoundError) -> StateError:
 def _replaced_error(directory: Path) -> StateError:
     return StateError(
         where=str(directory),
-        expected="the results that were there when reading began",
-        found="those of another run, which has replaced them meanwhile",
+        expected="the results that reading began with",
+        found="the results of another run, which has replaced them",
         remedy="read them again",
     )

@@ -171,7 +171,7 @@ class FileSink:
                 where=f"INTO '{self.directory}'",
                 expected="a directory that results can be written to",
                 found=str(error),
-                remedy="make room, or make the directory again",
+                remedy="free some space, or create the directory again",
             ) from error
         self._batch, self._rows, self._pending = self._batch + 1, 0, []
         self._rows_in = rows_in

@@ -59,7 +59,7 @@ class Arrival:
 class _State(Enum):
     READ = "read up to where ``part`` starts"
     UNREADABLE = "nothing could be read of it"
-    SPOILED = "not what it was: nothing is read any more"
+    SPOILED = "changed: no more of it is read"
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Arrivals:
         if file.size < end:
             found = f"{file.size:,} bytes, of which {end:,} had been read"
         elif known.mark and mark_of(file.path, end) != known.mark:
-            found = "other bytes where rows had been read"
+            found = "different bytes where rows had been read"
         elif file.size > end and not self.grows(file.path):
             found = f"{file.size - end:,} bytes more than when it was read"
         if not found:
@@ -202,7 +202,7 @@ class Arrivals:
                 if grows
                 else "a compressed or parquet file that stays as it was read",
                 found=found,
-                remedy="nothing more of it is read: write new rows to a new file",
+                remedy="no more of it is read: write new rows to a new file",
             )
         )
 

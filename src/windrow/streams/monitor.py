@@ -80,14 +80,14 @@ class Accepted:
 
 def _late(column: str, ts: str, limit: str) -> str:
     return (
-        f"late: {column} is {ts}, but by then the stream took only {limit} and later; "
+        f"late: {column} is {ts}, but the stream no longer accepted rows before {limit}; "
         "allow more disorder with SLACK"
     )
 
 
 def _ahead(column: str, ts: str, limit: str) -> str:
     return (
-        f"ahead: {column} is {ts}, but by then the stream took nothing after {limit}; "
+        f"ahead: {column} is {ts}, but the stream did not accept rows after {limit} yet; "
         "if it is right, allow more with AHEAD"
     )
 
@@ -163,7 +163,7 @@ class InputMonitor:
                 where=f"stream {self.declaration.name}",
                 expected="no rows after its end",
                 found=f"{len(parsed)} more",
-                remedy="finish a stream only when all its rows have been given",
+                remedy="finish a stream only when all its rows have been pushed",
             )
         self.top = judged.top
         self.idle = self.idle and not (len(parsed) or parsed.rejected)

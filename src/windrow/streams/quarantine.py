@@ -102,7 +102,7 @@ def _writable(path: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(
             where=str(path.parent),
-            expected="a directory for rows that are put aside, which can be written to",
+            expected="a writable directory for quarantined rows",
             found=error.strerror or str(error),
             remedy="name another one with --quarantine (in Python, connect(quarantine=...))",
         ) from error

@@ -153,7 +153,7 @@ class RelationMonitor(InputMonitor):
         name = self.relation.name
         if sign < 0:
             return f"-: expected a row that is in {name}, found none"
-        return f"+: the key was deleted from {name} before, and an NRR does not take it again"
+        return f"+: the key was deleted from {name} before, and an NRR does not accept it again"
 
     @property
     def fresh(self) -> bool:

@@ -81,7 +81,7 @@ def entries_of(
         raise InputError(
             where=place(first) if place else f"{where}, row {first + 1}",
             expected=misfits[first].removeprefix("expected "),
-            remedy=f"correct the row: no subscription is taken while one cannot be read{others}",
+            remedy=f"correct the row: no subscription is loaded while one cannot be read{others}",
         )
     return EntryColumns(named, since, until, tuple(spans))
 

@@ -110,7 +110,7 @@ class Subscriptions:
                 where="drop",
                 expected="ids of subscriptions that are there",
                 found=repr(missing),
-                remedy="each can be dropped once",
+                remedy="each can be dropped only once",
             )
         ended = self._store.disown(np.unique(owners))
         if at is not None:

@@ -39,7 +39,7 @@ def find_files(source: FileSource) -> list[Path]:
     """A file; a directory with all below it; or a pattern: its files by relative path.
 
     Names that start with a dot or an underscore, and those that end in ``.tmp``, are somebody's
-    unfinished or private business and are passed over.
+    unfinished or private business and are skipped.
     """
     return [found.path for found in list_files(source)]
 
@@ -135,7 +135,7 @@ class _Access:
                 expected="a directory that may be listed and entered",
                 found=error.strerror or str(error),
                 remedy="let the account that runs this read it (chmod, chown); directories whose "
-                "names start with a dot or an underscore are passed over",
+                "names start with a dot or an underscore are skipped",
             ) from error
 
 

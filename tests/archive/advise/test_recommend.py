@@ -167,6 +167,6 @@ def test_many_probes_want_arrow_and_many_scans_parquet():
 def test_a_format_that_does_not_fit_gives_way_to_a_smaller_one():
     choice = choose_format(ARROW, PARQUET, probes=1_000, scans=1, most_megabytes=150)
     assert choice.chosen is PARQUET
-    assert "arrow takes 230 MB where there are 150" in choice.reason
+    assert "arrow takes 230 MB of at most 150" in choice.reason
     roomy = choose_format(ARROW, PARQUET, probes=1_000, scans=1, most_megabytes=300)
     assert roomy.chosen is ARROW

@@ -144,8 +144,8 @@ CASES = [
     ("RSTREAM-RESTORE(SELECT k FROM s [RANGE 5])", "RSTREAM-RESTORE(", "write SLIDE"),
     ("SELECT RSTREAM-RESTORE(s.k) FROM s [RANGE 9 SLIDE 3], t [RANGE 9 SLIDE 2]", "RSTREAM-",
      "expected the same SLIDE in all windows of the query; found 2 SECONDS and 3 SECONDS"),
-    ("ISTREAM-RESTORE(SELECT k FROM s [RANGE 9 SLIDE 3]) EVERY 4", "ISTREAM-", "one rhythm"),
-    ("SELECT DISTINCT k FROM s [RANGE 5 INTERNAL]", "SELECT DISTINCT", "take INTERNAL away, or"),
+    ("ISTREAM-RESTORE(SELECT k FROM s [RANGE 9 SLIDE 3]) EVERY 4", "ISTREAM-", "one period"),
+    ("SELECT DISTINCT k FROM s [RANGE 5 INTERNAL]", "SELECT DISTINCT", "remove INTERNAL, or"),
     ("SELECT s.k FROM s [NOW INTERNAL], (SELECT DISTINCT k FROM t [NOW]) AS u", "SELECT s.k",
      "INTERNAL does not fit DISTINCT"),
     ("SELECT DISTINCT s.k FROM s [NOW INTERNAL], t [RANGE 5]", "SELECT DISTINCT", "3.3.2"),
@@ -172,7 +172,7 @@ CASES = [
     ("CREATE STREAM q (ts BIGINT) FROM 'd' FORMAT parkuet", "parkuet", "did you mean parquet?"),
     ("CREATE ARCHIVE m ON s KEY kk WINDOW 1 DAY USING WATA(4)", "kk", "did you mean k?"),
     ("CREATE ARCHIVE m ON s KEY k WINDOW 1 DAY USING WATTA(4)", "WATTA", "did you mean WATA?"),
-    ("CREATE ARCHIVE m ON r KEY k WINDOW 1 DAY USING WATA(4)", "r", "without notice"),
+    ("CREATE ARCHIVE m ON r KEY k WINDOW 1 DAY USING WATA(4)", "r", "at any time"),
 ]  # fmt: skip
 
 

@@ -63,7 +63,7 @@ def choose_format(
     cheaper, dearer = by_work
     if most_megabytes is not None and cheaper.megabytes > most_megabytes and smaller is dearer:
         reason = (
-            f"{cheaper.name} takes {cheaper.megabytes:,.0f} MB where there are "
+            f"{cheaper.name} takes {cheaper.megabytes:,.0f} MB of at most "
             f"{most_megabytes:,.0f}; {dearer.name} takes {dearer.megabytes:,.0f} MB"
         )
         return FormatChoice(dearer, cheaper, reason)

@@ -25,11 +25,11 @@ from windrow.archive.wave.wave import TechniqueName
 
 _SCHEMES = {
     "DEL": "deletes the day that expires and adds the new one; one constituent changes a day",
-    "REINDEX": "builds one constituent anew each day, so that all are always packed",
+    "REINDEX": "rebuilds one constituent each day, so that all are always packed",
     "REINDEX+": "builds on what it indexed the days before; half of REINDEX's work",
     "REINDEX++": "keeps the coming days' constituents ready; one day is indexed in a transition",
-    "WATA": "adds the new day and throws whole constituents away; nothing is ever deleted",
-    "RATA": "adds the new day and replaces the oldest constituent by one prepared before",
+    "WATA": "adds the new day and drops whole constituents; nothing is ever deleted",
+    "RATA": "adds the new day and replaces the oldest constituent with one prepared before",
 }
 _TECHNIQUES: dict[TechniqueName, str] = {
     "in-place": "only the new day is written; runs are merged when they outgrow the first",
@@ -135,7 +135,7 @@ def _more_or_fewer(n: int, curve: Mapping[int, Measures], parameters: Parameters
 def _difference(work: float, of: float) -> str:
     """What is less than a thousandth of the work is no difference."""
     if abs(work) < of / 1000:
-        return "level in work"
+        return "the same work"
     return f"{'+' if work > 0 else '-'}{duration_text(abs(work))} of work"
 
 

@@ -122,6 +122,6 @@ class Blocks:
         return DamagedError(
             where=where,
             expected="the bytes that were written",
-            found=f"others between byte {start} and {start + BLOCK} (checksum)",
+            found=f"a wrong checksum between byte {start} and {start + BLOCK}",
             remedy=REMEDY,
         )

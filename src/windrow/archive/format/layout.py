@@ -55,7 +55,7 @@ class Layout:
             if stamp in self.schema.names:
                 raise ArchiveError(
                     where=f"column {stamp}",
-                    expected="another name: this one is the archive's own",
+                    expected="another name: the archive reserves this one",
                     remedy="rename the column",
                 )
         if not self.key or len(set(self.key)) != len(self.key):
@@ -93,8 +93,8 @@ class Layout:
             if other != name:
                 raise ArchiveError(
                     where=f"column {name}",
-                    expected=f"a name that SQL can tell from {other}",
-                    remedy="rename one of them: they differ by case only",
+                    expected=f"a name that differs from {other} by more than case",
+                    remedy="rename one of them: SQL ignores case",
                 )
 
     @property

@@ -141,7 +141,7 @@ class LifetimeIndex(VersionedIndex):
                 where=f"insertion at {now}",
                 expected="a period's number of at most 31 bits",
                 found=str(period),
-                remedy="make the index with an origin that is closer",
+                remedy="create the index with a closer origin",
             )
         if isinstance(expiries, str):
             rows = record_table(data, self.layout.schema, expiries)

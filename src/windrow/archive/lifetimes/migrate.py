@@ -87,7 +87,7 @@ class _Mover:
         spread = Spread(self._disk, self._layout, cells, self._encodings, self._name)
         for done, held in enumerate(dealt.scattered, start=1):
             spread.add(self._opened(held.ref), Only(held.days, alive_from))
-            self._progress(Reached("runs dealt out", done, len(dealt.scattered)))
+            self._progress(Reached("runs distributed", done, len(dealt.scattered)))
         spread.flush()
         self._first = number = contents.next_run
         runs = {}
@@ -191,7 +191,7 @@ def target_of(manifest: Manifest, changes: Changes) -> Cells:
             where="longest lifetime",
             expected=f"{old.periods.longest}, as it is, or more",
             found=str(longest),
-            remedy="records that live longer may be there; make another index for shorter lives",
+            remedy="longer-lived records may be stored; create a new index for shorter lifetimes",
         )
     periods, grid = replace(old.periods, longest=longest), changes.get("grid", old.grid)
     Contents(periods, grid).require_room()

@@ -179,7 +179,7 @@ def assignment_from_json(found: dict[str, Any]) -> Assignment:
         where="assignment",
         expected="chronological, round-robin or randomised with a seed",
         found=repr(found),
-        remedy="the manifest was written by a later version, or by hand",
+        remedy="the manifest was written by a newer Windrow, or edited",
     )
 
 
@@ -250,7 +250,7 @@ class Grid:
                 expected=f"at most {periods.count} partitions each way: as many as update "
                 "intervals fit into the longest lifetime",
                 found=f"{self.insertions} x {self.expiries}",
-                remedy="take fewer partitions, or update more often",
+                remedy="use fewer partitions, or update more often",
             )
 
     def row(self, period: int, periods: Periods) -> tuple[int, ...]:

@@ -158,7 +158,7 @@ def _require_possible(
             expected=f"expiries after {periods.last(over)} and up to {periods.last(latest)}",
             found=f"records that expire between {periods.first(outside[0])} and "
             f"{periods.last(outside[0])}",
-            remedy="leave out what is dead already; a longer lifetime needs a new index",
+            remedy="leave out expired records; a longer lifetime needs a new index",
         )
 
 

@@ -55,7 +55,7 @@ class LifetimeReader(PinnedReader):
                 where=f"reading at {label(now)}",
                 expected=f"the instant of the last update, {label(updated)}, or a later one",
                 found=label(now),
-                remedy="what has expired by then may be gone",
+                remedy="read at that instant or later: expired records may be gone",
             )
         super().__init__(lease, opened, schemas, updated if now is None else now)
 

@@ -56,7 +56,7 @@ def sort_out(grid: Grid, periods: Periods, now: int, entries: pa.Table) -> Arriv
             expected=f"expiries up to {periods.label(now + periods.longest)}: lifetimes of at most "
             f"{periods.count} periods",
             found=periods.label(latest),
-            remedy="shorten the lifetime, or make an index for longer ones",
+            remedy="shorten the lifetime, or create an index for longer ones",
         )
     live = expiries > now
     dead = len(expiries) - int(live.sum())

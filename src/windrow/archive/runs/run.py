@@ -55,7 +55,7 @@ class Run:
         for name, written in self.ref.files:
             found = self._disk.sum(name)
             if found != written:
-                raise self._damage_error(name, f"{found.size} others (checksum)", written)
+                raise self._damage_error(name, f"{found.size} bytes with a wrong checksum", written)
         self._whole = True
         for pages in self._pages:
             pages.read_ahead()
@@ -92,7 +92,7 @@ class Run:
         count = blocks_in(self.ref.entries.size) + blocks_in(self.ref.directory.size)
         found = split_sums(self._disk.map(name), count)
         if found is None or top_of(found[1]) != top:
-            raise self._damage_error(name, "others (checksum)", written)
+            raise self._damage_error(name, "a wrong checksum", written)
         return Summed(*found, str(self._disk.path(name)))
 
     def _map(self, name: str, written: Written, first: int) -> tuple[Pages, Blocks]:
@@ -105,7 +105,7 @@ class Run:
         summed = None if self._whole else self._summed
         doubted = summed is None and not self._whole and self._disk.summed
         if doubted and written.size <= small() and zlib.crc32(pages.buffer) != written.checksum:
-            raise self._damage_error(name, f"{written.size} others (checksum)", written)
+            raise self._damage_error(name, f"{written.size} bytes with a wrong checksum", written)
         blocks = Blocks(pages.buffer, str(self._disk.path(name)), summed, first)
         self._pages.append(pages)
         self._blocks.append(blocks)

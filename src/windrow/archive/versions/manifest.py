@@ -77,7 +77,9 @@ class Manifest:
             if _has_checksum(text):
                 del value["checksum"]
             if value.keys() != _FIELDS:
-                raise ValueError(f"fields {sorted(value.keys() ^ _FIELDS)} that are amiss")
+                raise ValueError(
+                    f"fields {sorted(value.keys() ^ _FIELDS)} that are missing or unknown"
+                )
             return cls(
                 int(value["version"]),
                 str(value["token"]),
@@ -105,7 +107,7 @@ def _has_checksum(text: bytes) -> bool:
     """Whether a manifest has a checksum; it must be that of the text without it."""
     end = _CHECKSUM.search(text)
     if end is not None and zlib.crc32(text[: end.start()] + _END) != int(end[1]):
-        raise ValueError("bytes that are not those that were written (checksum)")
+        raise ValueError("a wrong checksum")
     return end is not None
 
 
@@ -127,7 +129,7 @@ def unreadable_is_damaged(where: str) -> Iterator[None]:
     ) as error:
         raise DamagedError(
             where=where,
-            expected="a manifest as Windrow writes it",
+            expected="a valid manifest",
             found=f"{type(error).__name__}: {error}",
             remedy="restore the file from a copy of the archive",
         ) from error

@@ -36,7 +36,9 @@ def vacuum(disk: Disk, progress: Progress = nobody) -> VacuumResult:
     lock = disk.try_hold(LOCK)
     if lock is None:
         raise ConflictError(
-            "another vacuum is at work", where=str(disk.root), remedy="let it end; nothing was done"
+            "another vacuum is running",
+            where=str(disk.root),
+            remedy="wait until it ends; nothing was removed",
         )
     try:
         return _vacuum(disk, progress)

@@ -50,7 +50,7 @@ class VersionedIndex:
                 where=str(disk.root),
                 expected=cls.DESCRIPTION,
                 found=f"an archive of the kind {manifest.kind}",
-                remedy="open it with windrow.archive.open, as what it is",
+                remedy="open it with windrow.archive.open, which opens either kind",
             )
         return cls(disk, manifest)
 
@@ -127,8 +127,8 @@ def switch_over(disk: Disk, lease: Lease, made: Callable[[Manifest], Manifest]) 
 def two_migrations(disk: Disk) -> ConflictError:
     """The layout that a migration began with is not the one that it finds."""
     return ConflictError(
-        "another migration was faster",
+        "another migration finished first",
         where=str(disk.root),
         expected="the layout that was there when this migration began",
-        remedy="nothing was changed; look at what there is now, then migrate again",
+        remedy="nothing was changed; check the current layout, then migrate again",
     )

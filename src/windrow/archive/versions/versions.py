@@ -159,7 +159,7 @@ class Versions:
             except StorageError as error:
                 raise StorageError(
                     where=str(self.disk.path(LEASES)),
-                    expected="to be allowed to write a lease there, which keeps what is read",
+                    expected="permission to write a lease file there",
                     found=error.found,
                     remedy=error.remedy,
                 ) from error
@@ -192,7 +192,7 @@ class Versions:
             where=str(self.disk.root),
             expected=f"version {version}",
             found=f"versions {numbers[0]} to {numbers[-1]}" if numbers else "none",
-            remedy="a version goes when vacuum finds nobody holding it; read the newest",
+            remedy="vacuum removes versions that no reader holds; read the newest one",
         )
 
     def _hold(self, name: str) -> int | None:
@@ -247,9 +247,9 @@ class Versions:
                 return
         except FileNotFoundError:
             raise StorageError(
-                "the archive is as it was before",
+                "the archive is unchanged",
                 where=str(self.disk.path(VERSIONS)),
-                expected="a disk that takes another name",
+                expected="a disk that can link another file",
                 found=str(cause),
                 remedy="check the disk, then try again",
             ) from cause
@@ -260,7 +260,7 @@ class Versions:
         raise ConflictError(
             f"version {manifest.version} was published by another writer",
             where=str(self.disk.root),
-            expected="to be the only writer",
+            expected="no other writer",
             remedy="nothing was changed; repeat the operation on the new version",
         ) from cause
 

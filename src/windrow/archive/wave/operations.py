@@ -143,7 +143,7 @@ def _apply(after: dict[str, Days], operation: Operation) -> None:
         held = _days_of(after, operation.target, operation)
         days = _require_order(operation.days, operation)
         fits = not held or held[-1] < days[0] or not set(held) & set(days)
-        _check(fits, "days that it has not", held, operation)
+        _check(fits, "days that it does not have", held, operation)
         after[operation.target] = join_days(held, days)
     elif isinstance(operation, Delete):
         held = _days_of(after, operation.target, operation)

@@ -43,7 +43,7 @@ class Reader(PinnedReader):
                 where=f"day {label(now)}",
                 expected=f"day {label(wave.now)}, to which the window has moved, or a later one",
                 found=label(now),
-                remedy="ask for the days in the window from one to another; older ones are gone",
+                remedy="read days that are in the window; older ones have expired",
             )
         super().__init__(lease, opened, schemas, wave.now if now is None else now)
         self._wave, self._soft = wave, soft

@@ -54,7 +54,7 @@ class WriteSession:
                 where=f"day {label(now)}",
                 expected=f"day {label(self._wave.now)} or a later one",
                 found=label(now),
-                remedy="a window does not move back",
+                remedy="a window cannot move back",
             )
 
     def write(self, day: int, data: Any) -> Sequence[RunRef]:
@@ -106,7 +106,7 @@ class WriteSession:
                 wave = finish_pending(wave, writer)
             wave = step_to(wave, day, writer)
             self._publish(wave)
-            progress(Reached("days taken in", done, len(days)))
+            progress(Reached("days added", done, len(days)))
         rest = finish_pending(wave, writer)
         if rest != wave:
             with contextlib.suppress(ConflictError):  # who came between finds it left to do
@@ -135,7 +135,7 @@ def _check_day(day: int, wave: Wave, now: int | None) -> None:
             where=f"day {label(day)}",
             expected=f"a day after {label(wave.now)}, to which the window has moved",
             found=label(day),
-            remedy="give late records the day on which they are appended",
+            remedy="append late records under a day that is still open",
         )
     expired = None if now is None else now - wave.settings.window
     if expired is not None and day <= expired:
@@ -143,5 +143,5 @@ def _check_day(day: int, wave: Wave, now: int | None) -> None:
             where=f"day {label(day)}",
             expected=f"a day after {label(expired)}, where the window will begin",
             found=label(day),
-            remedy="its records would have expired before anybody saw them",
+            remedy="leave these records out: they would expire before anyone can read them",
         )

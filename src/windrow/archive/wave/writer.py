@@ -135,7 +135,7 @@ class Writer:
                 raise DamagedError(
                     where=str(self._disk.path(old)),
                     expected=f"the {written.size} bytes that were written",
-                    found=f"{copied.size} others (checksum)",
+                    found=f"{copied.size} bytes with a wrong checksum",
                     remedy="run `verify`, and restore the file from a copy of the archive",
                 )
             self._disk.sync(new)

@@ -42,12 +42,15 @@ def advise(
     rows: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Rows of a day; those of the sample, if not given.", show_default=False
+            min=1, help="Rows per day; by default those of the sample.", show_default=False
         ),
     ] = None,
     hard: Annotated[
         bool,
-        typer.Option("--hard", help="No index may hold days that have expired, not even unseen."),
+        typer.Option(
+            "--hard",
+            help="No index may hold days that have expired, even if readers do not see them.",
+        ),
     ] = False,
     disk: Annotated[
         Path,
@@ -81,13 +84,13 @@ def advise(
         )
         with (
             tempfile.TemporaryDirectory(prefix="windrow-advise-", dir=disk) as directory,
-            err().status(f"measuring with {count_of(sample.num_rows, 'row')}") as status,
+            err().status(f"measuring {count_of(sample.num_rows, 'row')}") as status,
         ):
 
             def progress(layout: WaveLayout, before: int) -> None:
                 scheme, technique, n = layout
                 status.update(
-                    f"rehearsing {scheme} with n = {n}, {technique} "
+                    f"simulating {scheme} with n = {n}, {technique} "
                     f"({count_of(before, 'layout')} done)"
                 )
 

@@ -15,18 +15,15 @@ class Commands(LazyGroup):
     lazy: ClassVar = {
         "create": (
             "windrow.cli.archive.create",
-            "Make an empty archive in a new directory: of days, or with --grid of lifetimes.",
+            "Create an empty archive in a new directory: of days, or with --grid of lifetimes.",
         ),
         "append": (
             "windrow.cli.archive.append",
-            (
-                "Take the rows of files in as one day, or cut into days by a column; "
-                "all of them or none."
-            ),
+            "Append the rows of files as one day, or split into days by a column; all or nothing.",
         ),
         "advance": (
             "windrow.cli.archive.append",
-            "Move the window on: days that were appended ahead come in, the oldest go.",
+            "Move the window forward: days that were appended ahead enter it, the oldest leave.",
         ),
         "probe": (
             "windrow.cli.archive.probe",
@@ -46,11 +43,11 @@ class Commands(LazyGroup):
         ),
         "stat": (
             "windrow.cli.archive.maintain",
-            "Show which days live in which index, and what they take.",
+            "Show which index holds which days, and how much space they take.",
         ),
         "plan": (
             "windrow.cli.archive.maintain",
-            "Show what the coming days will do to the indexes, without doing it.",
+            "Show which operations the coming days need, without running them.",
         ),
         "verify": (
             "windrow.cli.archive.maintain",
@@ -58,7 +55,7 @@ class Commands(LazyGroup):
         ),
         "vacuum": (
             "windrow.cli.archive.maintain",
-            "Remove files that no version needs: of past versions, and of writers that failed.",
+            "Remove files that no version needs: those of past versions and of failed writers.",
         ),
         "advise": (
             "windrow.cli.archive.advise",
@@ -66,7 +63,7 @@ class Commands(LazyGroup):
         ),
         "migrate": (
             "windrow.cli.archive.migrate",
-            "Give the archive another layout while it is read and appended to.",
+            "Change the layout of the archive while it is read and appended to.",
         ),
     }
 
@@ -74,7 +71,7 @@ class Commands(LazyGroup):
 app = typer.Typer(
     name="archive",
     cls=Commands,
-    help="An indexed window of days on disk that forgets on time.",
+    help="Archives: indexed windows of days on disk.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -82,4 +79,4 @@ app = typer.Typer(
 
 @app.callback()
 def archive() -> None:
-    """An indexed window of days on disk that forgets on time."""
+    """Archives: indexed windows of days on disk."""

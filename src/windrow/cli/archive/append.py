@@ -37,28 +37,28 @@ def append(
         str | None, typer.Option(help="The day of all rows: a number or a date.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="The column whose values say which day a row is of.")
+        str | None, typer.Option(help="The column that says which day a row belongs to.")
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option(help="With lifetimes: the column that says when a row is no longer valid."),
+        typer.Option(help="With lifetimes: the column that says when a row expires."),
     ] = None,
     advance: Annotated[
         bool,
         typer.Option(
-            help="Move the window on to the last of these days; with --by, to no day to come."
+            help="Move the window to the last of these days; with --by, never into the future."
         ),
     ] = True,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Take the rows of files in as one day, or cut into days by a column; all of them or none.
+    """Append the rows of files as one day, or split into days by a column; all or nothing.
 
-    Files are csv, json, parquet or arrow, and their values must fit the archive's types; columns
-    are found by name, and those that the archive has not are left out. Rows that --by finds to be
-    of days to come wait until the window gets there.
+    Files are csv, json, parquet or arrow, and their values must fit the archive's types. Columns
+    are matched by name; those that the archive does not have are left out. With --by, rows of
+    future days wait until the window reaches them.
 
-    Into an index of lifetimes rows come at one instant, --day, and each expires at its own.
+    With lifetimes, all rows are inserted at one instant, --day, and each expires at its own.
 
     \b
     Examples:
@@ -122,7 +122,7 @@ def _read_files(
         unused = unused_columns(paths, [*schema.names, *others])
     if unused:
         names = ", ".join(unused)
-        err().print(f"left out, as the archive has no such column: {names}", style="yellow")
+        err().print(f"columns left out, which the archive does not have: {names}", style="yellow")
     return rows, unused
 
 
@@ -131,7 +131,10 @@ def _newest(days: Iterable[int], archive: Archive) -> int | None:
     found = archive.stat()
     calendar, window = found.settings.calendar, found.settings.window
     if calendar.timestamps:
-        today, kept = wall_clock() // calendar.length, "is still to come: kept ahead"
+        today, kept = (
+            wall_clock() // calendar.length,
+            "is in the future: kept until the window reaches it",
+        )
     else:
         today = (
             latest_plausible_day([*days, *found.ahead], found.now, window) or 0
@@ -187,9 +190,9 @@ def advance(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Move the window on: days that were appended ahead come in, the oldest go.
+    """Move the window forward: days that were appended ahead enter it, the oldest leave.
 
-    In an index of lifetimes all that has expired by that instant goes.
+    With lifetimes, records that have expired by that instant are removed.
 
     \b
     Example:

@@ -44,13 +44,13 @@ Sides = Annotated[
     str | None,
     typer.Option(
         metavar="G,E",
-        help="Records have lifetimes of their own: so many partitions by insertion and expiry.",
+        help="Records have lifetimes of their own: partitions by insertion and by expiry time.",
         show_default=False,
     ),
 ]
 DealtOut = Annotated[
     Dealt | None,
-    typer.Option(help="How periods are dealt out to the partitions of a grid."),
+    typer.Option(help="How periods are assigned to the partitions of a grid."),
 ]
 
 

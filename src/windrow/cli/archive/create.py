@@ -87,7 +87,7 @@ def create(
     ] = None,
     technique: Annotated[
         Technique | None,
-        typer.Option(help="How an index is updated; without it as suits the scheme."),
+        typer.Option(help="How an index is updated; by default as suits the scheme."),
     ] = None,
     growth: Annotated[
         float, typer.Option(help="When runs that are not packed are merged: CONTIGUOUS's g.")
@@ -101,7 +101,7 @@ def create(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make an empty archive in a new directory: of days, or with --grid of lifetimes.
+    """Create an empty archive in a new directory: of days, or with --grid of lifetimes.
 
     \b
     Examples:

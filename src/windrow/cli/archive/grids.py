@@ -19,7 +19,7 @@ from windrow.cli.console import out
 
 LISTED = 6
 """Periods that are listed one by one."""
-NOT_BEGUN = "what comes first says when; plan it after the first append"
+NOT_BEGUN = "the first append decides when it begins; plan after it"
 
 
 def show_grid(path: Path, index: LifetimeIndex, *, as_json: bool) -> None:

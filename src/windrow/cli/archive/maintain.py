@@ -31,10 +31,10 @@ LISTED = 8
 
 
 def stat(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> None:
-    """Show which days live in which index, and what they take.
+    """Show which index holds which days, and how much space they take.
 
-    Expired days that an index still holds are in brackets. Of an index of lifetimes its grid is
-    shown: when what is in each sub-index came, and when it expires.
+    Expired days that an index still holds are in brackets. With lifetimes, each sub-index of the
+    grid is shown with the times at which its records were inserted and at which they expire.
 
     \b
     Example:
@@ -116,7 +116,7 @@ def plan(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show what the coming days will do to the indexes, without doing it.
+    """Show which operations the coming days need, without running them.
 
     \b
     Example:
@@ -204,9 +204,9 @@ def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
 
 
 def vacuum(archive: Where, as_json: AsJson = False, verbose: Verbose = False) -> None:
-    """Remove files that no version needs: of past versions, and of writers that failed.
+    """Remove files that no version needs: those of past versions and of failed writers.
 
-    What a reader or writer that is at work holds stays.
+    Files that a running reader or writer holds are kept.
 
     \b
     Example:

@@ -30,13 +30,15 @@ def migrate(
     dealt: DealtOut = None,
     format: Annotated[RunFormat | None, typer.Option(help="Another run format.")] = None,  # noqa: A002
     drain: Annotated[
-        bool, typer.Option("--drain", help="Rewrite nothing; let the old indexes run empty.")
+        bool, typer.Option("--drain", help="Rewrite nothing; let the old indexes expire.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it costs.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what it would cost.")
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Give the archive another layout while it is read and appended to.
+    """Change the layout of the archive while it is read and appended to.
 
     \b
     Examples:

@@ -21,21 +21,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show tracebacks of errors.")]
 Since = Annotated[
     str | None,
-    typer.Option(help="The first day they came on: its number or a date.", show_default=False),
+    typer.Option(help="The first day to read: its number or a date.", show_default=False),
 ]
 Until = Annotated[
     str | None,
-    typer.Option(help="The last day they came on: its number or a date.", show_default=False),
+    typer.Option(help="The last day to read: its number or a date.", show_default=False),
 ]
 At = Annotated[
     str | None,
     typer.Option(
-        help="As seen then: a day (or, with lifetimes, an instant) after the last update.",
+        help="Read as of this day (with lifetimes, this instant), not before the last update.",
         show_default=False,
     ),
 ]
 Soft = Annotated[
-    bool, typer.Option("--soft", help="Also what has expired and is still in an index.")
+    bool, typer.Option("--soft", help="Include expired records that an index still holds.")
 ]
 Columns = Annotated[str | None, typer.Option(help="Only these columns: a,b,c.", show_default=False)]
 Into = Annotated[

@@ -26,7 +26,7 @@ def give(table: pa.Table, into: Path | None, *, as_json: bool, ordered: bool = F
     if into is None and table.num_rows:
         out().print(answer_table(table, ordered=ordered))
         if table.num_rows > SHOWN:
-            out().print(f"... and {table.num_rows - SHOWN:,} more; keep them all with --into")
+            out().print(f"... and {table.num_rows - SHOWN:,} more; write them all with --into")
     out().print(count_of(table.num_rows, "row") + (f" in {into}" if into is not None else ""))
 
 

@@ -42,7 +42,7 @@ def probe(
         list[str] | None,
         typer.Argument(
             metavar="KEYS...",
-            help="Keys as answers have them; parts of a composite one: a,b, or '\"x,y\",b'.",
+            help="Keys, written as in answers; composite ones as a,b or '\"x,y\",b'.",
         ),
     ] = None,
     least: Annotated[str | None, typer.Option("--from", help="The least key of a range.")] = None,

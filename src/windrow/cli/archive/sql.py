@@ -36,8 +36,8 @@ def sql(
 ) -> None:
     """Answer one SQL query over the window as it is now; the table is called archive.
 
-    Its columns are those of the records, _day, and with lifetimes _exp. DuckDB answers, in this
-    process; conditions on the key, or on the first column of a composite one, go to the index.
+    Its columns are those of the records, _day, and with lifetimes _exp. DuckDB runs the query in
+    this process; conditions on the key (of a composite one, its first column) use the index.
 
     \b
     Examples:

@@ -19,11 +19,11 @@ class Commands(LazyGroup):
         ),
         "repair": (
             "windrow.cli.checkpoint.check",
-            "Set the checkpoint PATH back to the last micro-batch that is whole.",
+            "Roll the checkpoint PATH back to its last complete micro-batch.",
         ),
         "rewind": (
             "windrow.cli.checkpoint.rewind",
-            "Let the next run read the files of queries again whose time was led astray.",
+            "Let the next run start queries over whose watermark went too far ahead.",
         ),
     }
 
@@ -31,7 +31,7 @@ class Commands(LazyGroup):
 app = typer.Typer(
     name="checkpoint",
     cls=Commands,
-    help="What `windrow run --checkpoint` keeps: checked, and repaired.",
+    help="Check, repair or rewind what `windrow run --checkpoint` keeps.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -39,4 +39,4 @@ app = typer.Typer(
 
 @app.callback()
 def checkpoint() -> None:
-    """What `windrow run --checkpoint` keeps: checked, and repaired."""
+    """Check, repair or rewind what `windrow run --checkpoint` keeps."""

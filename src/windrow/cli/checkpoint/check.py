@@ -18,7 +18,9 @@ from windrow.spark.checkpoint.survey import Survey, query_directories, survey
 DAMAGED = 1
 """Exit code if something is damaged."""
 
-Where = Annotated[Path, typer.Argument(metavar="PATH", help="What was given as --checkpoint.")]
+Where = Annotated[
+    Path, typer.Argument(metavar="PATH", help="The directory passed to --checkpoint.")
+]
 
 
 def check(path: Where, verbose: Verbose = False) -> None:
@@ -43,15 +45,15 @@ def check(path: Where, verbose: Verbose = False) -> None:
 def repair(
     path: Where,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")
     ] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Set the checkpoint PATH back to the last micro-batch that is whole.
+    """Roll the checkpoint PATH back to its last complete micro-batch.
 
-    What is damaged or later is moved to a directory removed-1, removed-2, ... of each query. The
-    next run repeats the micro-batches after the whole one, from the files that they were read
-    from; results that are there stay, and none is published twice.
+    Damaged files and later ones move to a directory removed-1, removed-2, ... of each query. The
+    next run repeats the micro-batches after the complete one from their input files; existing
+    results stay, and none are published twice.
 
     \b
     Examples:
@@ -75,15 +77,19 @@ def _lock(path: Path) -> tuple[Path, str]:
 
 def _print_survey(found: Survey) -> None:
     if not found.problems:
-        done = f"whole up to batch {found.whole}" if found.whole >= 0 else "no batch is over yet"
+        done = (
+            f"complete up to batch {found.whole}"
+            if found.whole >= 0
+            else "no batch is complete yet"
+        )
         out().print(f"{found.directory}: {done}")
         return
     for problem in found.problems:
         err().print(str(problem), style="bold red")
     if found.hopeless:
         err().print(
-            f"{found.directory}: cannot be repaired; restore it as a whole from a copy, or begin "
-            "anew with another --checkpoint and other directories for results"
+            f"{found.directory}: cannot be repaired; restore all of it from a copy, or start "
+            "over with another --checkpoint and other result directories"
         )
     else:
         err().print(
@@ -98,7 +104,7 @@ def _print_repair(found: Repair, place: Path | None, *, dry_run: bool) -> None:
         if not path.name.endswith(".crc"):
             out().print(f"{path} {would} moved away")
     if found.metadata is not None:
-        out().print(f"{found.metadata} {would} written anew")
+        out().print(f"{found.metadata} {would} rewritten")
     again = ""
     if found.repeated is not None:
         first, last = found.repeated
@@ -109,4 +115,4 @@ def _print_repair(found: Repair, place: Path | None, *, dry_run: bool) -> None:
 
 
 def _extent(whole: int) -> str:
-    return "no batch is whole" if whole < 0 else f"whole up to batch {whole}"
+    return "no batch is complete" if whole < 0 else f"complete up to batch {whole}"

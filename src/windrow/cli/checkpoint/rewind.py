@@ -21,7 +21,7 @@ from windrow.result_files.sinks import into
 from windrow.spark.checkpoint.rewind import Rewind, rewinds
 
 Where = Annotated[
-    Path, typer.Argument(metavar="CHECKPOINT", help="What was given as --checkpoint.")
+    Path, typer.Argument(metavar="CHECKPOINT", help="The directory passed to --checkpoint.")
 ]
 
 
@@ -32,25 +32,24 @@ def rewind(
         list[str] | None,
         typer.Option(
             "--query",
-            help="Rewind this query, whatever its time; may be repeated.",
+            help="Rewind this query, whatever its watermark; may be repeated.",
             show_default=False,
         ),
     ] = None,
     without_missing: Annotated[
         bool,
-        typer.Option("--without-missing", help="Do without files that are no longer there."),
+        typer.Option("--without-missing", help="Go on without files that no longer exist."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")
     ] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Let the next run read the files of queries again whose time was led astray.
+    """Let the next run start queries over whose watermark went too far ahead.
 
-    A stream is astray if it has come further beyond the clock on the wall than AHEAD allows, a
-    day if the script says nothing. State and results of the queries that read it are moved to a
-    directory removed-1, removed-2, ... of each, and the next run of SCRIPT begins them anew, with
-    AHEAD in force.
+    A watermark is too far ahead if it is beyond the wall clock by more than AHEAD allows (a day,
+    unless the script says otherwise). State and results of the queries that read the stream move
+    to a directory removed-1, removed-2, ... of each, and the next run of SCRIPT starts them over.
 
     \b
     Examples:
@@ -65,7 +64,7 @@ def rewind(
             _refuse_missing(chosen)
         if not chosen:
             out().print(
-                "no stream is further ahead than AHEAD allows; to begin a query anew all the same, "
+                "no stream is further ahead than AHEAD allows; to start a query over anyway, "
                 "name it with --query"
             )
         if dry_run or not chosen:
@@ -108,12 +107,14 @@ def _print_rewind(found: Rewind, place: Path | None) -> None:
     name = ", ".join(found.queries)
     for stream in found.astray:
         reached, limit = (instant(t, stream.clock) for t in (stream.reached, stream.limit))
-        out().print(f"{name}: {stream.name} has come to {reached}, and now {limit} is allowed")
+        out().print(
+            f"{name}: {stream.name} has a watermark of {reached}; at most {limit} is allowed now"
+        )
     count = len(found.files) - len(found.missing)
     files = f"{count:,} file{'' if count == 1 else 's'}"
     if place is None:
-        out().print(f"{name}: would be begun anew by the next run, which would read {files}")
+        out().print(f"{name}: the next run would start it over, and read {files}")
         return
     out().print(
-        f"{name}: the next run begins it anew, and reads {files}; what it had is in {place}"
+        f"{name}: the next run starts it over, and reads {files}; its old state is in {place}"
     )

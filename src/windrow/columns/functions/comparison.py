@@ -79,7 +79,7 @@ def is_in(args: Sequence[Operand], call: Call) -> Operand:
 
 
 def choice_kernel(first_wins: Comparison) -> Kernel:
-    """GREATEST and LEAST: NULLs are passed over."""
+    """GREATEST and LEAST: NULLs are skipped."""
 
     def better(left: Operand, right: Operand) -> Operand:
         return pc.coalesce(pc.if_else(first_wins(left, right), left, right), left, right)

@@ -110,7 +110,7 @@ def _add_window(plan: Node, clause: WindowClause, table: Table, default: Clock) 
     if isinstance(plan, RelationScan):
         raise BindError(
             f"{what} is a relation, and only a stream takes a window", span=clause.span,
-            remedy="take the window away",
+            remedy="remove the window",
         )  # fmt: skip
     if isinstance(plan, GroupBy):
         raise BindError(
@@ -125,7 +125,7 @@ def _add_window(plan: Node, clause: WindowClause, table: Table, default: Clock) 
             f"{what} withdraws results (its update pattern is {plan.pattern.name}), "
             "so it is a relation and takes no window",
             span=clause.span,
-            remedy="take the window away, or make it a stream with ISTREAM(...)",
+            remedy="remove the window, or make it a stream with ISTREAM(...)",
         )
     clock = clock_of(plan, table.span) or default
     called_here = [n.text for n in (table.alias, table.source) if isinstance(n, Name)]
@@ -199,7 +199,7 @@ def refuse_internal(tables: Sequence[BoundTable], construct: str, span: Span) ->
             f"{construct} cannot work over INTERNAL windows: results that are never withdrawn "
             "would repeat, or go on after they stopped being true (Golab 2006, 3.3.2)",
             span=span,
-            remedy="take INTERNAL away, or put its windows into a sub-query whose results stay",
+            remedy="remove INTERNAL, or put its windows into a sub-query whose results stay",
         )
 
 

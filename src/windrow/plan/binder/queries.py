@@ -150,8 +150,8 @@ def _rhythm(plan: Node, clock: Clock, span: Span) -> int:
     ]
     if not slides:
         raise BindError(
-            "RSTREAM on a TIMESTAMP clock would speak every microsecond", span=span,
-            expected="a rhythm", found="none",
+            "RSTREAM on a TIMESTAMP clock would emit its rows every microsecond", span=span,
+            expected="SLIDE or EVERY", found="none",
             remedy="write SLIDE in a window, or EVERY 1 SECOND after the query",
         )  # fmt: skip
     return reduce(gcd, slides)
@@ -186,13 +186,13 @@ def _restore(plan: Node, kind: StreamKind, every: int | None, clock: Clock, span
         raise BindError(
             f"{kind.value} restores what periodic evaluation would miss (Golab 2006, 3.3.4), and "
             "nothing here is periodic",
-            span=span, expected="a rhythm", found="none",
+            span=span, expected="SLIDE or EVERY", found="none",
             remedy="write SLIDE in the windows, or EVERY and a period after the query",
         )  # fmt: skip
     if len(slides) > 1:
         found = " and ".join(duration(s, clock) for s in sorted(slides))
         raise BindError(
-            f"{kind.value} reports at one rhythm (Golab 2006, 3.4)", span=span,
+            f"{kind.value} reports at one period (Golab 2006, 3.4)", span=span,
             expected="the same SLIDE in all windows of the query", found=found,
             remedy="make them equal",
         )  # fmt: skip

@@ -35,7 +35,7 @@ def refuse_frozen_results(plan: Node, construct: str, section: str, span: Span) 
                 f"{construct} does not fit {name}: results that are never withdrawn would "
                 f"{reason} (Golab 2006, {section})",
                 span=span,
-                remedy=f"take {construct} away, or use ISTREAM to get the insertions",
+                remedy=f"remove {construct}, or use ISTREAM to get the insertions",
             )
 
 

@@ -215,6 +215,6 @@ def _refuse_reserved(name: Name) -> None:
     text = name.text.lower()
     if text == OURS or text.startswith(SHARED):
         raise BindError(
-            f"{name.text} is the name of a directory that checkpoints have for themselves",
+            f"{name.text} is the name of a directory that checkpoints reserve",
             span=name.span, remedy="choose another name",
         )  # fmt: skip

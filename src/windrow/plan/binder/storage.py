@@ -52,7 +52,7 @@ def bind_archive(statement: CreateArchive, context: Context) -> ArchiveDeclarati
         assert statement.technique is not None
         raise BindError(
             "a GRID has no update technique to choose", span=statement.technique.span,
-            remedy=f"take {technique} away",
+            remedy=f"remove {technique}",
         )  # fmt: skip
     if scheme != "GRID" and statement.expiries is not None:
         raise BindError(
@@ -93,10 +93,10 @@ def _check_pattern(statement: CreateArchive, plan: Node, scheme: str) -> None:
     on, pattern = statement.on, plan.pattern
     if pattern is UpdatePattern.STRICT or isinstance(plan, RelationScan | GroupBy):
         raise BindError(
-            f"{on.text} withdraws what it said without notice (its update pattern is "
+            f"{on.text} withdraws results at any time (its update pattern is "
             f"{pattern.name}), and an archive must know when each record expires",
             span=on.span,
-            remedy="archive a stream, or what comes into a view: ISTREAM(...)",
+            remedy="archive a stream, or the insertions into a view: ISTREAM(...)",
         )
     lasting = pattern is UpdatePattern.MONOTONIC
     if lasting == (scheme == "GRID"):

@@ -63,11 +63,11 @@ class Filling:
         tidy(self._directory, waiting)
         if waiting.done is not None and (done is None or done < waiting.done):
             raise StateError(
-                f"the archive {self._declared.name} lacks days that this checkpoint has put in",
+                f"the archive {self._declared.name} lacks days that this checkpoint has appended",
                 where=self._declared.path,
                 expected=f"days up to number {waiting.done}",
                 found="none" if done is None else f"days up to number {done}",
-                remedy="restore the archive, or fill it from the beginning with a new --checkpoint",
+                remedy="restore the archive, or fill it again with a new --checkpoint",
             )
 
     def rows_waiting(self) -> int:

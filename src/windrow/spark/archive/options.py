@@ -51,7 +51,7 @@ def root_of(options: Mapping[str, str]) -> str:
             where="format windrow",
             expected="load(path), of one archive",
             found="CREATE TABLE" if "provider" in options else options.get("paths", "no path"),
-            remedy=f"{_VIEW}: of a table's own options Spark tells a source in Python nothing",
+            remedy=f"{_VIEW}: Spark does not pass the options of a table to a source in Python",
         )
     unknown = [name for name in options if name.lower() not in OPTIONS]
     if unknown:

@@ -108,7 +108,7 @@ class ArchiveSink:
             where=str(self.archive.disk.root),
             expected="days that stay open until the rows of a micro-batch are written",
             found=f"other writers that closed them, {ATTEMPTS} times",
-            remedy="start the query again, which loses nothing; give a longer slack",
+            remedy="restart the query, which loses nothing, with a longer slack",
         )
 
     def _put(self, frame: DataFrame, batch: tuple[str, int]) -> bool:

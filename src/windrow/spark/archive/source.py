@@ -140,7 +140,7 @@ class ArchiveReader(DataSourceReader):
         return ArchiveError(
             where=self.root,
             expected=f"version {self.wish.version}, which this query reads",
-            found="that vacuum removed it before a task came to it",
+            found="vacuum removed it before a task read it",
             remedy="load it again, or read it with windrow.spark.archive.read, which holds it",
         )
 

@@ -63,7 +63,7 @@ def load(directory: Path) -> Waiting:
         lambda known: Waiting(
             known["batch"], known["done"], tuple(Piece(**p) for p in known["pieces"])
         ),
-        remedy="run from the beginning with a new --checkpoint; days that are in stay",
+        remedy="start over with a new --checkpoint; days that are archived stay",
     )
 
 

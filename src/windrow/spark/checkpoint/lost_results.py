@@ -51,6 +51,6 @@ def _lost(home: Home, directory: Path, expected: str, found: str) -> StateError:
         where=f"INTO '{directory}'",
         expected=expected,
         found=found,
-        remedy="restore the directory (or name the one where they are), or begin anew with another "
+        remedy="restore the directory (or name the one where they are), or start over with another "
         "--checkpoint and directory",
     )

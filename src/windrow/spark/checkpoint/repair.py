@@ -58,8 +58,8 @@ def planned_repair(directory: Path) -> Repair | None:
             "the checkpoint cannot be repaired",
             where=str(first.path),
             found=f"{first.what}{more}",
-            remedy="restore the checkpoint as a whole from a copy, or begin anew with another "
-            "--checkpoint and other directories for results",
+            remedy="restore all of the checkpoint from a copy, or start over with another "
+            "--checkpoint and other result directories",
         )
     moves = [path for path in _moved(found) if path.exists()]
     moves += [sums for path in moves if (sums := checksums_of(path)).is_file()]

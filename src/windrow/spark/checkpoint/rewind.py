@@ -122,7 +122,7 @@ def rewinds(checkpoint: Path, catalog: Catalog, wall: Wall) -> list[Rewind]:
             where=str(checkpoint),
             expected="the checkpoint of a query of this script",
             found="none" if checkpoint.is_dir() else "no such directory",
-            remedy="name what was given as --checkpoint, and the script that was run with it",
+            remedy="name the directory of --checkpoint, and the script that was run with it",
         )
     return found
 

@@ -72,7 +72,7 @@ def query_directories(checkpoint: Path) -> list[Path]:
     if not found:
         raise StateError(
             where=str(checkpoint),
-            expected="a directory that was given as --checkpoint",
+            expected="a directory that was passed to --checkpoint",
             found="no checkpoint of a query" if checkpoint.is_dir() else "no such directory",
         )
     return found
@@ -260,7 +260,7 @@ def _repetitions(
     if last <= whole or (last == whole + 1 and last in offsets.whole):
         return
     if whole == -1 and offsets.first not in (0, None):
-        what = f"batches before {offsets.first} are forgotten, and no later one is whole"
+        what = f"batches before {offsets.first} are gone, and no later one is complete"
         yield Problem(offsets.directory, what, hopeless=True)
     read = offsets.whole[max(offsets.whole)] if offsets.whole else [{}]
     if len(read) - 1 > len(logs):
@@ -269,7 +269,7 @@ def _repetitions(
     for name, entries in logs.items():
         for entry in entries:
             if entry.batch is None:
-                what = "it was begun by a version that did not note micro-batches in it"
+                what = "it was written by a version that did not record micro-batches in it"
                 yield Problem(directory / "streams" / f"{name}.log", what, hopeless=True)
                 break
             gone = entry.path is not None and not Path(entry.path).is_file()

@@ -132,18 +132,18 @@ class Machine:
         return MachineError(
             "Spark could not be started",
             found=(causes or said.splitlines() or ["no reason given"])[-1 if causes else 0][:300],
-            remedy="see to what it says: --master and Spark's settings, memory and disk among them",
+            remedy="check what it names: --master, Spark's settings, memory and disk",
         )
 
     def _could_not_start(self) -> MachineError:
         if self._listener is not None:
             self._listener.join(PATIENCE)
         said = self.last_words() or (self._last_complaint() if self._lines else "")
-        remedy = "see to what it says" if said else "run the same command again"
+        remedy = "check what it names" if said else "run the same command again"
         return MachineError(
             "the Java virtual machine that Spark runs in could not be started",
             where=f"JAVA_HOME={os.environ.get('JAVA_HOME', '')}",
-            found=said or "it ended without a word, as a process does that is killed",
+            found=said or "it ended without output, as a killed process does",
             remedy=f"{remedy}; `--runner embedded` needs no Java",
         )
 

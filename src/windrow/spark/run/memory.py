@@ -36,7 +36,9 @@ class MemoryWatch:
         known = []
         if killed := self.killed():
             processes = "a process" if killed == 1 else f"{killed} processes"
-            known.append(f"the kernel has killed {processes} for want of memory since the start")
+            known.append(
+                f"the kernel has killed {processes} since the start because memory ran out"
+            )
         free = available()
         if free is not None:
             known.append(f"{size_in_words(free)} of memory are free now")

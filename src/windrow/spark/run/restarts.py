@@ -55,7 +55,7 @@ class Restarts:
             self._deaths += 1
         self.counts[death.what] += 1
         verb = "was late" if death.late else "died"
-        return f"{self._query}: {death.what} {verb}; the query goes on from its checkpoint"
+        return f"{self._query}: {death.what} {verb}; the query resumes from its checkpoint"
 
     def error(
         self, failure: BaseException, damage: Callable[[], WindrowError | None] = lambda: None
@@ -73,22 +73,22 @@ class Restarts:
 
     def _gave_up(self, death: Death) -> WindrowError:
         tries = sum(self.counts.values())
-        again = f"it was started again {tries} times, in vain" if tries else ""
+        again = f"it was restarted {tries} times without success" if tries else ""
         if death.late:
             return SparkError(
                 "Python workers did not start within the ten seconds that Spark waits for them",
                 where=f"query {self._query}",
                 found="; ".join(filter(None, (again, circumstances()))),
                 remedy="run the same command when the machine is less busy, or fewer queries at "
-                "once: with --checkpoint it goes on after the last complete micro-batch",
+                "once: with --checkpoint it resumes after the last complete micro-batch",
             )
         code = "" if death.code is None else exit_in_words(death.code)
         return SparkError(
             f"{death.what} has died",
             where=f"query {self._query}",
             found="; ".join(filter(None, (code, circumstances(), again))) or "no reason given",
-            remedy="see to it that memory suffices, for example by running fewer queries at once, "
-            "and run the same command again: with --checkpoint it goes on after the last complete "
+            remedy="make sure that there is enough memory, for example run fewer queries at once, "
+            "and run the same command again: with --checkpoint it resumes after the last complete "
             "micro-batch",
         )
 

@@ -244,7 +244,7 @@ class SparkRun:
             raise InputError(
                 where=f"archive {self.job.name}",
                 expected="probes and scans",
-                found="a question for its changes",
+                found="a request for its changes",
                 remedy=f"open it with windrow.archive, in {self._query.place(number)}",
             )
         if number not in self._consumers:

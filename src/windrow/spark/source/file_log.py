@@ -162,7 +162,7 @@ class FileLog:
                 where=str(self.path),
                 expected=f"{self._size} bytes, as when it was last read or written here",
                 found=f"{size}",
-                remedy="run the same command again, once; one run at a time may have a checkpoint",
+                remedy="run the same command once more; one run at a time may use a checkpoint",
             )
 
     def until(self, batch: int) -> int:
@@ -196,9 +196,9 @@ def _entries(whole: bytes, path: Path) -> Iterator[Entry]:
             raise StateError(
                 "the file log is damaged",
                 where=f"{path}, line {number}",
-                expected="an entry as Windrow writes it",
+                expected="a valid entry",
                 found=repr(line[:80]),
-                remedy="restore the checkpoint, or start again with a new one; `windrow "
+                remedy="restore the checkpoint, or start over with a new one; `windrow "
                 "checkpoint check` says what else is damaged",
             ) from error
 

@@ -108,11 +108,11 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         log = self._open()
         if len(log.entries) < start["entries"]:
             raise StateError(
-                "the file log and Spark's offsets do not belong together",
+                "the file log does not match Spark's offsets",
                 where=self.spec.log,
                 expected=f"at least {start['entries']} entries",
                 found=f"{len(log.entries)}",
-                remedy="restore the checkpoint as a whole, or start again with a new one",
+                remedy="restore all of the checkpoint, or start over with a new one",
             )
         batch = next_batch(Path(self.spec.offsets))
         if len(log.entries) == start["entries"]:

@@ -77,7 +77,7 @@ class InboxInputs(Inputs):
             (
                 name.lower(),
                 WindrowWarning(
-                    f"rows that a query read were put aside; the last: {reason}",
+                    f"rows that a query read were quarantined; the last: {reason}",
                     where=f"stream {name}",
                     remedy=f"quarantined_rows({name!r}) has the newest of them{place}",
                 ),

@@ -120,8 +120,8 @@ def _check_unchanged(entry: Entry) -> None:
     if entry.mark and mark_of(Path(entry.path or ""), entry.end_of_part) != entry.mark:
         raise InputError(
             where=entry.path or "",
-            expected="the file as it was when it was admitted to the log",
-            found="another one, or none",
-            remedy="none of these rows is read: write them to a new file, and let files be until "
-            "they have been read",
+            expected="the file unchanged since it was added to the log",
+            found="a changed file, or none",
+            remedy="none of these rows are read: write them to a new file, and do not change files "
+            "before they are read",
         )
