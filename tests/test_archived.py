@@ -196,7 +196,7 @@ def test_a_script_of_the_command_line_fills_its_archive(tmp_path, monkeypatch):
     )
     ran = CliRunner().invoke(app, ["run", str(script), "--runner", "embedded", "--once"])
     assert ran.exit_code == 0, ran.output
-    assert "week: 40 rows in, 36 kept in week; 4 rows of a day that is not over" in ran.output
+    assert "week: 40 rows in, 36 archived in week; 4 rows of a day that is not over" in ran.output
     shown = CliRunner().invoke(app, ["archive", "stat", "week"])
     assert "2026-03-09" in shown.output
 
@@ -237,7 +237,7 @@ def test_a_row_from_the_future_does_not_expire_what_is_archived(tmp_path, monkey
     )
     ran = CliRunner().invoke(app, ["run", str(script), "--runner", "embedded", "--once"])
     assert ran.exit_code == 0, ran.output
-    assert "41 rows in, 40 kept in week; 1 row of a day that is not over" in ran.output
+    assert "41 rows in, 40 archived in week; 1 row of a day that is not over" in ran.output
     found = CliRunner().invoke(app, ["archive", "sql", "week", "SELECT COUNT(*) n FROM archive"])
     assert "40" in found.output
 

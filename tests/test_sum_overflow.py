@@ -37,7 +37,7 @@ def answered(query: str, to: int, **options: Any) -> list[tuple[Any, ...]]:
 def test_the_group_alone_is_without_a_sum_until_it_fits_again(strategy: str) -> None:
     db = windrow.connect(strategy=strategy)
     (groups,) = db.execute(STREAM + GROUPS)
-    with pytest.warns(WindrowWarning, match="query query1: integers left the") as told:
+    with pytest.warns(WindrowWarning, match="query query1: integers overflowed") as told:
         db.push("s", ROWS)
     db.advance(to=9)
     assert [w.filename for w in told] == [__file__]
@@ -111,7 +111,7 @@ def test_the_command_line_warns_once_and_goes_on(
     )
     done = CliRunner().invoke(app, ["run", "q.cql", "--runner", "embedded", "--once"])
     assert done.exit_code == 0, done.output
-    assert done.stderr.count("warning: query query1: integers left the range") == 1
+    assert done.stderr.count("warning: query query1: integers overflowed") == 1
     written = "".join(p.read_text() for p in Path("out").glob("*.jsonl"))
     assert '"total":null' in written.replace(" ", "")
 
@@ -132,7 +132,7 @@ ARITHMETIC = [
 def test_arithmetic_beyond_is_null_in_its_row_and_warned_of(
     query: str, expected: list[tuple[Any, ...]], strategy: str
 ) -> None:
-    with pytest.warns(WindrowWarning, match="integers left the range") as told:
+    with pytest.warns(WindrowWarning, match="integers overflowed") as told:
         assert answered(query, to=3, strategy=strategy) == expected
     assert len(told) == 1
 
@@ -142,7 +142,7 @@ def test_queries_that_share_a_selection_are_told_of_what_is_beyond() -> None:
     shared = db.execute(
         STREAM + "".join(f"SELECT v + 1 AS m FROM s WHERE v > {n};" for n in (0, 5))
     )
-    with pytest.warns(WindrowWarning, match="integers left the range"):
+    with pytest.warns(WindrowWarning, match="integers overflowed"):
         db.push("s", ROWS)
     db.advance(to=9)
     assert [q.answer()["m"].to_pylist() for q in shared] == [[None, 8, 6], [None, 8]]

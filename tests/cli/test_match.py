@@ -137,7 +137,7 @@ def test_the_type_of_a_column_of_csv_can_be_said():
         (("rows.csv", "--type", "byte=bigint"), "expected a column byte, since --type names one"),
         (("rows.json", "--type", "bytes=decimal(9,2)"), "whose numbers are floating point"),
         (("rows.parquet", "--type", "bytes=decimal(9,2)"), "decimal128(9, 2); found double"),
-        (("rows.csv", "--type", "src=binary"), "attribute src: expected a truth value, a number"),
+        (("rows.csv", "--type", "src=binary"), "attribute src: expected a boolean, a number"),
         (("rows.parquet", "other.parquet"), "expected a column src, as in the first file"),
     ],
 )  # fmt: skip

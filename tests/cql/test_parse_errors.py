@@ -66,7 +66,7 @@ CASES = [
     ("CREATE STREAM s (ts INT PRIMARY KEY)", "ts INT PRIMARY KEY", "may bring equal tuples"),
     ("CREATE NRR n (a INT PRIMARY KEY, b INT PRIMARY KEY)", "b INT", "PRIMARY KEY (a, b) after"),
     ("CREATE NRR n (a INT PRIMARY KEY, PRIMARY KEY (a))", "PRIMARY KEY (a)", "has one PRIMARY"),
-    ("SELECT SUM(WSTREAM(a)) FROM s", "WSTREAM(a)", "one and the same window"),
+    ("SELECT SUM(WSTREAM(a)) FROM s", "WSTREAM(a)", "the same window"),
     ("SELECT SUM(WSTREAM(a)[NOW]) FROM s GROUP BY k", "WSTREAM(a)[NOW]", "no GROUP BY"),
     ("SELECT 'a FROM s", "'", "quote"),
     ("SELECT a FROM s /* b", "/", "comment"),

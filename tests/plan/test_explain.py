@@ -60,7 +60,7 @@ Projection s.k, sum_a / count AS mean
    └─ GroupBy s.k: SUM(s.a) AS sum_a, COUNT(*) AS count, MAX(s.b) AS max_b
       │  ↑ WEAKEST, key s.k, window [RANGE 10 MINUTES SLIDE 90 SECONDS], state FIFO, array by group
       └─ Window [RANGE 10 MINUTES SLIDE 90 SECONDS]
-         │  ↑ MONOTONIC, state what came since the last report
+         │  ↑ MONOTONIC, state tuples since the last report
          └─ Projection s.k, s.a, s.b
             │  ↑ MONOTONIC
             └─ Stream s"""
@@ -163,7 +163,7 @@ def test_explain_cost_lists_the_plans_considered_and_marks_the_one_shown() -> No
             Strategy.DIRECT,
             [
                 "strategy DIRECT",
-                "↑ WEAK, state list scanned for what expired",
+                "↑ WEAK, state list scanned for expired tuples",
                 "WEAKEST, key s.k, window [RANGE 5 SECONDS], state FIFO",
             ],
         ),

@@ -434,7 +434,9 @@ def test_nested_columns_are_read_natively_where_spark_has_their_types(spark, tmp
     )
     archive.append(1, data, now=1)
     root = archive.disk.root
-    with pytest.raises(Exception, match="huge: expected a type that Spark has; found decimal256"):
+    with pytest.raises(
+        Exception, match="huge: expected a type that Spark supports; found decimal256"
+    ):
         read(spark, root)
     frame = read(spark, root, columns=["k", "inner"])
     assert ("BatchScan" in frame._jdf.queryExecution().toString()) == (form == "arrow")

@@ -223,7 +223,7 @@ def test_what_is_beyond_bigint_is_null_where_it_arises_and_warned_of(spark, valu
             found.append(sorted(map(str, query.changes().to_pylist())))
             query.answer()
         assert [str(w.message)[:24] for w in told if w.category is WindrowWarning] == [
-            "query q: integers left t"
+            "query q: integers overflowed B"
         ]
     assert found[0] == found[1]
     assert any("'t': None" in row for row in found[0])
@@ -240,7 +240,7 @@ def test_a_push_of_refused_late_or_finer_rows_is_warned_of_once_per_stream(spark
         said = sorted(str(w.message) for w in told)
         assert said[0].startswith("stream s: 2 rows quarantined, 1 late")
         assert said[1].startswith("stream t: 1 row quarantined, 0 late")
-        assert said[2].startswith("stream t: times finer than microseconds were cut")
+        assert said[2].startswith("stream t: times were truncated to microseconds")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             db.push("s", {"ts": [1], "k": [1]})
@@ -270,7 +270,7 @@ def test_rows_of_files_that_cannot_be_used_are_kept_and_warned_of_without_a_quar
             found.append(sorted(map(str, db.quarantined_rows("f").to_pylist())))
         said = sorted(str(w.message) for w in told if w.category is WindrowWarning)
         assert len(said) == 2, said
-        assert any("times finer than microseconds were cut" in words for words in said)
+        assert any("times were truncated to microseconds" in words for words in said)
         assert any("quarantined_rows('f') has the newest of them" in words for words in said)
     assert found[0] == found[1]
     assert len(found[0]) == 2

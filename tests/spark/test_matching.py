@@ -126,7 +126,7 @@ def test_a_part_holds_what_its_range_can_meet_and_no_more():
 
 def test_what_cannot_be_cut_or_found_is_named(spark):
     wanted = subscriptions()
-    with pytest.raises(InputError, match="texts have none"):
+    with pytest.raises(InputError, match="texts have no order"):
         cut_by([wanted.entries()], ATTRIBUTES, "src", 2)
     frame = spark.createDataFrame(pa.table({"bytes": [1]}))
     with pytest.raises(InputError, match="a column src"):

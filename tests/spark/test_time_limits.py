@@ -185,7 +185,7 @@ def test_rows_of_a_dataframe_are_ahead_by_the_time_of_their_micro_batch(spark, t
             "CREATE STREAM s (ts TIMESTAMP, k INT, at TIMESTAMP);CREATE QUERY q AS SELECT k FROM s;"
         )
         db.stream("s", frame)
-        with pytest.warns(WindrowWarning, match="query q: times finer than microseconds"):
+        with pytest.warns(WindrowWarning, match="query q: times were truncated"):
             query.changes()
         db.advance(to="2023-11-14 10:00:05")
         assert sorted(query.answer()["k"].to_pylist()) == [1, 3]

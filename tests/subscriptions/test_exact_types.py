@@ -222,7 +222,7 @@ def test_a_value_that_has_no_place_is_an_error_and_not_a_guess(kind, column, sai
     "kind", [pa.list_(pa.int64()), pa.binary(), pa.duration("s"), pa.struct([("a", pa.int64())])]
 )
 def test_a_type_without_an_order_here_is_refused_when_it_is_declared(kind):
-    with pytest.raises(InputError, match="attribute x: expected a truth value, a number"):
+    with pytest.raises(InputError, match="attribute x: expected a boolean, a number"):
         Subscriptions({"x": kind})
 
 

@@ -115,7 +115,7 @@ def test_a_broken_csv_row_is_refused_alone_with_reason_text_and_number(
 def test_a_quote_that_never_ends_is_said_to_be_one(tmp_path):
     rows, refused, _ = read(written(tmp_path, b'ts,k,v,name\n1,1,1,a\n2,1,1,"b\n3,1\n'), "csv")
     assert [r[0] for r in rows] == [1]
-    assert "a quoted field does not end" in refused[0].reason
+    assert "a quoted field is not closed" in refused[0].reason
 
 
 def test_a_missing_csv_column_is_an_error_that_lists_what_is_there(tmp_path):

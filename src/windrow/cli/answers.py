@@ -34,7 +34,7 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
         place = f" in {near(query.destination)}" if query.destination else ""
         rows, changes = count_of(query.rows_in, "row"), count_of(query.rows_out, "change")
         if query.waiting is not None:
-            changes = f"{query.rows_out:,} kept"
+            changes = f"{query.rows_out:,} archived"
             rest = count_of(query.waiting, "row")
             place += f"; {rest} of a day that is not over" if query.waiting else ""
         console.print(f"{query.name}: {rows} in, {changes}{place}")

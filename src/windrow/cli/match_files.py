@@ -130,7 +130,7 @@ def _places(names: Sequence[str], schema: pa.Schema, path: Path) -> list[int]:
             where=str(path),
             expected=f"a column {missing[0]}" if missing else "attributes to match on",
             found=", ".join(schema.names),
-            remedy="say which columns the subscriptions are about with --on",
+            remedy="name the columns of the subscriptions with --on",
         )
     return [known.index(name.lower()) for name in names]
 

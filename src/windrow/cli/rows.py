@@ -166,7 +166,7 @@ def _cast(column: pa.Array, field: pa.Field, path: Path) -> pa.Array:
             where=f"{path}, {error.where}",
             expected=error.expected,
             found=error.found,
-            remedy="match files of different types one by one, or say a type with --type",
+            remedy="match files of different types separately, or set a type with --type",
         ) from error
 
 

@@ -71,7 +71,7 @@ def home_is_nowhere() -> bool:
 @cache
 def warn_once() -> None:
     warnings.warn(
-        "compiled code cannot be kept: neither the package's directory, nor the home, nor the "
+        "compiled code cannot be cached: neither the package's directory, nor the home, nor the "
         "temporary directory of this user can be written to by this user alone; it is compiled "
         "again in every process (set NUMBA_CACHE_DIR to a directory that can)",
         RuntimeWarning,

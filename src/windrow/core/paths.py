@@ -16,8 +16,8 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """One slash is enough: ``pathlib`` makes one of two. A single letter is a drive."""
 SUPPORTED = "a path of this machine's file system, local or mounted"
 REMEDY = (
-    "mount or copy what is there and give that path; a stream from elsewhere is pushed from "
-    "Python, or given as a streaming DataFrame of Spark"
+    "mount or copy the data and use that path; other streams can be pushed from Python, or "
+    "passed as a streaming DataFrame of Spark"
 )
 LONGEST = 200
 """Bytes of a name; file systems allow 255 of a part of a path, and some are for endings."""

@@ -206,7 +206,7 @@ class CqlParser(TokenCursor):
         if not self._match(TokenType.ESCAPE):
             return this
         if not self.at_string():
-            self.fail("one character in quotes after ESCAPE", remedy="write ESCAPE '!', say")
+            self.fail("one character in quotes after ESCAPE", remedy="write for example ESCAPE '!'")
         return exp.Escape(this=this, expression=self._parse_string())
 
     def _parse_limit(

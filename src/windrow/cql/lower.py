@@ -149,7 +149,7 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
     if not plain or not isinstance(count, exp.Literal) or not count.name.isdigit():
         raise ParseError(
             span=span, source=sql, expected=f"a whole number after {word}",
-            found="something else", remedy=f"write {word} 10, say",
+            found="something else", remedy=f"write for example {word} 10",
         )  # fmt: skip
     return Limit(int(count.name), span)
 
@@ -186,9 +186,9 @@ def unnest_wstreams(select: Select, sql: str) -> Select:
     windows = [node.meta.get(WINDOW) for node in found]
     if None in windows or any(w != windows[0] for w in windows):
         raise ParseError(
-            span=span, source=sql, expected="one and the same window after each WSTREAM(...)",
+            span=span, source=sql, expected="the same window after each WSTREAM(...)",
             found="none" if None in windows else "different ones",
-            remedy="write WSTREAM(...)[ROWS 10], say",
+            remedy="write for example WSTREAM(...)[ROWS 10]",
         )  # fmt: skip
     inner: list[Item] = []
     for node in found:

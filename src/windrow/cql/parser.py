@@ -82,7 +82,7 @@ def _token_error(text: str, error: TokenError) -> ParseError:
     """A quote or a comment that is never closed; the last one that was opened is to blame."""
     opened = _last_opened(text)
     span = span_between(text, opened, opened) if opened is not None else Span(1, 1)
-    reason = "a quote or comment that ends" if opened is not None else str(error).split(".")[0]
+    reason = "a closed quote or comment" if opened is not None else str(error).split(".")[0]
     return ParseError(span=span, source=text, expected=reason, found="the end of the script")
 
 

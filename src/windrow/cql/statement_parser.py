@@ -279,7 +279,7 @@ def _with_types(
         if column.type is None:
             raise ParseError(
                 span=column.span, source=parser.sql, expected=f"a type for {column.name.text}",
-                found="none", remedy=f"write {column.name.text} BIGINT, say",
+                found="none", remedy=f"write for example {column.name.text} BIGINT",
             )  # fmt: skip
     return columns
 

@@ -67,17 +67,17 @@ class Report:
 def overflow_warning(query: str) -> WindrowWarning:
     """What is said when it happens to a query for the first time."""
     return WindrowWarning(
-        "integers left the range of BIGINT: such a SUM is NULL in its group until it fits again, "
+        "integers overflowed BIGINT: such a SUM is NULL for its group until it fits again, "
         "such a result of arithmetic in its row",
         where=f"query {query}",
-        remedy="compute on CAST(... AS DOUBLE) to have it rounded",
+        remedy="compute with CAST(... AS DOUBLE) to get rounded results",
     )
 
 
 def cut_warning(where: str) -> WindrowWarning:
     """What is said when nanoseconds are cut for the first time."""
     return WindrowWarning(
-        "times finer than microseconds were cut to them",
+        "times were truncated to microseconds",
         where=where,
         remedy="keep the rest in a column of its own if it matters",
     )

@@ -79,7 +79,7 @@ class Identity:
                 where=str(path),
                 expected=f"results of version {VERSION}",
                 found=f"version {known['version']}",
-                remedy="read them with the Windrow that has written them",
+                remedy="read them with the version of Windrow that wrote them",
             )
         return cls(
             known["run"],

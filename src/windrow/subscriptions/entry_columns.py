@@ -205,7 +205,7 @@ def _attribute(
             where=where,
             expected=f"either {name}, or {name}_min and {name}_max",
             found="both",
-            remedy="say each condition once",
+            remedy="write each condition once",
         )
     found: Misfits = {}
     if text is not None:

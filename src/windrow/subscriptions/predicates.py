@@ -33,7 +33,7 @@ Kind: TypeAlias = Type | pa.DataType
 NARROW_DIGITS = 18
 """Decimals of no more digits are 64-bit integers of their last place."""
 DIGITS_OF_128_BITS = 38
-SUPPORTED = "a truth value, a number, a decimal, a date, a time, a timestamp or a text"
+SUPPORTED = "a boolean, a number, a decimal, a date, a time, a timestamp or a text"
 Value = bool | int | float | Decimal | str | date | datetime | time
 Id = int | str
 EXACT_FLOATS = 2.0**53

@@ -127,7 +127,7 @@ class _Cutter:
         open_quote = self.ends.state == IN_QUOTES
         self.skipping, self.unended = True, not open_quote
         if open_quote:
-            reason = "a quoted field does not end; it took in all lines to the end of the file"
+            reason = "a quoted field is not closed; it reaches to the end of the file"
             yield Chunk(b"", self._after(0), self.rest, reason)
         else:
             yield Chunk(self.rest, self._after(0))
@@ -135,7 +135,7 @@ class _Cutter:
     def _too_long(self, piece: bytes) -> str:
         reason = f"expected a row of at most {size(self.limit)}, found a longer one"
         quoted = self.ends.state == IN_QUOTES or b'"' in piece
-        return f"{reason}; probably a quoted field that does not end" if quoted else reason
+        return f"{reason}; probably a quoted field that is not closed" if quoted else reason
 
     def _after(self, behind: int) -> Part:
         """The part that starts ``behind`` bytes before where we are."""

@@ -134,7 +134,7 @@ class _Access:
                 where=str(self._path),
                 expected="a directory that may be listed and entered",
                 found=error.strerror or str(error),
-                remedy="let the account that runs this read it (chmod, chown); directories whose "
+                remedy="give this account read permission (chmod, chown); directories whose "
                 "names start with a dot or an underscore are skipped",
             ) from error
 
@@ -158,4 +158,4 @@ def _suggestion(missing: Path) -> str:
     near = difflib.get_close_matches(missing.name, names, n=3, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(str(parent / n) for n in near)}?"
-    return "check the path; it is taken from the directory in which the command runs"
+    return "check the path; it is relative to the directory in which the command runs"

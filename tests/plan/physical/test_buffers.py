@@ -79,7 +79,7 @@ def buffers(query: str) -> list[str | None]:
         ("Istream(SELECT * FROM s)", [None]),
         ("Rstream(SELECT * FROM s)", ["list"]),
         ("SELECT * FROM s [RANGE 5 SLIDE 2] EVERY 4",
-         ["what came since the last report", "what came since the last report"]),
+         ["tuples since the last report", "tuples since the last report"]),
         ("SELECT * FROM s [RANGE 5] WHERE k NOT IN (SELECT k FROM t [NOW])",
          ["FIFO", "FIFO of keys, counts by key",
           None, None, None]),

@@ -140,8 +140,8 @@ def _newest(days: Iterable[int], archive: Archive) -> int | None:
             latest_plausible_day([*days, *found.ahead], found.now, window) or 0
         )  # without days, any will do
         kept = (
-            f"is more than the window of {window} after {today}: kept ahead until days after it "
-            "come, or windrow archive advance names it"
+            f"is more than the window of {window} after {today}: kept until later days arrive, "
+            "or windrow archive advance names it"
         )
     for day in sorted(day for day in days if day > today):
         err().print(f"{calendar.label(day)} {kept}", style="yellow")

@@ -154,7 +154,7 @@ def refuse(where: str, whose: str, options: Mapping[str, object]) -> None:
     """Say which of the options that have a value belong to the other kind of archive."""
     given = [name for name, value in options.items() if value is not None]
     if given:
-        raise InputError(where=where, expected=f"no option of {whose}", found=", ".join(given))
+        raise InputError(where=where, expected=f"no option for {whose}", found=", ".join(given))
 
 
 def _grid(
@@ -191,7 +191,7 @@ def _schema(columns: str | None, like: Path | None) -> pa.Schema:
             where="create",
             expected="--columns or --like",
             found="both" if like else "neither",
-            remedy='say --like FILE, or --columns "src STRING, bytes BIGINT"',
+            remedy='use --like FILE, or --columns "src STRING, bytes BIGINT"',
         )
     if like is not None:
         return schema_of(like)

@@ -194,7 +194,7 @@ def verify(archive: Where, as_json: AsJson = False, verbose: Verbose = False) ->
         elif not problems:
             whose = "grid" if isinstance(opened, LifetimeIndex) else "scheme"
             out().print(
-                f"{archive}: version {found.version} is as its manifest says: checksums, order "
+                f"{archive}: version {found.version} is intact: checksums, order "
                 f"and counts of {count_of(found.entries, 'record')}, and the {whose}'s invariants"
             )
         for problem in problems if not as_json else ():

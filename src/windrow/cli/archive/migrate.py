@@ -76,9 +76,9 @@ def _carry_out(
 ) -> None:
     cost = opened.migration(**wanted)
     if not as_json:
-        rest = f", through after {count_of(cost.days, 'day')}" if cost.days else ""
+        rest = f", complete after {count_of(cost.days, 'day')}" if cost.days else ""
         out().print(
-            f"{archive}: {size(cost.bytes_written)} to write{rest}; a probe will look into "
+            f"{archive}: {size(cost.bytes_written)} to write{rest}; a probe will search "
             f"{count_of(cost.searches, 'run')}"
         )
     version = None

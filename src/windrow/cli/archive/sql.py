@@ -71,9 +71,9 @@ def _register(connection: duckdb.DuckDBPyConnection, entries: Entries) -> None:
         types = ", ".join(f"{field.name} {field.type}" for field in entries.schema)
         raise ArchiveError(
             where="SQL",
-            expected="columns of types that DuckDB has",
+            expected="columns of types that DuckDB supports",
             found=f"{types} ({str(error).strip()})",
-            remedy="ask with probe or scan, which have all types",
+            remedy="use probe or scan, which support all types",
         ) from error
 
 

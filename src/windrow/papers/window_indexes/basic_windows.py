@@ -78,7 +78,7 @@ def _positive(where: str, basic_windows: int, size: int) -> None:
     if basic_windows < 1 or size < 1:
         raise WindowError(
             where=where, expected="at least one basic window, with room for something",
-            found=f"{basic_windows} of size {size}", remedy="give positive numbers",
+            found=f"{basic_windows} of size {size}", remedy="use positive numbers",
         )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ class SlidingWindow(ABC, Generic[Full]):
         elif ts is None:
             raise WindowError(
                 where="append", expected="a timestamp per tuple", found="none",
-                remedy="a window of a time span has to be told when its tuples came",
+                remedy="a time-based window needs the time of each tuple",
             )  # fmt: skip
         else:
             yield from self._by_time(values, np.ascontiguousarray(ts, np.int64), self.spec.span)

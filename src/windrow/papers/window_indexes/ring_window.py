@@ -68,7 +68,7 @@ class RingWindow(SlidingWindow[PositionRange]):
         if self.rows is None or self.by is None:
             raise WindrowError(
                 where="feed_rows", expected="a window with a schema and a column to index by",
-                found="one that keeps positions only", remedy="give both when it is made",
+                found="one that keeps positions only", remedy="pass both when creating it",
             )  # fmt: skip
         key = rows.column(self.by)
         if key.null_count:

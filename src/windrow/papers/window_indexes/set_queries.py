@@ -143,7 +143,7 @@ def _common(index: ValueIndex | GroupIndex) -> Int64s:
 def _check(query: str, index: ValueIndex | GroupIndex) -> None:
     if index.windows != 2:
         needed, found = "an index that two windows share", f"an index for {index.windows}"
-        raise UnanswerableError(query, needed, found, "windows=2 when the index is made")
+        raise UnanswerableError(query, needed, found, "create the index with windows=2")
 
 
 def quantile(window: IndexedWindow, fraction: float) -> float | None:

@@ -112,7 +112,7 @@ def bind_escape(binder: Binder, node: exp.Escape, span: Span) -> Expression:
     if not isinstance(constant, str) or len(constant) != 1:
         raise BindError(
             span=binder.span(mark), expected="one character in quotes after ESCAPE",
-            found="something else", remedy="write ESCAPE '!', say",
+            found="something else", remedy="write for example ESCAPE '!'",
         )  # fmt: skip
     pattern = bound[1].value if isinstance(bound[1], Literal) else None
     if isinstance(pattern, str) and pattern.replace(constant * 2, "").endswith(constant):
@@ -153,7 +153,7 @@ def bind_distinct_from(binder: Binder, node: exp.Binary, span: Span) -> Expressi
 def bind_in(binder: Binder, node: exp.In, span: Span) -> Expression:
     if node.args.get("query") is not None:
         raise BindError(
-            "IN with a sub-query cannot stand here", span=span,
+            "IN with a sub-query is not allowed here", span=span,
             remedy="write it as a join; only NOT IN may have a sub-query, as a part of WHERE",
         )  # fmt: skip
     choices = node.expressions

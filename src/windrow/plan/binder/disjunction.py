@@ -111,8 +111,10 @@ def _refusal(node: exp.Expr, context: Context) -> BindError:
     place = node.find(*QUERIES, exp.In) or node
     what = "IN" if isinstance(node, exp.In) else "EXISTS" if isinstance(node, exp.Exists) else ""
     return BindError(
-        f"{what} with a sub-query cannot stand here" if what else "a sub-query cannot stand here",
+        f"{what} with a sub-query is not allowed here"
+        if what
+        else "a sub-query is not allowed here",
         span=span_of(node if what else place, context.source),
-        remedy="write it as a join, or as NOT EXISTS or NOT IN; both may stand beside AND, OR and "
-        "NOT in WHERE",
+        remedy="write it as a join, or as NOT EXISTS or NOT IN, which may be combined with AND, OR "
+        "and NOT in WHERE",
     )

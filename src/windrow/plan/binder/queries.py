@@ -132,7 +132,7 @@ def _output_window(plan: Node, query: StreamOf, clock: Clock) -> Node:
     if query.window is None:
         raise BindError(
             span=query.span, expected="a window after WSTREAM(...)", found="none",
-            remedy="write WSTREAM(...)[ROWS 10], say",
+            remedy="write for example WSTREAM(...)[ROWS 10]",
         )  # fmt: skip
     refuse_frozen_results(plan, "WSTREAM", "3.3.3", query.span)
     spec = window_spec(query.window, clock, plan.schema)

@@ -96,7 +96,7 @@ class ExpressionBinder:
                 return self._function(node, span)
             case exp.Subquery() | exp.Select() | exp.SetOperation() | exp.Exists():
                 raise BindError(
-                    "a sub-query cannot stand here", span=span,
+                    "a sub-query is not allowed here", span=span,
                     remedy="put it into FROM, or after NOT EXISTS or NOT IN in WHERE",
                 )  # fmt: skip
         return self._predicate_or_form(node, span)
@@ -183,7 +183,7 @@ class ExpressionBinder:
     def _aggregate(self, node: exp.Anonymous, function: str, span: Span) -> Expression:
         if self.aggregates is None:
             raise BindError(
-                f"an aggregate cannot stand in {self.clause}", span=span,
+                f"an aggregate is not allowed in {self.clause}", span=span,
                 remedy="use HAVING, or compute it in a sub-query"
                 if self.clause == "WHERE" else "compute it in a sub-query",
             )  # fmt: skip
@@ -270,6 +270,6 @@ class ExpressionBinder:
                  "PROPERTYEQ": ":=", "CURRENTTIMESTAMP": "CURRENT_TIMESTAMP",
                  "TUPLE": "a row of values"}  # fmt: skip
         raise BindError(
-            f"{words.get(what, what)} cannot stand in {self.clause}", span=span,
+            f"{words.get(what, what)} is not allowed in {self.clause}", span=span,
             remedy="bound the input with a window in FROM instead" if what == "WINDOW" else "",
         )  # fmt: skip

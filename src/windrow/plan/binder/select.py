@@ -38,7 +38,7 @@ def bind_select(select: Select, context: Context) -> Node:
     if not select.tables:
         raise BindError(
             span=select.span, expected="FROM and a stream, relation or view", found="none",
-            remedy="say where the columns come from",
+            remedy="name the source of the columns",
         )  # fmt: skip
     tables = bind_tables(select.tables, context)
     scope = Scope(_row(tables))

@@ -47,7 +47,7 @@ def _microseconds(limit: Duration | Unlimited | None, what: str, least: int = 1)
     if limit.unit is None:
         raise BindError(
             span=limit.span, expected=f"a unit of time for {what}", found=str(limit.amount),
-            remedy=f"write {what} {limit.amount} SECONDS, say",
+            remedy=f"write for example {what} {limit.amount} SECONDS",
         )  # fmt: skip
     return in_ticks(limit, Clock.TIMESTAMP, what, least)
 

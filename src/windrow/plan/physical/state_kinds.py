@@ -19,7 +19,7 @@ class Expiry(Enum):
     NEVER = "list"
     IN_ORDER = "FIFO"
     CALENDAR = "calendar queue by expiry"
-    SCAN = "list scanned for what expired"
+    SCAN = "list scanned for expired tuples"
 
     def __str__(self) -> str:
         return self.value
@@ -54,8 +54,8 @@ class Structure(Enum):
     AUXILIARY = "output and auxiliary output by value"
     LAST_ROWS = "list of the last rows"
     LAST_ROWS_BY_KEY = "list of the last rows, queues by key"
-    PENDING = "what came since the last report"
-    PAST = "what left it and is in a result"
+    PENDING = "tuples since the last report"
+    PAST = "tuples that left it and are in a result"
 
     def __str__(self) -> str:
         return self.value

@@ -78,7 +78,7 @@ def _spark_type(field: pa.Field) -> DataType:
         pass
     raise ArchiveError(
         where=f"column {field.name}",
-        expected="a type that Spark has",
+        expected="a type that Spark supports",
         found=str(field.type),
         remedy="name the other columns in columns",
     )

@@ -93,7 +93,7 @@ def open_home(
                 f"the checkpoint of query {query} does not belong to this script",
                 where=str(directory),
                 expected="the query and streams that it was made with",
-                found="a query, a stream or a strategy that was changed since",
+                found="a query, stream or strategy that has changed since",
                 remedy="run the old script, or choose a new directory with --checkpoint",
             )
     found = known.get("cut")

@@ -113,6 +113,6 @@ def _refuse(name: str, path: Path) -> NoReturn:
         f"the checkpoint of query {name} does not belong to this script",
         where=str(path),
         expected="the query and streams that it was made with",
-        found="a query that was changed since",
+        found="a query that has changed since",
         remedy="give the changed query another name, or choose a new directory with --checkpoint",
     )

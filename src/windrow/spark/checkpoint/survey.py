@@ -169,7 +169,7 @@ def _logs(directory: Path) -> tuple[dict[str, list[Entry]], list[Problem]]:
     for entries in logs.values():
         for entry in entries:
             if entry.origin is not None and not Path(entry.path or "").is_file():
-                what = f"it is missing; it has the updates that were accepted of {entry.origin}"
+                what = f"it is missing; it held the accepted updates of {entry.origin}"
                 problems.append(Problem(Path(entry.path or ""), what, hopeless=True))
     return logs, problems
 
@@ -185,7 +185,7 @@ def _log_lengths(
     lengths += [0] * (len(counted) - len(lengths))
     if any(n > length for n, length in zip(sorted(counted, reverse=True), lengths, strict=False)):
         found = ", ".join(f"{name} has {len(entries)}" for name, entries in logs.items()) or "none"
-        what = f"file logs lack entries: offsets speak of {counted}; {found}"
+        what = f"file logs lack entries: the offsets count {counted}; {found}"
         yield Problem(directory / "streams", what, hopeless=True)
 
 
@@ -249,7 +249,7 @@ def _results(directory: Path) -> Iterator[Problem]:
         else:
             for name in lost:
                 yield Problem(
-                    directory / name, "it is missing; it has rows that wait", hopeless=True
+                    directory / name, "it is missing; it held pending rows", hopeless=True
                 )
 
 

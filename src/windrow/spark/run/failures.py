@@ -50,8 +50,8 @@ def translated(query: str, failure: BaseException) -> WindrowError:
         "Spark stopped the query",
         where=f"query {query}",
         found=(telling or lines or ["no reason given"])[-1 if telling else 0][:500],
-        remedy="run again with -v to see Spark's own log; the checkpoint is as the last "
-        "complete micro-batch left it",
+        remedy="run again with -v to see Spark's own log; the checkpoint holds the last "
+        "complete micro-batch",
     )
 
 
@@ -74,5 +74,5 @@ def _out_of_memory(query: str, found: re.Match[str]) -> SparkError:
         where=f"query {query}",
         found=found[0][:300],
         remedy=f"{more if java else ''}run fewer queries at once, over smaller windows; the "
-        "checkpoint is as the last complete micro-batch left it",
+        "checkpoint holds the last complete micro-batch",
     )

@@ -197,7 +197,7 @@ class OnSpark:
                 where=f"stream {name}",
                 expected="a streaming DataFrame",
                 found="one that is not",
-                remedy="make it with spark.readStream, or push its rows",
+                remedy="create it with spark.readStream, or push its rows",
             )
         missing = [f.name for f in declaration.schema if f.name not in frame.columns]
         if missing:
@@ -414,12 +414,15 @@ def _refuse_limits(declaration: StreamDeclaration) -> None:
     if ahead and declaration.clock is Clock.INTEGER:
         found, remedy = "AHEAD on an integer clock", "declare its time as a TIMESTAMP"
     elif declaration.idle is not None and declaration.idle < FOREVER:
-        found, remedy = "IDLE AFTER", "leave it out; advance(to=...) says that nothing will come"
+        found, remedy = (
+            "IDLE AFTER",
+            "leave it out; call advance(to=...) when nothing more will come",
+        )
     else:
         return
     raise InputError(
         where=f"stream {declaration.name}",
-        expected="limits of time that can be judged of a DataFrame",
+        expected="time limits that work for a DataFrame",
         found=found,
         remedy=remedy,
     )

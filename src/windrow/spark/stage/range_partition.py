@@ -69,7 +69,7 @@ def cut_by(
             where="match",
             expected="partitions by ranges of an attribute with an order",
             found=f"{count} by {wanted or 'none'}; the attributes are {', '.join(names)}",
-            remedy="texts have none; leave partitions out to broadcast the whole index",
+            remedy="texts have no order; leave partitions out to broadcast the whole index",
         )
     place = names.index(found)
     spans = [part.spans[place] for part in entries]
