@@ -43,6 +43,11 @@ def test_the_launcher_takes_sparks_archives_off_the_path_and_nothing_else(tmp_pa
     assert found.stdout == f"{':'.join(mine)} ['a b', '$c']\n"
 
 
+def test_where_no_script_can_be_run_the_interpreter_is_called_itself(monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert worker_launcher() == sys.executable
+
+
 def test_only_a_pyspark_that_the_interpreter_finds_by_itself_is_used(tmp_path):
     place = tmp_path / "site-packages"
     assert is_installed(place / "pyspark", [str(tmp_path), str(place)])

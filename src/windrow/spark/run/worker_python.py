@@ -35,7 +35,10 @@ def is_installed(package: Path = INSTALLED, places: Iterable[str] | None = None)
 
 
 def worker_launcher(python: str = sys.executable, package: Path = INSTALLED) -> str:
-    """A command that is ``python`` without Spark's archives on its path; it ends with us."""
+    """A command that is ``python`` without Spark's archives on its path; it ends with us.
+
+    Where no script may be run from temporary directories it is ``python`` itself.
+    """
     directory = Path(tempfile.mkdtemp(prefix="windrow-python-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     launcher = directory / "python"
@@ -56,4 +59,4 @@ def worker_launcher(python: str = sys.executable, package: Path = INSTALLED) -> 
         f'exec {shlex.quote(python)} "$@"\n'
     )
     launcher.chmod(0o755)
-    return str(launcher)
+    return str(launcher) if os.name == "posix" and os.access(launcher, os.X_OK) else python
