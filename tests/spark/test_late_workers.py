@@ -100,7 +100,7 @@ def test_workers_that_are_late_for_minutes_are_reported(tmp_path, monkeypatch):
 
 def test_a_worker_that_dies_again_and_again_is_reported(tmp_path, monkeypatch):
     query = FakeQuery(tmp_path, *[DIED] * 50)
-    with pytest.raises(SparkError, match=r"query q: a Python worker has died; .*again 5 times"):
+    with pytest.raises(SparkError, match=r"query q: a Python worker has died; .*restarted 5 times"):
         watched(query, monkeypatch)
     assert query.started == restarts.MOST_DEATHS + 1
 
