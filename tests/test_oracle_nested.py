@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,11 +17,16 @@ pytestmark = pytest.mark.usefixtures("sizes")
 PIECES = st.sampled_from([None, 1, 3, 7])
 
 
-def says_what_its_words_mean(script: Script, seed: int, rows: int | None) -> bool:
-    """Compare at every instant, by every strategy; tell whether there was anything to compare."""
+RIVALS = st.sampled_from([Strategy.NT, Strategy.DIRECT])
+
+
+def says_what_its_words_mean(
+    script: Script, seed: int, rows: int | None, strategies: Iterable[Strategy] = Strategy
+) -> bool:
+    """Compare at every instant, by the strategies; tell whether there was anything to compare."""
     feeds = fed(seed)
     expected = meant(script, feeds)
-    for strategy in Strategy:
+    for strategy in strategies:
         assert said(script, feeds, rows=rows, strategy=strategy) == expected, strategy
     return bool(expected)
 
@@ -28,9 +35,9 @@ def test_every_nested_query_says_what_its_words_mean() -> None:
     spoke: list[bool] = []
 
     @settings(max_examples=30)
-    @given(script=scripts(), seed=st.integers(0, 30), rows=PIECES)
-    def check(script: Script, seed: int, rows: int | None) -> None:
-        spoke.append(says_what_its_words_mean(script, seed, rows))
+    @given(script=scripts(), seed=st.integers(0, 30), rows=PIECES, rival=RIVALS)
+    def check(script: Script, seed: int, rows: int | None, rival: Strategy) -> None:
+        spoke.append(says_what_its_words_mean(script, seed, rows, (Strategy.UPA, rival)))
 
     check()
     # A comparison of nothing with nothing shows little.

@@ -10,6 +10,7 @@ from tests.oracle.bags import History
 from tests.oracle.queries import Feed
 from tests.oracle.scripts import Script, fed, meant, said
 from tests.oracle.tricky import FILTERED, TRICKY
+from tests.thresholds import at_their_least
 from windrow.plan.strategy import Strategy
 
 SEEDS = (3, pytest.param(5, marks=pytest.mark.slow))
@@ -40,14 +41,33 @@ def test_the_script_says_what_its_words_mean(name: str, seed: int) -> None:
     assert not first_difference(expected, said(TRICKY[name], feeds(seed)))
 
 
-@pytest.mark.usefixtures("sizes")
+RIVALS = (Strategy.NT, Strategy.DIRECT)
+
+
 @pytest.mark.parametrize("name", TRICKY)
-def test_it_says_so_row_by_row_and_by_every_strategy(name: str) -> None:
-    script, given = TRICKY[name], feeds(3)
-    expected = should(name, 3)
-    assert not first_difference(expected, said(script, given, rows=1))
-    for strategy in (Strategy.NT, Strategy.DIRECT):
-        assert not first_difference(expected, said(script, given, rows=7, strategy=strategy))
+def test_it_says_so_row_by_row(name: str) -> None:
+    """With thresholds at their least: with the usual ones so few rows take the way of one push."""
+    with at_their_least():
+        found = said(TRICKY[name], feeds(3), rows=1)
+    assert not first_difference(should(name, 3), found)
+
+
+@pytest.mark.parametrize("name", TRICKY)
+def test_it_says_so_by_every_strategy(name: str, sizes: str) -> None:
+    """By both rivals, by one of them with thresholds at their least."""
+    strategy = RIVALS[(list(TRICKY).index(name) + (sizes == "least")) % len(RIVALS)]
+    found = said(TRICKY[name], feeds(3), rows=7, strategy=strategy)
+    assert not first_difference(should(name, 3), found)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("name", TRICKY)
+def test_it_says_so_in_pieces_at_all_thresholds(name: str, strategy: Strategy) -> None:
+    for rows in (1, 7):
+        found = said(TRICKY[name], feeds(3), rows=rows, strategy=strategy)
+        assert not first_difference(should(name, 3), found)
 
 
 JOINED = "s [RANGE 3{0}], t [RANGE 4{0}] WHERE s.k = t.k"

@@ -103,14 +103,15 @@ def drifting(rng: np.random.Generator, now: int) -> dict[str, Delta]:
 
 
 def held_after(query: str, strategy: Strategy, windows: int) -> list[int]:
-    """The bytes that a query holds after each window's length."""
+    """The bytes that a query holds after every fourth window's length."""
     declaration = "CREATE STREAM s (ts BIGINT, k BIGINT, p BIGINT, a BIGINT, x DOUBLE, n STRING);"
     plan = compile_script(declaration + query + ";").queries[0].plan
     pipeline = Pipeline(plan, changes=True, strategy=strategy)
     rng, held = np.random.default_rng(0), []
     for now in range(0, windows * LENGTH, LENGTH):
         pipeline.process(drifting(rng, now), now + LENGTH - 1)
-        held.append(held_bytes(pipeline))
+        if now // LENGTH % 4 == 0:  # counting takes longer than processing
+            held.append(held_bytes(pipeline))
     return held
 
 
@@ -135,9 +136,9 @@ def test_every_aggregate_over_every_window_holds_no_more_after_a_hundred_windows
     for strategy in strategies:
         with at_their_least():
             held = held_after(grouped(kind, aggregates), strategy, 100)
-        assert max(held[60:]) < 1.3 * max(held[:60]) + 2**14, strategy
+        assert max(held[15:]) < 1.3 * max(held[:15]) + 2**14, strategy
 
 
 def test_an_extreme_over_a_time_window_holds_a_window_with_the_usual_thresholds() -> None:
     held = held_after(grouped("range", EXTREMES), Strategy.UPA, 600)
-    assert max(held[400:]) < 1.2 * max(held[:400])
+    assert max(held[100:]) < 1.2 * max(held[:100])

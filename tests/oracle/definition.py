@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
+from functools import lru_cache
 
 import duckdb
 import pyarrow as pa
@@ -41,8 +42,12 @@ def branches_of(body: Body) -> tuple[Select, ...]:
     return body.branches if isinstance(body, Combined) else (body,)
 
 
+@lru_cache(maxsize=512)
 def bags(program: Program) -> History:
-    """The relation that the query's body is, at each instant."""
+    """The relation that the query's body is, at each instant.
+
+    Tests meet a program again: by another strategy, with thresholds at their least.
+    """
     body = body_sql(program.body)
     if program.lasting is not None:
         body = lasting_sql(program.body, program.lasting, program.in_arrival_order)

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -134,22 +135,26 @@ def said(
     script: Script, feeds: Sequence[Feed], *, rows: int | None = None,
     strategy: Strategy = Strategy.UPA,
 ) -> History:  # fmt: skip
-    """What Windrow says, all rows pushed at once or ``rows`` of each feed at a time."""
+    """What Windrow says, all rows pushed at once or ``rows`` of each feed it reads at a time."""
     _, horizon = first_and_horizon(feeds)
     with windrow.connect(strategy=strategy) as connection:
         *statements, query = declared(script, feeds)
         connection.execute("\n".join(statements))
         (running,) = connection.execute(query)
+        text = " ".join([*statements[len(feeds) :], query])
+        reads = lambda feed: re.search(rf"\b{feed.name}\b", text)  # noqa: E731
         step = rows or max(len(feed.stamps) for feed in feeds)
+        given = {f.name: table(f, 0, len(f.stamps)) for f in feeds if rows is None or reads(f)}
         for start in range(0, max(len(feed.stamps) for feed in feeds), step):
-            for feed in feeds:
-                connection.push(feed.name, table(feed, start, start + step))
+            for name, whole in given.items():
+                connection.push(name, whole.slice(start, step))
         connection.advance(to=horizon)
         return net(running.changes())
 
 
-def meant(script: Script, feeds: Sequence[Feed]) -> History:
-    """What the script means."""
+@lru_cache(maxsize=512)
+def meant(script: Script, feeds: tuple[Feed, ...]) -> History:
+    """What the script means; kept for when it is asked again with thresholds at their least."""
     return _Steps(script, feeds).run()
 
 

@@ -56,6 +56,12 @@ class Oracle:
                 f"WHERE instant IS NULL OR instant <= {t} GROUP BY ALL HAVING copies <> 0"
             )
             theirs = f"SELECT {names}, copies FROM {expected} WHERE t = {t}"
+            if not self._rows(
+                f"SELECT {names} FROM (({ours}) UNION ALL "
+                f"SELECT {names}, -copies FROM {expected} WHERE t = {t}) "
+                "GROUP BY ALL HAVING sum(copies) <> 0 LIMIT 1"
+            ):
+                continue
             extra = self._rows(f"({ours}) EXCEPT ({theirs})")
             missing = self._rows(f"({theirs}) EXCEPT ({ours})")
             if extra or missing:
