@@ -23,6 +23,7 @@ from windrow.engine.pipeline import Pipeline
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
 
+RIVALS = (Strategy.NT, Strategy.DIRECT)
 ROWS = 100
 HORIZON = 140
 """Past the last tuple of every input, and past its expiry."""
@@ -81,18 +82,29 @@ def test_cutting_time_differently_changes_nothing(name: str) -> None:
     assert whole
 
 
-@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
-def test_the_strategies_give_the_same_answer(name: str) -> None:
-    inputs, plan = random_input(9, ROWS), plan_of(name)
-    every = cuts(10, 7)
+def test_the_strategies_give_the_same_answer(name: str, sizes: str) -> None:
+    """Each query by both rivals, by one of them with thresholds at their least."""
+    place = list(QUERIES).index(name) + (sizes == "least")
+    assert_as_usual(name, RIVALS[place % len(RIVALS)])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("strategy", RIVALS)
+@pytest.mark.parametrize("name", QUERIES)
+def test_they_give_it_at_all_thresholds(name: str, strategy: Strategy) -> None:
+    assert_as_usual(name, strategy)
+
+
+def assert_as_usual(name: str, strategy: Strategy) -> None:
+    inputs, plan, every = random_input(9, ROWS), plan_of(name), cuts(10, 7)
     upa = run(Pipeline(plan, changes=True), inputs, every)
-    for strategy in (Strategy.NT, Strategy.DIRECT):
-        assert run(Pipeline(plan, changes=True, strategy=strategy), inputs, every) == upa
+    assert run(Pipeline(plan, changes=True, strategy=strategy), inputs, every) == upa
 
 
 @pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("strategy", [Strategy.NT, Strategy.DIRECT])
+@pytest.mark.parametrize("strategy", RIVALS)
 @pytest.mark.parametrize("name", ["distinct", "distinct_weak", "join", "not_exists", "group"])
 def test_rival_strategies_can_be_saved_and_loaded(name: str, strategy: Strategy) -> None:
     saved_and_loaded(name, strategy)

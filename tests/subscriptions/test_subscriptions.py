@@ -84,9 +84,20 @@ def pairs(found: pa.RecordBatch) -> list[tuple[int, Any]]:
     return list(zip(found["row"].to_pylist(), found["subscription"].to_pylist(), strict=True))
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(steps=STEPS)
 def test_the_matcher_finds_what_brute_force_finds_after_any_changes(steps):
+    finds_what_brute_force_finds(steps)
+
+
+@pytest.mark.slow
+@settings(max_examples=1_000)
+@given(steps=STEPS)
+def test_it_finds_so_after_many_more_changes(steps):
+    finds_what_brute_force_finds(steps)
+
+
+def finds_what_brute_force_finds(steps):
     ours, theirs = Subscriptions(ATTRIBUTES), BruteForce()
     there: set[str] = set()
     for kind, what, at in [*steps, ("match", [dict.fromkeys(ATTRIBUTES)], 0)]:

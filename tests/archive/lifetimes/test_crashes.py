@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import itertools
 import random
+from collections.abc import Iterable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -89,12 +91,33 @@ def operations(source, path) -> int:
     return disk.done
 
 
+SHARES = (0.0, 0.5, 1.0)
+"""How much of what was not synced is lost."""
+
+
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
 def test_stopped_after_any_operation_it_is_the_index_before_or_after(grid, tmp_path):
+    """Each operation with one of the shares; the last two, which publish, with all of them."""
     source, work = tmp_path / "source", tmp_path / "work"
     history(source, grid)
+    total = operations(source, work)
+    one = [(at, SHARES[at % len(SHARES)]) for at in range(1, total - 1)]
+    crash_at([*one, *itertools.product((total - 1, total), SHARES)], source, work, grid)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
+def test_stopped_after_any_operation_with_any_loss(grid, tmp_path):
+    source, work = tmp_path / "source", tmp_path / "work"
+    history(source, grid)
+    everywhere = itertools.product(range(1, operations(source, work) + 1), SHARES)
+    crash_at(everywhere, source, work, grid)
+
+
+def crash_at(points: Iterable[tuple[int, float]], source: Path, work: Path, grid: Grid) -> None:
+    """Stop after the given operations; what is left is one of the two indexes, and goes on."""
     seen, chance = set(), random.Random(grid.size)
-    for at, share in itertools.product(range(1, operations(source, work) + 1), (0.0, 0.5, 1.0)):
+    for at, share in points:
         disk = FaultyDisk(copied(source, work), at)
         with pytest.raises(Crash):
             update(LifetimeIndex.open(disk), FULL + INTERVAL)

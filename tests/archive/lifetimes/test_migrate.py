@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -98,10 +99,19 @@ def numbered(index: LifetimeIndex) -> dict[int, str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def filled_once(tmp_path_factory) -> dict[str, Path]:
+    """The directory of a filled index of each layout, to be copied."""
+    paths = {grid.name: tmp_path_factory.mktemp("filled") / "index" for grid in LAYOUTS}
+    for name, path in paths.items():
+        filled(path, BY_NAME[name])
+    return paths
+
+
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize(("old", "new"), PAIRS)
-def test_layouts_become_others_and_go_on(tmp_path, old, new, how):
-    index = filled(tmp_path, BY_NAME[old])
+def test_layouts_become_others_and_go_on(tmp_path, filled_once, old, new, how):
+    index = LifetimeIndex.open(UnsyncedDisk(copied(filled_once[old], tmp_path / "index")))
     index.migrate(grid=BY_NAME[new], how=how)
     well(index, FULL)
     for now in range(FULL + 1, FULL + LONGEST + 2):
