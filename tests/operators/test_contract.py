@@ -72,14 +72,26 @@ def saved_and_loaded(name: str, strategy: Strategy) -> None:
         carried.load(segments, saved.meta)
 
 
+@pytest.mark.parametrize("name", QUERIES)
+def test_cutting_time_differently_changes_nothing(name: str, sizes: str) -> None:
+    """With thresholds at their least at every instant too, and with the usual ones at many."""
+    finely = list(range(HORIZON + 1)) if sizes == "least" else cuts(2, 3)
+    assert_cuts_change_nothing(name, [finely, cuts(2, 9)])
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", QUERIES)
-def test_cutting_time_differently_changes_nothing(name: str) -> None:
+def test_cutting_time_at_every_instant_changes_nothing(name: str) -> None:
+    assert_cuts_change_nothing(name, [list(range(HORIZON + 1))])
+
+
+def assert_cuts_change_nothing(name: str, ways: list[list[int]]) -> None:
     inputs, plan = random_input(1, ROWS), plan_of(name)
     whole = run(Pipeline(plan, changes=True), inputs, [HORIZON])
-    assert run(Pipeline(plan, changes=True), inputs, list(range(HORIZON + 1))) == whole
-    assert run(Pipeline(plan, changes=True), inputs, cuts(2, 9)) == whole
     assert whole
+    for way in ways:
+        assert run(Pipeline(plan, changes=True), inputs, way) == whole
 
 
 @pytest.mark.parametrize("name", QUERIES)
