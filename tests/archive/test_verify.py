@@ -124,9 +124,9 @@ EDITS = [
     (
         DEL,
         setting(scheme="REINDEX+"),
-        "expected time-sets that REINDEX+ can go on from; found no i",
+        "expected time-sets that REINDEX+ can continue from; found no i",
     ),
-    (DEL, setting(scheme="RATA"), "RATA can go on from; found"),
+    (DEL, setting(scheme="RATA"), "RATA can continue from; found"),
     (PACKED, the_window_is_a_day_shorter, "found none missing, and 4 besides"),
     (DEL, body(now=10), "window: expected the days 5 to 10 in constituents, and no others"),
     (

@@ -64,7 +64,10 @@ def execute(catalog: Catalog, settings: Settings) -> Outcome:
     """Run every query of ``catalog`` to the end of its input, or until Ctrl-C."""
     if settings.master and settings.runner is not RunnerName.SPARK:
         raise InputError(
-            where="--master", expected="--runner spark", found=f"--runner {settings.runner}"
+            where="--master",
+            expected="--runner spark",
+            found=f"--runner {settings.runner}",
+            remedy="leave --master out, or run on Spark",
         )
     master = settings.master or LOCAL
     on_spark = settings.runner is RunnerName.SPARK

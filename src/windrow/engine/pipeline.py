@@ -73,7 +73,12 @@ class Pipeline:
     def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
         """The changes of the interval from the last call's ``now`` to this one's, inclusive."""
         if now < self.now:
-            raise StateError("time goes forward only", expected=f">= {self.now}", found=str(now))
+            raise StateError(
+                "time goes forward only",
+                where="pipeline",
+                expected=f">= {self.now}",
+                found=str(now),
+            )
         with count_overflows(self._overflows):
             answer = self._top.process(inputs, now)
         if self._changes is not None:

@@ -79,8 +79,8 @@ def entries_of(
         first = min(misfits)
         others = f"; {len(misfits) - 1:,} more rows are wrong" if len(misfits) > 1 else ""
         raise InputError(
+            misfits[first],
             where=place(first) if place else f"{where}, row {first + 1}",
-            expected=misfits[first].removeprefix("expected "),
             remedy=f"correct the row: no subscription is loaded while one cannot be read{others}",
         )
     return EntryColumns(named, since, until, tuple(spans))

@@ -124,7 +124,10 @@ def advise(
     """
     if sample.num_rows < FEWEST:
         raise ArchiveError(
-            where="sample", expected=f"at least {FEWEST:,} rows", found=f"{sample.num_rows:,}"
+            where="sample",
+            expected=f"at least {FEWEST:,} rows",
+            found=f"{sample.num_rows:,}",
+            remedy="pass a larger sample; a day or more is best",
         )
     names = (key,) if isinstance(key, str) else tuple(key)
     forms: tuple[Format, Format] = ("arrow", "parquet")

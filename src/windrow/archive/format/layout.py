@@ -55,13 +55,23 @@ class Layout:
             if stamp in self.schema.names:
                 raise ArchiveError(
                     where=f"column {stamp}",
-                    expected="another name: the archive reserves this one",
+                    expected="a name that the archive does not use itself",
+                    found=stamp,
                     remedy="rename the column",
                 )
         if not self.key or len(set(self.key)) != len(self.key):
-            raise ArchiveError(where="key", expected="one or more different columns")
+            raise ArchiveError(
+                where="key",
+                expected="one or more different columns",
+                found=", ".join(self.key) or "none",
+            )
         if len(set(self.schema.names)) != len(self.schema.names):
-            raise ArchiveError(where="schema", expected="column names that are all different")
+            raise ArchiveError(
+                where="schema",
+                expected="column names that are all different",
+                found=", ".join(self.schema.names),
+                remedy="rename one of the columns",
+            )
         lists = 0
         for name in self.key:
             if name not in self.schema.names:
@@ -83,7 +93,12 @@ class Layout:
                 )
         object.__setattr__(self, "each_value", self.each_value and lists > 0)
         if lists > 1:
-            raise ArchiveError(where="key", expected="at most one list among its columns")
+            raise ArchiveError(
+                where="key",
+                expected="at most one list among its columns",
+                found=f"{lists} lists",
+                remedy="choose one of them",
+            )
 
     def require_names(self) -> None:
         """Refuse names for a new archive that SQL, which is blind to case, would mix up."""
@@ -94,6 +109,7 @@ class Layout:
                 raise ArchiveError(
                     where=f"column {name}",
                     expected=f"a name that differs from {other} by more than case",
+                    found=name,
                     remedy="rename one of them: SQL ignores case",
                 )
 
@@ -158,7 +174,12 @@ class Layout:
         table = table.append_column(self.stamps[0], stamp)
         if self.lifetimes:
             if expiries is None or expiries.null_count:
-                raise ArchiveError(where="expiries", expected="an expiry for each record")
+                raise ArchiveError(
+                    where="expiries",
+                    expected="an expiry for each record",
+                    found="none" if expiries is None else f"{expiries.null_count} NULLs",
+                    remedy="give each record an expiry, or leave it out",
+                )
             table = table.append_column(self.stamps[1], expiries.cast(pa.int64()))
         return table.combine_chunks()
 

@@ -237,7 +237,7 @@ def _state(wave: Wave, state: State, now: int) -> Iterator[Problem]:
     except (SchemeError, LookupError) as error:
         yield problem(
             "state",
-            expected=f"time-sets that {scheme.name} can go on from",
+            expected=f"time-sets that {scheme.name} can continue from",
             found=str(error) if isinstance(error, SchemeError) else f"no index {error}",
         )
         return

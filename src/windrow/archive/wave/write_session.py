@@ -47,7 +47,7 @@ class WriteSession:
         for day in days:
             _check_day(day, self._wave, now)
         if now is not None and not _IN_BITS[0] < now < _IN_BITS[1]:
-            raise DayError(where=f"day {now}", expected="a day of at most 31 bits")
+            raise _too_large(now)
         label = self._wave.settings.calendar.label
         if now is not None and self._wave.now is not None and now < self._wave.now:
             raise DayError(
@@ -126,9 +126,18 @@ class WriteSession:
 _IN_BITS = -(2**31), 2**31
 
 
+def _too_large(day: int) -> DayError:
+    return DayError(
+        where=f"day {day}",
+        expected="a day of at most 31 bits",
+        found=str(day),
+        remedy="count days from a later beginning, or in longer days",
+    )
+
+
 def _check_day(day: int, wave: Wave, now: int | None) -> None:
     if not _IN_BITS[0] < day < _IN_BITS[1]:
-        raise DayError(where=f"day {day}", expected="a day of at most 31 bits")
+        raise _too_large(day)
     label = wave.settings.calendar.label
     if wave.now is not None and day <= wave.now:
         raise DayError(

@@ -127,7 +127,7 @@ def _read_files(
 
 
 def _newest(days: Iterable[int], archive: Archive) -> int | None:
-    """The last of the days that time has come to: one wrong date must not expire the rest."""
+    """The last of the days that is not in the future: one wrong date must not expire the rest."""
     found = archive.stat()
     calendar, window = found.settings.calendar, found.settings.window
     if calendar.timestamps:

@@ -57,7 +57,7 @@ DealtOut = Annotated[
 def grid_of(
     sides: str | None, technique: Technique | None, dealt: Dealt | None, before: Grid
 ) -> Grid:
-    """A grid with what is given changed. Those that are dealt at random have the seed 0."""
+    """A grid with some settings changed. Randomised assignments have the seed 0."""
     if technique is not None and technique not in OF_GRIDS:
         raise InputError(
             where="--technique",

@@ -40,7 +40,12 @@ def writing(path: Path, schema: pa.Schema) -> Iterator[Write]:
             found=path.suffix or "no ending",
         )  # fmt: skip
     if not path.parent.is_dir():
-        raise InputError(where=str(path), expected="a directory that is there", found="none")
+        raise InputError(
+            where=str(path),
+            expected="an existing directory",
+            found="none",
+            remedy="create it first",
+        )
     part = path.with_name(f".{path.name}.tmp")
     try:
         with opened(part, schema) as write:

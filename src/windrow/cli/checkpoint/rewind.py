@@ -1,4 +1,4 @@
-"""``windrow checkpoint rewind``: queries whose time was led astray start over."""
+"""``windrow checkpoint rewind``: queries whose watermark is too far ahead start over."""
 
 from __future__ import annotations
 
