@@ -22,11 +22,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.archive.errors import ArchiveError, DamagedError
-from windrow.archive.format.blocks import REMEDY, Blocks
+from windrow.archive.format.blocks import REMEDY, Blocks, check_metadata
 from windrow.archive.format.disk import Sink
 from windrow.archive.format.kernel_use import Kernels, kernels_pay
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.mapped_arrow import check_metadata, numpy_view
+from windrow.archive.format.mapped_files import numpy_view
 from windrow.archive.format.sheet import Sheet
 from windrow.archive.runs.entries import Direct
 from windrow.archive.runs.search import BYTES, directory_type, searcher
