@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.archive.format.blocks import Blocks, check_metadata
-from windrow.archive.format.mapped_files import Pages, numpy_view
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
+from windrow.archive.format.mapped_files import Pages, numpy_view
 from windrow.archive.format.sheet import Sheet
 from windrow.archive.runs.copier import sheet
 from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, remember

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from windrow.archive.format.blocks import Blocks
-from windrow.archive.format.mapped_files import Pages
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
+from windrow.archive.format.mapped_files import Pages
 from windrow.archive.runs.encoding import encode_columns
 from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, remember
 from windrow.columns.arrays import Int64s
