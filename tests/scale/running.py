@@ -16,7 +16,6 @@ from windrow.columns.delta import Delta
 from windrow.core.time import FOREVER
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
-from windrow.spark.stage.blobs import unpack
 
 RELATIONS = ("r", "nrr")
 
@@ -53,8 +52,7 @@ def run_in_buckets(case: Case, data: Data, strategy: Strategy, batches: int) -> 
     for number, (start, stop) in enumerate(itertools.pairwise(edges)):
         part = between(rows, start if number else -1, stop)
         over = stop == data.end
-        frame = staged.frame(number, part, dict.fromkeys(staged.streams, (stop, over)))
-        found += [pa.table(unpack(row["blob"])[1]["changes"]) for row in frame]
+        found.append(staged.changes(number, part, dict.fromkeys(staged.streams, (stop, over))))
     return pa.concat_tables(found)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from pyspark.sql import Row
+import pyarrow as pa
 
 from tests.operators.samples import between
 from windrow.columns.delta import Delta
@@ -15,109 +17,103 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.strategy import Strategy
-from windrow.spark.stage.blobs import unpack
-from windrow.spark.stage.packing import RESULT, Parcel, blobs, scatter, tell
+from windrow.result_files.change_table import changes_batch
+from windrow.spark.stage.packing import RESULT, Blob, Parcel, blobs, packed_batch, scatter, tell
 from windrow.spark.stage.routes import Routes
-from windrow.spark.stage.stage_processor import StageProcessor, StageTask
+from windrow.spark.stage.stage_task import Report, ResultDelivery, StageTask, reports_in
+from windrow.spark.stage.state_files import StateCommits
 from windrow.streams.stream_time import StreamTime
 
 BUCKETS = (3, 5, 8)
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where state is written and read fastest."""
 Net = dict[int, Counter[str]]
 Time = dict[str, tuple[int, bool]]
 """For each stream, up to which instant it is closed, and whether it is over."""
 
 
-class Values:
-    """Both kinds of state of one bucket."""
+class Collected:
+    """A delivery that keeps what it is given; ``final`` as the tasks of a query have it."""
 
-    def __init__(self) -> None:
-        self.value: tuple[Any, ...] | None = None
-        self.entries: dict[Any, Any] = {}
+    def __init__(self, plan: Node, *, final: bool = True) -> None:
+        self.plan, self.final = plan, final
+        self.answers: list[Delta] = []
 
-    def get(self) -> tuple[Any, ...] | None:
-        return self.value
+    def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
+        self.answers += answers
+        return {}
 
-    def update(self, value: tuple[Any, ...]) -> None:
-        self.value = value
-
-    def iterator(self) -> Iterator[Any]:
-        return iter(list(self.entries.items()))
-
-    def updateValue(self, key: Any, value: Any) -> None:  # noqa: N802
-        self.entries[key] = value
-
-    def removeKey(self, key: Any) -> None:  # noqa: N802
-        del self.entries[key]
-
-
-class Handle:
-    """Spark's handle on the state of one bucket."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Values] = {}
-
-    def getMapState(self, name: str, *_: object) -> Values:  # noqa: N802
-        return self.values.setdefault(name, Values())
-
-    getValueState = getMapState  # noqa: N815
+    def take(self) -> pa.Table:
+        """The changes since the last time."""
+        answers, self.answers = self.answers, []
+        found = [changes_batch(delta, self.plan.schema, Clock.INTEGER) for delta in answers]
+        return pa.Table.from_batches(found)
 
 
 class Staged:
-    """A query over ``BUCKETS``; ``step`` is a micro-batch, ``found`` what it has said so far."""
+    """A query over ``BUCKETS``, its state in files; ``found`` is what it has said so far."""
 
-    def __init__(self, plan: Node, strategy: Strategy, run: str, *, archived: bool = False) -> None:
+    def __init__(
+        self, plan: Node, strategy: Strategy, run: str, delivery: ResultDelivery | None = None
+    ) -> None:
         self.stages = cut_into_stages(plan, strategy)
         self.streams = streams_in(plan)
         self.found: Net = {}
-        self.processors: dict[tuple[int, int], StageProcessor] = {}
-        for stage in self.stages:
-            task = StageTask(
+        self.collected = Collected(self.stages[-1].plan)
+        self._place = TemporaryDirectory(dir=MEMORY)
+        self.state = Path(self._place.name)
+        self.tasks = [
+            StageTask(
                 run=run,
                 stage=stage,
                 slacks=dict.fromkeys(self.streams, 0),
                 routes=Routes.of(stage.number, self.stages, BUCKETS),
                 clock=Clock.INTEGER,
-                final=stage is self.stages[-1],
+                state=str(self.state),
+                delivery=(delivery or self.collected) if stage is self.stages[-1] else None,
                 strategy=strategy,
-                archived=archived,
             )
-            for bucket in BUCKETS:
-                processor = self.processors[stage.number, bucket] = StageProcessor(task)
-                processor.init(Handle())  # type: ignore[arg-type]
+            for stage in self.stages
+        ]
 
-    def frame(self, number: int, rows: dict[str, Delta], time: Time) -> list[Row]:
-        """What a micro-batch sends to the sink."""
-        frame = [row for name in rows for row in self._packed(number, name, rows[name], time[name])]
-        for stage in self.stages:
+    def reports(self, number: int, rows: dict[str, Delta], time: Time) -> list[Report]:
+        """What the tasks of a micro-batch tell the driver, which commits its state."""
+        frame = [packed_batch(self._packed(number, name, rows[name], time[name])) for name in rows]
+        for task in self.tasks:
             frame = [
-                row
+                sent
                 for bucket in BUCKETS
-                for row in self.processors[stage.number, bucket].handleInputRows(
-                    (bucket,), iter([r for r in frame if r["bucket"] == bucket]), None
-                )
+                for sent in task.work([_of_bucket(batch, bucket) for batch in frame], number)
             ]
-        assert {row["stage"] for row in frame} == {RESULT}
-        return frame
+        assert {n for batch in frame for n in batch["stage"].to_pylist()} == {RESULT}
+        told = reports_in(value.as_buffer() for batch in frame for value in batch["blob"])
+        written = {key: name for report in told for key, name in report.state.items()}
+        StateCommits(self.state).publish(number, written)
+        return [report for report in told if report.hidden is not None]
+
+    def changes(self, number: int, rows: dict[str, Delta], time: Time) -> pa.Table:
+        """What a micro-batch changes in the answer."""
+        self.reports(number, rows, time)
+        return self.collected.take()
 
     def step(self, number: int, rows: dict[str, Delta], time: Time) -> None:
-        for row in self.frame(number, rows, time):
-            for change in unpack(row["blob"])[1]["changes"].to_pylist():
-                instant, sign, *values = change.values()
-                bag = self.found.setdefault(instant, Counter())
-                bag[repr(tuple(values))] += 1 if sign == "+" else -1
+        for change in self.changes(number, rows, time).to_pylist():
+            instant, sign, *values = change.values()
+            bag = self.found.setdefault(instant, Counter())
+            bag[repr(tuple(values))] += 1 if sign == "+" else -1
 
-    def _packed(self, number: int, name: str, rows: Delta, time: tuple[int, bool]) -> list[Row]:
+    def _packed(self, number: int, name: str, rows: Delta, time: tuple[int, bool]) -> list[Blob]:
         routes = Routes.of(name, self.stages, BUCKETS)
         parcels: dict[tuple[int, int], Parcel] = scatter(rows, routes, {}, (number,))
         known: dict[tuple[int, int], Parcel] = {}
         closed, over = time
         told = {name: StreamTime(closed if over else BEGINNING, closed, over, number)}
         tell(known, 0, BUCKETS, told, {})
-        return [
-            Row(stage=stage, bucket=bucket, blob=blob)
-            for part in (parcels, known)
-            for stage, bucket, blob in blobs(part)
-        ]
+        return [*blobs(parcels), *blobs(known)]
+
+
+def _of_bucket(batch: pa.RecordBatch, bucket: int) -> pa.RecordBatch:
+    return batch.filter(pa.array(batch["bucket"].to_numpy() == bucket))
 
 
 def run_staged(
@@ -136,7 +132,7 @@ def run_staged(
         at[name] = until
         staged.step(number, rows, {name: (until, False)})
     rest = {n: between({n: inputs[n]}, at[n], end)[n] for n in staged.streams}
-    staged.step(99, rest, dict.fromkeys(staged.streams, (end, True)))
+    staged.step(12, rest, dict.fromkeys(staged.streams, (end, True)))
     return netted(staged.found)
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import Row
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
@@ -24,8 +22,7 @@ from windrow.result_files.commits import commits
 from windrow.spark.archive import filling as module
 from windrow.spark.archive import waiting as files
 from windrow.spark.archive.filling import Filling
-from windrow.spark.stage.blobs import pack, pack_delta
-from windrow.spark.stage.packing import RESULT, Blob, packed_batch
+from windrow.spark.stage.stage_task import Report
 
 STREAM = "CREATE STREAM s (ts BIGINT, k STRING);"
 WAVE = "CREATE ARCHIVE m ON s KEY k WINDOW 3 MINUTES USING WATA(2) INTO '{}';"
@@ -48,28 +45,13 @@ def delta(first: int, last: int) -> Delta:
     return Delta.insertions(ts, rows, ts + 120)
 
 
-class Frame:
-    """A micro-batch as the last stage gives it, a blob in each partition."""
-
-    def __init__(self, blobs: Iterable[Blob]) -> None:
-        self.partitions = [[packed_batch([blob])] for blob in blobs]
-
-    def mapInArrow(self, task, schema):  # noqa: N802 - Spark's name
-        self.task = task
-        return self
-
-    def collect(self):
-        batches = [b for part in self.partitions for b in self.task(iter(part))]
-        return [Row(**row) for batch in batches for row in batch.to_pylist()]
-
-
-def batch(first: int, last: int) -> Frame:
-    """The rows of two buckets, and that time has come to ``last``, exclusive."""
+def micro_batch(filling: Filling, first: int, last: int) -> list[Report]:
+    """The rows of two buckets as tasks report them, and time up to ``last``, exclusive."""
     whole = delta(first, last)
     halves = [whole.take(np.arange(i, len(whole), 2)) for i in range(2)]
-    header = {"now": last - 1, "counts": {"rows_in": 0, "late": 1, "cut": 2}}
-    blobs = [pack(header, {"delta": pack_delta(half)}) for half in halves]
-    return Frame((RESULT, bucket, blob) for bucket, blob in enumerate(blobs))
+    counts = {"rows_in": 0, "late": 1, "cut": 2}
+    hide = filling.delivery.hide
+    return [Report({}, last - 1, counts, hide([half])) for half in halves]
 
 
 def contents(kind, path) -> Counter:
@@ -85,7 +67,7 @@ def filled(kind, path, home) -> Filling:
     filling = Filling(declared(kind, path), home, "run")
     filling.prepare()
     for number, (first, last) in enumerate(BATCHES):
-        filling(batch(first, last), number)
+        filling.publish(number, micro_batch(filling, first, last))
     return filling
 
 
@@ -148,7 +130,7 @@ def test_a_driver_that_dies_anywhere_leaves_every_row_once(tmp_path, monkeypatch
             filling = Filling(declared(kind, archive), home, "run")
             filling.prepare()
             while number < len(BATCHES):
-                filling(batch(*BATCHES[number]), number)
+                filling.publish(number, micro_batch(filling, *BATCHES[number]))
                 number += 1
         except DiedError:
             deaths += 1
@@ -172,10 +154,10 @@ def test_a_day_in_very_many_micro_batches_waits_in_few_files(tmp_path):
     filling = Filling(declared("wave", tmp_path / "m"), home, "run")
     for number in range(80):
         first = 1 + number * 3 % 50
-        filling(batch(first, first + 6), number)
+        filling.publish(number, micro_batch(filling, first, first + 6))
     assert len(list(home.glob(".*"))) <= files.MANY
     assert filling.rows_waiting() == 160
-    filling(batch(60, 61), 80)
+    filling.publish(80, micro_batch(filling, 60, 61))
     assert sum(contents("wave", tmp_path / "m").values()) == 160
 
 
@@ -184,14 +166,14 @@ def test_days_that_are_still_to_come_by_the_wall_clock_wait_for_it(tmp_path):
     home.mkdir()
     on_times = replace(declared("wave", tmp_path / "m"), clock=Clock.TIMESTAMP)
     filling = Filling(on_times, home, "run", wall=lambda: shown)
-    filling(batch(0, 100), 0)
-    filling(batch(1000, 1170), 1)  # from the future: what is there must stay
+    filling.publish(0, micro_batch(filling, 0, 100))
+    filling.publish(1, micro_batch(filling, 1000, 1170))  # from the future: what is there must stay
     assert {day for _, _, day in contents("wave", tmp_path / "m")} == {0}
     shown = 119
-    filling(batch(1170, 1171), 2)
+    filling.publish(2, micro_batch(filling, 1170, 1171))
     assert {day for _, _, day in contents("wave", tmp_path / "m")} == {0, 1}
     shown = 1170
-    filling(batch(1171, 1172), 3)
+    filling.publish(3, micro_batch(filling, 1171, 1172))
     assert {day for _, _, day in contents("wave", tmp_path / "m")} == {16, 17, 18}
 
 

@@ -11,7 +11,6 @@ import pytest
 import windrow
 from tests.operators.samples import between
 from tests.spark.staged import Staged
-from tests.spark.test_archive_filling import Frame
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.columns.delta import Delta
@@ -70,18 +69,16 @@ def test_stages_archive_what_one_pipeline_does(tmp_path, view, strategy):
         waiting = db.archives["m"].waiting
 
     (declared,) = compile_script(f"{text}found';", strategy=strategy).catalog.archives
-    staged = Staged(
-        declared.plan, strategy_for(declared, strategy), f"{view}-{strategy}", archived=True
-    )
-    inputs = {"a": delta(given["a"], pa.int64()), "b": delta(given["b"], pa.int32())}
-    inputs = {name: inputs[name] for name in staged.streams}
     (tmp_path / "home").mkdir()
     filling = Filling(declared, tmp_path / "home", "run")
+    way = strategy_for(declared, strategy)
+    staged = Staged(declared.plan, way, f"{view}-{strategy}", filling.delivery)
+    inputs = {"a": delta(given["a"], pa.int64()), "b": delta(given["b"], pa.int32())}
+    inputs = {name: inputs[name] for name in staged.streams}
     at = -1
     for number, until in enumerate((0, 35, 61, 200, 390, END)):
         time = dict.fromkeys(inputs, (until, until == END))
-        rows = staged.frame(number, between(inputs, at, until), time)
-        filling(Frame((r["stage"], r["bucket"], r["blob"]) for r in rows), number)
+        filling.publish(number, staged.reports(number, between(inputs, at, until), time))
         at = until
     assert contents(kind.open(tmp_path / "found")) == contents(kind.open(tmp_path / "expected"))
     assert contents(kind.open(tmp_path / "found"))

@@ -67,7 +67,7 @@ def reloaded(host: BucketHost, stored: dict[str, bytes]) -> BucketHost:
     for name in saved.drop:
         stored.pop(name, None)
     for name, segment in saved.put.items():
-        stored[name] = pack({}, {"segment": segment}, compress=True)
+        stored[name] = pack({}, {"segment": segment})
     again = BucketHost(STAGE, SLACKS, final=True)
     again.load({n: unpack(b)[1]["segment"] for n, b in stored.items()}, saved.meta)
     return again

@@ -20,7 +20,7 @@ from windrow.plan.physical.stages import RangeKey
 from windrow.plan.program import compile_script
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
-from windrow.spark.stage import stage_processor
+from windrow.spark.stage import stage_task
 from windrow.spark.stage import subscription_index as index
 from windrow.spark.stage.range_partition import layout_for
 from windrow.spark.stage.subscription_index import with_cut
@@ -56,7 +56,7 @@ def whole(plan: Node):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_shared_selection_in_stages_gives_the_answer_of_one_pipeline(shape, monkeypatch):
-    monkeypatch.setattr(stage_processor, "CACHE", WorkerCache(limit=0))
+    monkeypatch.setattr(stage_task, "CACHE", WorkerCache(limit=0))
     text = "".join(f"{SHAPES[shape].format(r)};" for r in RANGES)
     (group,) = shared_selections(compile_script(STREAM + text).queries)
     found = run_staged(group.plan, INPUTS, Strategy.UPA, seed=4, run=f"shared {shape}")

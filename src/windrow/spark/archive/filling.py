@@ -15,15 +15,12 @@ Exactly once
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row
 
 from windrow.archive.errors import ConflictError, HalfwayError
 from windrow.columns.delta import Delta, concat
@@ -33,16 +30,11 @@ from windrow.core.time import Wall, wall_clock
 from windrow.engine.day_store import last_day_over, store_of
 from windrow.plan.catalog import ArchiveDeclaration
 from windrow.result_files.atomic_files import publish
-from windrow.result_files.commits import Commit, sum_counts
 from windrow.result_files.sinks import COMPACT_AT, compact_if_due
 from windrow.spark.archive.sink import ATTEMPTS
 from windrow.spark.archive.waiting import Piece, Waiting, by_day, few, load, save, tidy, write
-from windrow.spark.frozen_imports import freeze_imports
-from windrow.spark.stage.blobs import unpack, unpack_delta
-from windrow.spark.stage.packing import Counts
-
-REPORT = "piece string, now bigint, counts string"
-"""What a task tells the driver."""
+from windrow.spark.sink.file_delivery import hidden_in, summary
+from windrow.spark.stage.stage_task import Report
 
 
 class Filling:
@@ -55,7 +47,6 @@ class Filling:
         self._declared, self._directory, self._run = declared, directory, run
         self._schema = arrow_schema(declared.plan.schema)
         self._store = store_of(declared)
-        self._working = threading.Lock()
 
     def prepare(self) -> None:
         """Remove what earlier attempts left; refuse an archive that lacks days it was given."""
@@ -74,21 +65,17 @@ class Filling:
         """Rows of days that the archive does not have yet."""
         return sum(len(part) for _, part in self._days(load(self._directory)))
 
-    def settle(self) -> None:
-        """Wait for a micro-batch that Spark no longer waits for, having been stopped."""
-        with self._working:
-            return
+    @property
+    def delivery(self) -> WaitingDelivery:
+        """What tasks do with the rows of a micro-batch."""
+        return WaitingDelivery(str(self._directory), self._schema)
 
-    def __call__(self, frame: DataFrame, number: int) -> None:
-        with self._working:
-            self._take(frame, number)
-
-    def _take(self, frame: DataFrame, number: int) -> None:
-        task = WaitingTask(str(self._directory), self._declared.day, self._first, self._schema)
-        reports = [Report.of(row) for row in frame.mapInArrow(task, REPORT).collect()]
+    def publish(self, number: int, reports: Sequence[Report]) -> None:
+        """Let the rows of a micro-batch count, and put days in that are over."""
         waiting = load(self._directory)
         if number > waiting.batch:
-            new = tuple(report.piece for report in reports if report.piece is not None)
+            pieces = (hidden.get("piece") for hidden in hidden_in(reports))
+            new = tuple(Piece(**piece) for piece in pieces if piece is not None)
             waiting = replace(waiting, batch=number, pieces=(*waiting.pieces, *new))
             waiting = few(self._directory, waiting, self._schema)
         save(self._directory, waiting)
@@ -99,15 +86,14 @@ class Filling:
             for day, part in self._days(waiting, over):
                 days.setdefault(day, []).append(part)
         kept = sum(len(part) for parts in days.values() for part in parts)
-        self._note(number, now, reports, kept)
+        self._note(number, reports, kept)
         if over is not None and (self._store.done is None or over > self._store.done):
             self._put(over, days)
         self._forget(waiting)
 
-    def _note(self, number: int, now: int | None, reports: Sequence[Report], kept: int) -> None:
+    def _note(self, number: int, reports: Sequence[Report], kept: int) -> None:
         """Let the runner know, before the days go in: a repetition would find none to count."""
-        counts = sum_counts(report.counts for report in reports)
-        commit = Commit(number, self._run, (), now, rows_out=kept, **counts)
+        commit = summary(number, self._run, reports, kept)
         path = commit.path(self._directory)
         if not path.exists():
             publish(path, commit.to_json())
@@ -144,49 +130,13 @@ class Filling:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a task has written, and what the blobs that it got say of the micro-batch."""
-
-    piece: Piece | None
-    now: int | None
-    counts: Counts
-
-    @classmethod
-    def of(cls, row: Row) -> Report:
-        piece = None if row.piece is None else Piece(**json.loads(row.piece))
-        return cls(piece, row.now, json.loads(row.counts))
-
-    def batch(self) -> pa.RecordBatch:
-        piece = None if self.piece is None else json.dumps(asdict(self.piece))
-        columns = {"piece": [piece], "now": [self.now], "counts": [json.dumps(self.counts)]}
-        kinds = {"piece": pa.string(), "now": pa.int64(), "counts": pa.string()}
-        return pa.RecordBatch.from_pydict(columns, pa.schema(list(kinds.items())))
-
-
-@dataclass(frozen=True)
-class WaitingTask:
-    """Runs in a task: all rows that it gets, of days from ``first`` on, become one file."""
+class WaitingDelivery:
+    """In a task: all rows that its buckets answer become one file, which does not count yet."""
 
     directory: str
-    day: int
-    first: int | None
     schema: pa.Schema
+    final: ClassVar = False
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        freeze_imports()
-        parts: list[Delta] = []
-        counts: Counts = {}
-        now: int | None = None
-        for packed in batches:
-            for value in packed.column("blob"):
-                header, found = unpack(value.as_buffer())
-                now = header["now"] if now is None else max(now, header["now"])
-                for name, count in header["counts"].items():
-                    counts[name] = counts.get(name, 0) + count
-                parts.append(unpack_delta(found["delta"], self.schema))
-        delta = concat(parts, self.schema)
-        if self.first is not None:
-            start = int(np.searchsorted(delta.ts, self.first * self.day))
-            delta = delta.slice(start, len(delta))
-        piece = write(Path(self.directory), delta) if len(delta) else None
-        yield Report(piece, now, counts).batch()
+    def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
+        delta = concat(answers, self.schema).sorted()
+        return {"piece": asdict(write(Path(self.directory), delta)) if len(delta) else None}

@@ -1,7 +1,8 @@
 """The checkpoint directory of one query: Spark's own, the file logs, and what they belong to.
 
 windrow.json        fingerprint of the plan, identity of the run, bucket numbers, ranges
-spark/              Spark's offsets, commits and state
+spark/              Spark's offsets and commits
+state/              the state of stages (``windrow.spark.stage.state_files``)
 streams/<name>.log  the file log of each stream
 results/            results that have no destination of their own
 """
@@ -25,7 +26,7 @@ from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.stage.range_partition import Layout
 
 IDENTITY = "windrow.json"
-VERSION = 2
+VERSION = 3
 """Of everything below the directory; a checkpoint of another version is refused."""
 REMEDY = "restore it, or choose a new directory with --checkpoint"
 
@@ -45,6 +46,10 @@ class Home:
     @property
     def spark(self) -> Path:
         return self.directory / "spark"
+
+    @property
+    def state(self) -> Path:
+        return self.directory / "state"
 
     @property
     def offsets(self) -> Path:

@@ -73,12 +73,11 @@ def planned_repair(directory: Path) -> Repair | None:
 def _moved(found: Survey) -> list[Path]:
     whole, spark = found.whole, found.spark
     if whole == -1:
-        return [spark]
+        return [spark, found.state.directory]
     keep = whole + 1 if whole + 1 in found.offsets.whole else whole
     commits = [found.commits.path(n) for n in range(found.commits.last, whole, -1)]
     offsets = [found.offsets.path(n) for n in range(found.offsets.last, keep, -1)]
     old = [log.path(n) for log in (found.offsets, found.commits) for n in log.damaged if n <= whole]
-    state = [path for part in found.state for path in part.later_than(whole + 1)]
-    state += [path for part in found.state for path in part.damaged(whole + 1)]
+    state = [*found.state.later_than(whole), *found.state.damaged(found.last)]
     damaged = [p.path for p in found.problems if p.path == spark / "metadata"]
     return [*commits, *offsets, *old, *state, *damaged]

@@ -36,7 +36,7 @@ from windrow.spark.source.file_log import FileLog
 from windrow.streams.horizon import horizon_of
 from windrow.streams.relations import updates_of
 
-PARTS = ("spark", "results", "streams")
+PARTS = ("spark", "state", "results", "streams")
 
 
 @dataclass(frozen=True)

@@ -1,91 +1,82 @@
-"""The state of one partition of a stage, as RocksDB's files: which versions of it are whole.
-
-A version is a snapshot, or a snapshot and all change logs after it; version 0 is empty.
-"""
+"""The state of a query as its files have it: after which micro-batches it can be loaded."""
 
 from __future__ import annotations
 
-import json
-import zipfile
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from windrow.spark.checkpoint.checksums import damage_of
+from windrow.core.errors import StateError
+from windrow.spark.stage.state_files import SUFFIX, BucketFiles, StateCommits
 
-SNAPSHOT, CHANGES = ".zip", ".changelog"
 
-
-class PartitionState:
-    """See the module."""
+class StateVersions:
+    """The versions that are kept, each file looked at once."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._tables: dict[str, str] = {}
+        self.directory, self._commits = directory, StateCommits(directory)
+        self._damage: dict[tuple[str, str], tuple[Path, str] | None] = {}
 
     @cached_property
-    def snapshots(self) -> dict[int, str]:
-        """The damage of each snapshot, by version."""
-        return {v: self._snapshot_damage(path) for v, path in self._files(SNAPSHOT).items()}
+    def numbers(self) -> list[int]:
+        """The micro-batches after which the state was written down."""
+        return self._commits.numbers()
 
-    @cached_property
-    def changes(self) -> dict[int, str]:
-        """The damage of each change log, by version."""
-        return {v: damage_of(path) for v, path in self._files(CHANGES).items()}
-
-    def whole(self, version: int) -> bool:
-        """Whether the version can be loaded."""
-        at = version
-        while at and self.snapshots.get(at, "none") != "":
-            if self.changes.get(at, "none") != "":
-                return False
-            at -= 1
-        return True
+    def whole(self, batch: int) -> bool:
+        """Whether the state after a micro-batch can be loaded."""
+        return batch == -1 or (batch in self.numbers and not list(self._damages(batch)))
 
     def damaged(self, last: int) -> dict[Path, str]:
         """Files of versions up to ``last`` that are not as they were written.
 
         Those of a later one belong to a micro-batch that did not end, and are written again.
         """
-        kinds = ((SNAPSHOT, self.snapshots), (CHANGES, self.changes))
         return {
-            self.directory / f"{version}{suffix}": damage
-            for suffix, known in kinds
-            for version, damage in known.items()
-            if damage and version <= last
+            path: what
+            for batch in self.numbers
+            if batch <= last
+            for path, what in self._damages(batch)
         }
 
-    def later_than(self, version: int) -> list[Path]:
-        """The files of later versions."""
-        return [
-            path
-            for suffix in (SNAPSHOT, CHANGES)
-            for number, path in sorted(self._files(suffix).items())
-            if number > version
-        ]
+    def path(self, batch: int) -> Path:
+        """Where it says which files are the state after a micro-batch."""
+        return self._commits.path(batch)
 
-    def _files(self, suffix: str) -> dict[int, Path]:
-        found = self.directory.glob(f"[0-9]*{suffix}")
-        return {int(path.stem): path for path in found if path.stem.isdigit()}
+    def later_than(self, batch: int) -> list[Path]:
+        """What says that there are later versions."""
+        return [self.path(number) for number in self.numbers if number > batch]
 
-    def _snapshot_damage(self, path: Path) -> str:
-        damage = damage_of(path)
-        if damage:
-            return damage
+    def _damages(self, batch: int) -> Iterator[tuple[Path, str]]:
         try:
-            with zipfile.ZipFile(path) as archive:
-                text = archive.read("metadata").decode().split("\n", 1)[1]
-                tables = [file["dfsSstFileName"] for file in json.loads(text)["sstFiles"]]
-        except (zipfile.BadZipFile, KeyError, ValueError, IndexError) as error:
-            return f"it is no snapshot: {error}"
-        for name in tables:
-            if name not in self._tables:  # such a file never changes, and snapshots share it
-                self._tables[name] = damage_of(self.directory / "SSTs" / name)
-            if self._tables[name]:
-                return f"its file SSTs/{name}: {self._tables[name]}"
-        return ""
+            named = self._commits.read(batch)
+        except StateError as error:
+            yield self.path(batch), f"it is cut short or overwritten: {error.found}"
+            return
+        for key, name in named.items():
+            if (key, name) not in self._damage:
+                self._damage[key, name] = self._look(key, name)
+            if (found := self._damage[key, name]) is not None:
+                yield found
+
+    def _look(self, key: str, name: str) -> tuple[Path, str] | None:
+        files = BucketFiles(self.directory, *map(int, key.split(".")))
+        try:
+            files.segments(files.read(name))
+        except StateError as error:
+            return Path(error.where or ""), error.found or ""
+        return None
 
 
-def partitions(spark: Path) -> list[PartitionState]:
-    """All partitions of all stages of a query."""
-    found = sorted((spark / "state").glob("[0-9]*/[0-9]*"))
-    return [PartitionState(path) for path in found if path.is_dir()]
+def sweep(directory: Path) -> None:
+    """Remove files that no version names, which attempts that failed have left; nobody writes."""
+    commits = StateCommits(directory)
+    needed: set[Path] = set()
+    for batch in commits.numbers():
+        for key, name in commits.read(batch).items():
+            files = BucketFiles(directory, *map(int, key.split(".")))
+            contents = files.read(name)
+            places = (segment.file for segment in contents.segments.values())
+            needed |= {files.directory / file for file in (name, *contents.over, *places)}
+    for path in directory.glob(f"*/*{SUFFIX}"):
+        if path not in needed:
+            path.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 A micro-batch is whole if Spark has noted its offsets and its end, and every stage's state after it
 can be loaded. Going back to one repeats those after it. That is exact as long as they are what they
 were before: the file logs say which entries each had (``windrow.spark.source.file_log``), and
-results that were published are not published again (``windrow.spark.sink.result_writer``). So it
+results that were published are not published again (``windrow.spark.sink.file_delivery``). So it
 needs whole logs, and the files that were read.
 """
 
@@ -13,19 +13,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from windrow.core.errors import StateError
 from windrow.result_files.commits import COMMIT
 from windrow.spark.checkpoint.batches import BatchLog, read_batch_log
 from windrow.spark.checkpoint.checksums import damage_of
 from windrow.spark.checkpoint.query_directory import IDENTITY
-from windrow.spark.checkpoint.state import PartitionState, partitions
+from windrow.spark.checkpoint.state import StateVersions
 from windrow.spark.source.file_log import Entry, FileLog
 
 RECORD = {"version", "fingerprint", "run", "buckets"}
 WAITING = "waiting.json"
-PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Survey:
     problems: tuple[Problem, ...]
     offsets: BatchLog
     commits: BatchLog
-    state: tuple[PartitionState, ...]
+    state: StateVersions
     whole: int
 
     @property
@@ -82,7 +80,7 @@ def survey(directory: Path) -> Survey:
     """Read everything and check it; cost: one pass over the files."""
     spark = directory / "spark"
     offsets, commits = read_batch_log(spark / "offsets"), read_batch_log(spark / "commits")
-    state = tuple(partitions(spark))
+    state = StateVersions(directory / "state")
     whole = _last_whole(offsets, commits, state)
     logs, problems = _logs(directory)
     last = max(offsets.last, commits.last)
@@ -91,7 +89,7 @@ def survey(directory: Path) -> Survey:
         *problems,
         *_log_lengths(directory, offsets, logs),
         *_spark_files(spark, offsets, commits),
-        *_missing(spark, offsets, commits, state, whole),
+        *_missing(offsets, commits, state, whole),
         *_damaged_state(_last_over(offsets, commits), state),
         *_results(directory / "results"),
     ]
@@ -123,25 +121,12 @@ def damage_error(directory: Path, problems: Sequence[Problem]) -> StateError | N
     )
 
 
-def _last_whole(offsets: BatchLog, commits: BatchLog, state: tuple[PartitionState, ...]) -> int:
-    if _state_expected(offsets, state):
-        return -1
+def _last_whole(offsets: BatchLog, commits: BatchLog, state: StateVersions) -> int:
     for batch in sorted(offsets.whole, reverse=True):
         over = batch in commits.whole or batch < offsets.last  # what comes after it was begun
-        if over and all(part.whole(batch + 1) for part in state):
+        if over and state.whole(batch):
             return batch
     return -1
-
-
-def _state_expected(offsets: BatchLog, state: tuple[PartitionState, ...]) -> list[Path]:
-    """Directories of state that should be there and are not."""
-    known: Any = next(iter(offsets.whole.values()), [{}])[0]
-    count = int(known.get("conf", {}).get(PARTITIONS, 0)) if isinstance(known, dict) else 0
-    there = {part.directory for part in state}
-    operators = sorted({path.parent for path in there})
-    if not operators:
-        return [offsets.directory.with_name("state")]
-    return [o / str(n) for o in operators for n in range(count) if o / str(n) not in there]
 
 
 def _identity(directory: Path) -> Iterator[Problem]:
@@ -203,27 +188,12 @@ def _missing_offsets(offsets: BatchLog, commits: BatchLog) -> Iterator[Problem]:
 
 
 def _missing(
-    spark: Path,
-    offsets: BatchLog,
-    commits: BatchLog,
-    state: tuple[PartitionState, ...],
-    whole: int,
+    offsets: BatchLog, commits: BatchLog, state: StateVersions, whole: int
 ) -> Iterator[Problem]:
     yield from _missing_offsets(offsets, commits)
-    over = _last_over(offsets, commits)
-    if over < 0:
-        return
-    for path in _state_expected(offsets, state):
-        yield Problem(path, "it is missing")
-    for part in state:
-        for version in range(over + 1, max(whole, 0), -1):
-            if not part.whole(version) and version not in part.changes:
-                what = f"the state after batch {version - 1} is missing"
-                yield Problem(part.directory / f"{version}.changelog", what)
-    for pattern in ("state/*/_metadata/*/[0-9]*", "state/*/_stateSchema/*/[0-9]*"):
-        for path in sorted(spark.glob(pattern)):
-            if damage := damage_of(path):
-                yield Problem(path, damage, hopeless=True)
+    for batch in range(_last_over(offsets, commits), whole, -1):
+        if batch not in state.numbers and (offsets.first is None or batch >= offsets.first):
+            yield Problem(state.path(batch), f"the state after batch {batch} is missing")
 
 
 def _last_over(offsets: BatchLog, commits: BatchLog) -> int:
@@ -231,10 +201,9 @@ def _last_over(offsets: BatchLog, commits: BatchLog) -> int:
     return max((*commits.whole, offsets.last - 1))
 
 
-def _damaged_state(over: int, state: tuple[PartitionState, ...]) -> Iterator[Problem]:
-    for part in state:
-        for path, what in part.damaged(over + 1).items():
-            yield Problem(path, what)
+def _damaged_state(over: int, state: StateVersions) -> Iterator[Problem]:
+    for path, what in state.damaged(over).items():
+        yield Problem(path, what)
 
 
 def _results(directory: Path) -> Iterator[Problem]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql import SparkSession
 
 from windrow.engine.day_store import strategy_for
 from windrow.plan.catalog import ArchiveDeclaration, Catalog
 from windrow.plan.strategy import Strategy
 from windrow.spark.archive.filling import Filling
 from windrow.spark.run.streaming_query import SparkQuery
+from windrow.spark.stage.stage_task import Report, ResultDelivery
 
 
 class ArchiveQuery(SparkQuery):
     """An archive of a script and the query that fills it."""
-
-    archived = True
 
     def __init__(
         self,
@@ -46,8 +45,9 @@ class ArchiveQuery(SparkQuery):
         super().prepare(overwrite=overwrite)
         self._filling.prepare()
 
-    def settle(self) -> None:
-        self._filling.settle()
+    @property
+    def _delivery(self) -> ResultDelivery:
+        return self._filling.delivery
 
-    def _written(self, frame: DataFrame) -> DataStreamWriter:
-        return frame.writeStream.foreachBatch(self._filling)
+    def _publish(self, batch: int, reports: Sequence[Report]) -> None:
+        self._filling.publish(batch, reports)

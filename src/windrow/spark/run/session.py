@@ -21,15 +21,13 @@ from windrow.core.errors import InputError  # noqa: E402
 from windrow.spark.archive.source import register  # noqa: E402
 from windrow.spark.run.machine import start_machine  # noqa: E402
 from windrow.spark.run.worker_python import is_installed, worker_launcher  # noqa: E402
+from windrow.spark.stage.state_files import RETAINED  # noqa: E402
 
-ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 STREAMING = {
-    # The only store that transformWithState takes; the change log makes a commit cost what changed.
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    f"{ROCKSDB}.changelogCheckpointing.enabled": "true",
-    f"{ROCKSDB}.trackTotalNumberOfRows": "false",
+    # As far as files of state are kept (``windrow.spark.stage.state_files``).
+    "spark.sql.streaming.minBatchesToRetain": str(RETAINED),
+    # Which bucket is in which partition is fixed; there is nothing to adapt.
+    "spark.sql.adaptive.enabled": "false",
     # A watched directory is listed as often as this when nothing new comes.
     "spark.sql.streaming.pollingDelay": "50ms",
 }

@@ -2,8 +2,8 @@
 
 The plan is the widened one (``windrow.plan.sharing``): the senders ask the index whose tuple it is
 while they pack, every stage works on tuples with a query's number in front, and the sink gives each
-query what is its own (``windrow.spark.sink.shared_writer``). A micro-batch costs what it costs for
-one query, but for the directories that it publishes in.
+query what is its own (``windrow.spark.sink.member_delivery``). A micro-batch costs what it costs
+for one query, but for the directories that it publishes in.
 """
 
 from __future__ import annotations
@@ -27,12 +27,10 @@ from windrow.result_files.last_answer import last_answer
 from windrow.result_files.member_rows import ByMember
 from windrow.result_files.ownership import prepare
 from windrow.result_files.reader import Reading, last_committed, published_results
-from windrow.result_files.sinks import COMPACT_AT
 from windrow.spark.checkpoint.lost_results import refuse_lost_member
 from windrow.spark.checkpoint.query_groups import Group
 from windrow.spark.run.streaming_query import SparkQuery, on_console
-from windrow.spark.sink.result_writer import SinkSpec
-from windrow.spark.sink.shared_writer import SharedSinkSpec
+from windrow.spark.sink.member_delivery import MemberDelivery
 
 
 class SharedSparkQuery(SparkQuery):
@@ -61,12 +59,10 @@ class SharedSparkQuery(SparkQuery):
         self._drained: dict[int, int] = {}
 
     @property
-    def _sink(self) -> SinkSpec:
+    def _files(self) -> MemberDelivery:
         own = {n: (str(Path(d.path).absolute()), d.format) for n, d in self.own.items()}
         kept = frozenset(self.group.members) - frozenset(own)
-        return SharedSinkSpec(
-            str(self.results), self.format, self.home.run, COMPACT_AT.value, own=own, kept=kept
-        )
+        return MemberDelivery(**vars(super()._files), own=own, kept=kept)
 
     def prepare(self, *, overwrite: bool = False) -> None:
         """As for one query, for each; all of them are looked at before anything is removed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -35,16 +35,17 @@ from windrow.result_files.sinks import COMPACT_AT
 from windrow.spark.active_session import active
 from windrow.spark.checkpoint.lost_results import refuse_lost_results
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
+from windrow.spark.checkpoint.state import sweep
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
 from windrow.spark.run.session import index_memory, shuffle_partitions
-from windrow.spark.sink.result_writer import SinkSpec
+from windrow.spark.sink.file_delivery import FileDelivery
+from windrow.spark.sink.publisher import Publisher
 from windrow.spark.source.file_log import Refusals, ends_idle
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.source.frame_packer import FramePacker, with_wall
-from windrow.spark.stage.deferred_processor import DeferredProcessor
 from windrow.spark.stage.range_partition import layout_for
 from windrow.spark.stage.routes import PACKED, Routes
-from windrow.spark.stage.stage_processor import StageTask
+from windrow.spark.stage.stage_task import Report, ResultDelivery, StageTask
 from windrow.spark.stage.subscription_index import with_cut, with_whole_paths
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
@@ -86,11 +87,9 @@ class Feed:
 class SparkQuery:
     """A declared query and its directory; ``start`` starts it, or goes on where it stopped.
 
-    Its results are changes in files. Those of an ``archived`` one are rows that say themselves when
+    Its results are changes in files. Those of an archive are rows that say themselves when
     they end, and ``waiting`` is how many of them are not in the archive yet.
     """
-
-    archived = False
 
     def __init__(
         self,
@@ -122,6 +121,7 @@ class SparkQuery:
         self.format = into.format if into and to_files else "parquet"
         self.identity: Identity = identity_of(declaration, self.home.run, self.format)
         self.schema = self.identity.schema
+        self._publisher = Publisher(self.home.state, self._publish)
         self._refusals = Refusals([self.home.log(s.name) for s in self._streams.values()])
 
     @property
@@ -134,8 +134,18 @@ class SparkQuery:
         return None
 
     @property
-    def _sink(self) -> SinkSpec:
-        return SinkSpec(str(self.results), self.format, self.home.run, COMPACT_AT.value)
+    def _files(self) -> FileDelivery:
+        place, known = str(self.results), self.declaration
+        return FileDelivery(
+            place, self.format, self.home.run, known.plan.schema, known.clock, COMPACT_AT.value
+        )
+
+    @property
+    def _delivery(self) -> ResultDelivery:
+        return self._files
+
+    def _publish(self, batch: int, reports: Sequence[Report]) -> None:
+        self._files.publish(batch, reports)
 
     @property
     def reading(self) -> Reading:
@@ -149,6 +159,7 @@ class SparkQuery:
         refuse_lost_results(self.home, self.results)
         self.results.mkdir(parents=True, exist_ok=True)
         prepare(self.results, self.identity, overwrite=overwrite)
+        sweep(self.home.state)
 
     def begin(self, first: int) -> None:
         """Take note of what there is before the run, which begins after micro-batch ``first``."""
@@ -202,17 +213,15 @@ class SparkQuery:
     def _writer(self, feed: Feed) -> DataStreamWriter:
         packed = [self._packed(s, feed) for s in self._streams.values()]
         frame = reduce(DataFrame.union, packed)
+        partitions = shuffle_partitions(self._session)
         for stage in self._stages:
-            processor = DeferredProcessor(self._task(stage, feed))
-            frame = frame.groupBy("bucket").transformWithState(processor, PACKED, "Append", "None")
-        writer = self._written(frame)
+            placed = frame.repartition(partitions, "bucket")
+            frame = placed.mapInArrow(self._task(stage, feed), PACKED)
+        writer = frame.writeStream.foreachBatch(self._publisher)
         writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
         if feed.once:
             return writer.trigger(availableNow=True)
         return writer if feed.live else writer.trigger(processingTime=WATCHING)
-
-    def _written(self, frame: DataFrame) -> DataStreamWriter:
-        return frame.writeStream.format(FORMAT).option("spec", encoded(self._sink))
 
     def idle_streams(self) -> tuple[str, ...]:
         """The streams that it does not wait for, because they are silent."""
@@ -224,7 +233,8 @@ class SparkQuery:
         return self._refusals.words()
 
     def settle(self) -> None:
-        """Wait for what goes on here after Spark has stopped the query: nothing."""
+        """Wait for what goes on here after Spark has stopped the query."""
+        self._publisher.settle()
 
     def _packed(self, stream: StreamDeclaration, feed: Feed) -> DataFrame:
         routes = Routes.of(stream.name, self._stages, self.home.buckets)
@@ -275,11 +285,11 @@ class SparkQuery:
             slacks={s.name: s.slack for s in self._streams.values()},
             routes=Routes.of(stage.number, self._stages, self.home.buckets),
             clock=self.declaration.clock,
-            final=stage is self._stages[-1],
+            state=str(self.home.state),
+            delivery=self._delivery if stage is self._stages[-1] else None,
             judging=frozenset(edges.values()),
             quarantine=feed.quarantine,
             strategy=self._strategy,
-            archived=self.archived,
         )
 
 

@@ -38,7 +38,6 @@ from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.spark.frozen_imports import freeze_imports
-from windrow.spark.sink.result_writer import ResultWriter, SinkSpec
 from windrow.spark.source.admission import Admission, check_some_readable
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.stage.routes import PACKED, Routes
@@ -232,7 +231,7 @@ def next_batch(offsets: Path) -> int:
 
 
 class WindrowSource(DataSource):
-    """The format ``windrow-packed``: packing file source and result sink in one."""
+    """The format ``windrow-packed``: the packing file source."""
 
     @classmethod
     def name(cls) -> str:
@@ -242,17 +241,10 @@ class WindrowSource(DataSource):
         return PACKED
 
     def streamReader(self, schema: StructType) -> PackingReader:
-        spec = decoded(self.options["spec"])
-        assert isinstance(spec, SourceSpec)
-        return PackingReader(spec)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> ResultWriter:
-        spec = decoded(self.options["spec"])
-        assert isinstance(spec, SinkSpec)
-        return spec.writer()
+        return PackingReader(decoded(self.options["spec"]))
 
 
-def encoded(spec: SourceSpec | SinkSpec) -> str:
+def encoded(spec: SourceSpec) -> str:
     """A specification as an option: options of a data source are text.
 
     Spark itself pickles the reader that is made of it, within one application; so does this.
@@ -260,7 +252,7 @@ def encoded(spec: SourceSpec | SinkSpec) -> str:
     return base64.b64encode(pickle.dumps(spec)).decode()
 
 
-def decoded(text: str) -> SourceSpec | SinkSpec:
+def decoded(text: str) -> SourceSpec:
     spec = pickle.loads(base64.b64decode(text))  # noqa: S301 - made by ``encoded``
-    assert isinstance(spec, SourceSpec | SinkSpec)
+    assert isinstance(spec, SourceSpec)
     return spec

@@ -76,6 +76,15 @@ def tell(
     parcels[stage, buckets[0]].header["counts"] = counts
 
 
+def sum_counts(counts: Iterable[Mapping[str, int]]) -> Counts:
+    """What was counted in several places, together."""
+    total: Counts = {}
+    for part in counts:
+        for name, count in part.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
 def blobs(parcels: Mapping[tuple[int, int], Parcel]) -> Iterator[Blob]:
     for (stage, bucket), parcel in parcels.items():
         yield stage, bucket, pack(parcel.header, parcel.parts)

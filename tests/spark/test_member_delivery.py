@@ -1,38 +1,38 @@
-"""The sink of a group publishes each micro-batch once for each query, wherever it was cut short."""
+"""The delivery of a group publishes a micro-batch once for each query, wherever it is cut short."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from windrow.columns.delta import Delta
+from windrow.core.schema import Field, Schema, Type
+from windrow.core.time import Clock
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files.change_table import read_changes
 from windrow.result_files.commits import commits
-from windrow.result_files.identity import Identity
+from windrow.result_files.identity import Identity, changes_schema
 from windrow.result_files.ownership import prepare
 from windrow.result_files.sinks import Place
-from windrow.spark.sink.shared_writer import SharedSinkSpec, SharedWriter
-from windrow.spark.stage.blobs import pack
-from windrow.spark.stage.packing import packed_batch
+from windrow.spark.sink.member_delivery import MemberDelivery
+from windrow.spark.stage.stage_task import Report
 
-CHANGES = pa.schema(
-    [("instant", pa.int64()), ("change", pa.string()), (MEMBER, pa.int64()), ("k", pa.int64())]
-)
+ROW = Schema((Field(MEMBER, Type.BIGINT), Field("k", Type.BIGINT)))
+CHANGES = changes_schema(ROW, Clock.INTEGER)
 OWN = pa.schema([f for f in CHANGES if f.name != MEMBER])
 
 
-def result(rows: list[tuple[int, int]], now: int, **counts: int) -> pa.RecordBatch:
+def report(into: MemberDelivery, rows: list[tuple[int, int]], now: int, **counts: int) -> Report:
     """``rows``: the number of a query and an instant."""
-    member = pa.array([m for m, _ in rows], pa.int64())
-    instants = pa.array([t for _, t in rows], pa.int64())
-    arrays = [instants, pa.array(["+"] * len(rows), pa.string()), member, instants]
-    changes = pa.RecordBatch.from_arrays(arrays, schema=CHANGES)
-    return packed_batch([(-1, 0, pack({"now": now, "counts": counts}, {"changes": changes}))])
+    ts = np.array([t for _, t in rows], np.int64)
+    values = pa.record_batch({MEMBER: pa.array([m for m, _ in rows], pa.int64()), "k": ts})
+    return Report({}, now, counts, into.hide([Delta.insertions(ts, values)]))
 
 
-def writer(tmp_path: Path, run: str = "r1") -> SharedWriter:
+def delivery(tmp_path: Path, run: str = "r1") -> MemberDelivery:
     """Queries 0 and 1 have directories, 2 is kept with the group, 3 has left."""
     own = {0: (str(tmp_path / "q0"), "parquet"), 1: (str(tmp_path / "q1"), "csv")}
     for name in ("q0", "q1", "group"):
@@ -42,9 +42,8 @@ def writer(tmp_path: Path, run: str = "r1") -> SharedWriter:
             CHANGES if name == "group" else OWN,
         )
         prepare(tmp_path / name, Identity(run, name, format_, schema))
-    return SharedWriter(
-        SharedSinkSpec(str(tmp_path / "group"), "parquet", run, own=own, kept=frozenset({2}))
-    )
+    place = str(tmp_path / "group")
+    return MemberDelivery(place, "parquet", run, ROW, Clock.INTEGER, own=own, kept=frozenset({2}))
 
 
 def found(tmp_path: Path) -> list[list[int]]:
@@ -64,10 +63,10 @@ BATCH = [(1, 5), (0, 4), (2, 6), (0, 2), (3, 1), (1, 3)]
 
 
 def test_each_query_gets_its_own_changes_in_order_and_one_that_has_left_gets_none(tmp_path):
-    sink = writer(tmp_path)
-    parts = [sink.write(iter([result(BATCH[:3], 9, rows_in=4)])), sink.write(iter([])),
-             sink.write(iter([result(BATCH[3:], 9)]))]  # fmt: skip
-    sink.commit(parts, 0)
+    into = delivery(tmp_path)
+    parts = [report(into, BATCH[:3], 9, rows_in=4), Report({}, None, {}, None),
+             report(into, BATCH[3:], 9)]  # fmt: skip
+    into.publish(0, parts)
     assert found(tmp_path) == [[2, 4], [3, 5], [6]]
     (whole,) = commits(tmp_path / "group")
     (own,) = commits(tmp_path / "q0")
@@ -77,9 +76,9 @@ def test_each_query_gets_its_own_changes_in_order_and_one_that_has_left_gets_non
 
 
 def test_a_query_without_changes_has_no_commit_but_the_group_has(tmp_path):
-    sink = writer(tmp_path)
-    sink.commit([sink.write(iter([result([(0, 1)], 2)]))], 0)
-    sink.commit([sink.write(iter([result([], 3)]))], 1)
+    into = delivery(tmp_path)
+    into.publish(0, [report(into, [(0, 1)], 2)])
+    into.publish(1, [report(into, [], 3)])
     assert [c.batch for c in commits(tmp_path / "q0")] == [0]
     assert commits(tmp_path / "q1") == []
     assert [(c.batch, c.now) for c in commits(tmp_path / "group")] == [(0, 2), (1, 3)]
@@ -87,7 +86,7 @@ def test_a_query_without_changes_has_no_commit_but_the_group_has(tmp_path):
 
 @pytest.mark.parametrize("reached", range(4))
 def test_a_repetition_publishes_for_those_that_were_not_reached(tmp_path, monkeypatch, reached):
-    sink = writer(tmp_path)
+    into = delivery(tmp_path)
     count = 0
     publish = Place.publish
 
@@ -99,22 +98,15 @@ def test_a_repetition_publishes_for_those_that_were_not_reached(tmp_path, monkey
         publish(self, *arguments)
 
     with monkeypatch.context() as context:
-        context.setattr("windrow.spark.sink.shared_writer.HANDS", 1)
+        context.setattr("windrow.spark.sink.member_delivery.HANDS", 1)
         context.setattr(Place, "publish", until)
-        part = sink.write(iter([result(BATCH, 9)]))
+        part = report(into, BATCH, 9)
         if reached < 3:
             with pytest.raises(OSError, match="the driver died"):
-                sink.commit([part], 0)
+                into.publish(0, [part])
         else:
-            sink.commit([part], 0)
+            into.publish(0, [part])
     before = {p: p.read_bytes() for p in tmp_path.rglob("batch-*")}
-    sink.commit([sink.write(iter([result(BATCH, 9)]))], 0)
+    into.publish(0, [report(into, BATCH, 9)])
     assert found(tmp_path) == [[2, 4], [3, 5], [6]]
     assert {p: p.read_bytes() for p in before} == before
-
-
-def test_an_aborted_batch_leaves_nothing_behind(tmp_path):
-    sink = writer(tmp_path)
-    sink.abort([sink.write(iter([result(BATCH, 9)])), None], 0)
-    assert not hidden(tmp_path)
-    assert found(tmp_path) == [[], [], []]

@@ -1,0 +1,36 @@
+"""What the driver does with each micro-batch: publish its results, then commit its state.
+
+It is a ``foreachBatch`` function: collecting what the tasks report runs the micro-batch. Spark goes
+on to the next one when this returns, and repeats this one otherwise; both steps may be repeated.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from windrow.spark.stage.stage_task import Report, reports_in
+from windrow.spark.stage.state_files import StateCommits
+
+
+class Publisher:
+    """See the module."""
+
+    def __init__(self, state: Path, publish: Callable[[int, Sequence[Report]], None]) -> None:
+        self._commits, self._publish = StateCommits(state), publish
+        self._working = threading.Lock()
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        with self._working:
+            reports = reports_in(bytes(row.blob) for row in frame.select("blob").collect())
+            self._publish(batch, [r for r in reports if r.hidden is not None])
+            written = {key: name for report in reports for key, name in report.state.items()}
+            self._commits.publish(batch, written)
+
+    def settle(self) -> None:
+        """Wait for a micro-batch that Spark no longer waits for, having been stopped."""
+        with self._working:
+            return

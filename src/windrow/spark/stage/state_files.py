@@ -1,0 +1,227 @@
+"""The state of stages as files of the checkpoint: one per stage, bucket and micro-batch.
+
+    state/commits/<batch>.json         which file is the state of each bucket after a micro-batch
+    state/<stage>.<bucket>/<file>      what the micro-batch changed, and the list of all that lives
+
+A file has the segments that its micro-batch wrote, each an Arrow stream that can be mapped, and
+then the *contents*: where every living segment of the bucket is, in this file or an older one. So
+a micro-batch writes what changed and no more, and any version is read from the contents of one
+file. Layout: the segments, each at a multiple of 64 bytes; the contents (JSON); their length and
+CRC-32; a magic word.
+
+A task writes its file under a name of its own and syncs it; the driver, which knows whose attempt
+counted, names it in the commit of the micro-batch, before Spark notes that the batch is done. A
+task of the next one loads what that commit names. So attempts that failed, ran twice or came late
+leave files that nobody names. The name is also the token by which a host that is still in memory
+is known to be the committed one (``windrow.spark.stage.worker_cache``).
+
+A file whose segments have all been dropped stays until Spark can no longer go back to a
+micro-batch that needs it; then the task that follows removes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import uuid
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from windrow.core.errors import StateError
+from windrow.operators.base import Saved
+from windrow.result_files.atomic_files import publish, read_record, sync_names
+from windrow.spark.stage.blobs import as_stream
+
+MAGIC = b"windrow3"
+TAIL = struct.Struct("<QI8s")
+"""The length of the contents, their CRC-32, and the magic word."""
+ALIGNMENT = 64
+SUFFIX = ".state"
+RETAINED = 16
+"""Micro-batches that Spark can go back; what an older one needs is removed."""
+REMEDY = "`windrow checkpoint check` says what else is damaged, and whether it can be repaired"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Where a segment is: a stretch of a file, and the CRC-32 of its bytes."""
+
+    file: str
+    start: int
+    length: int
+    crc: int
+
+
+@dataclass
+class Contents:
+    """All of a bucket's state after a micro-batch: segments, what they mean, files that may go.
+
+    ``over`` says of each file that no segment is in any more, since which micro-batch.
+    """
+
+    segments: dict[str, Segment] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
+    over: dict[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        segments = {n: [s.file, s.start, s.length, s.crc] for n, s in self.segments.items()}
+        whole = {"segments": segments, "meta": self.meta, "over": self.over}
+        return json.dumps(whole, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Contents:
+        known = json.loads(text)
+        segments = {name: Segment(*place) for name, place in known["segments"].items()}
+        return cls(segments, known["meta"], known["over"])
+
+
+class BucketFiles:
+    """The files of one stage and bucket; see the module."""
+
+    def __init__(self, state: Path, stage: int, bucket: int) -> None:
+        self.key = f"{stage}.{bucket}"
+        self.directory = state / self.key
+
+    def read(self, name: str) -> Contents:
+        """What a file says that the state is; StateError if it is damaged."""
+        path = self.directory / name
+        try:
+            with path.open("rb") as file:
+                end = file.seek(0, os.SEEK_END)
+                if end < TAIL.size:
+                    self._damaged(path, "it is cut short")
+                file.seek(end - TAIL.size)
+                length, crc, magic = TAIL.unpack(file.read(TAIL.size))
+                if magic != MAGIC or length > end - TAIL.size:
+                    self._damaged(path, "it does not end as a file of state does")
+                file.seek(end - TAIL.size - length)
+                text = file.read(length)
+        except FileNotFoundError:
+            self._damaged(path, "it is missing")
+        if zlib.crc32(text) != crc:
+            self._damaged(path, "its list of segments differs from its checksum")
+        return Contents.from_json(text)
+
+    def segments(self, contents: Contents) -> dict[str, pa.RecordBatch]:
+        """The living segments, mapped; each is compared with its checksum."""
+        maps: dict[str, pa.Buffer] = {}
+        found = {}
+        for name, place in contents.segments.items():
+            if place.file not in maps:
+                maps[place.file] = self._map(self.directory / place.file)
+            part = maps[place.file][place.start : place.start + place.length]
+            if len(part) < place.length or zlib.crc32(part) != place.crc:
+                self._damaged(
+                    self.directory / place.file, f"segment {name} differs from its checksum"
+                )
+            found[name] = pa.ipc.open_stream(part).read_next_batch()
+        return found
+
+    def write(self, batch: int, before: Contents, saved: Saved) -> tuple[str, Contents]:
+        """A file with what a micro-batch changed, on the disk; its name, and what is there now."""
+        name = f"{batch:08d}-{uuid.uuid4().hex}{SUFFIX}"
+        if not self.directory.is_dir():
+            self.directory.mkdir(parents=True, exist_ok=True)
+            sync_names(self.directory.parent)
+        now = Contents(dict(before.segments), saved.meta)
+        for dropped in saved.drop:
+            now.segments.pop(dropped, None)
+        path = self.directory / name
+        with path.open("wb") as file:
+            at = 0
+            for segment, rows in saved.put.items():
+                stream = as_stream(rows)
+                now.segments[segment] = Segment(name, at, stream.size, zlib.crc32(stream))
+                file.write(stream)
+                at += stream.size + file.write(bytes(-stream.size % ALIGNMENT))
+            living = {place.file for place in now.segments.values()}
+            known = {*before.over, *(place.file for place in before.segments.values())}
+            now.over = {f: before.over.get(f, batch) for f in sorted(known - living)}
+            self._forget(now, batch)
+            text = now.to_json()
+            file.write(text)
+            file.write(TAIL.pack(len(text), zlib.crc32(text), MAGIC))
+            file.flush()
+            os.fsync(file.fileno())
+        sync_names(self.directory)
+        if name not in living:
+            now.over[name] = batch
+        return name, now
+
+    def _forget(self, now: Contents, batch: int) -> None:
+        """Remove files that no micro-batch needs to which Spark can go back."""
+        for name, since in list(now.over.items()):
+            if since < batch - RETAINED - 1:
+                with suppress(FileNotFoundError):
+                    (self.directory / name).unlink()
+                del now.over[name]
+
+    def _map(self, path: Path) -> pa.Buffer:
+        try:
+            return pa.memory_map(str(path)).read_buffer()
+        except FileNotFoundError:
+            self._damaged(path, "it is missing")
+
+    def _damaged(self, path: Path, found: str) -> NoReturn:
+        raise StateError("the checkpoint is damaged", where=str(path), found=found, remedy=REMEDY)
+
+
+class StateCommits:
+    """Which file is the state of each bucket after each of the last micro-batches."""
+
+    def __init__(self, state: Path) -> None:
+        self.directory = state / "commits"
+
+    def before(self, batch: int) -> dict[str, str]:
+        """The names of files by stage and bucket, as the micro-batch before left them."""
+        if batch == 0:
+            return {}
+        path = self.path(batch - 1)
+        if not path.exists():
+            raise StateError(
+                "the checkpoint is damaged",
+                where=str(path),
+                expected=f"the state after micro-batch {batch - 1}",
+                found="no such file",
+                remedy=REMEDY,
+            )
+        return self.read(batch - 1)
+
+    def read(self, batch: int) -> dict[str, str]:
+        """The names of files after a micro-batch."""
+        return read_record(self.path(batch), "the record of the state", _checked, remedy=REMEDY)
+
+    def publish(self, batch: int, written: Mapping[str, str]) -> None:
+        """Make what tasks have written the state after the micro-batch."""
+        files = {**self.before(batch), **written}
+        self.directory.mkdir(parents=True, exist_ok=True)
+        publish(self.path(batch), json.dumps({"files": files, "crc": _checksum(files)}))
+        for old in self.numbers():
+            if old < batch - RETAINED - 1:
+                self.path(old).unlink(missing_ok=True)
+
+    def numbers(self) -> list[int]:
+        """The micro-batches of which the state is there."""
+        found = self.directory.glob("[0-9]*.json")
+        return sorted(int(path.stem) for path in found if path.stem.isdigit())
+
+    def path(self, batch: int) -> Path:
+        """Where the commit of a micro-batch is."""
+        return self.directory / f"{batch}.json"
+
+
+def _checksum(files: Mapping[str, str]) -> int:
+    return zlib.crc32(json.dumps(files, sort_keys=True).encode())
+
+
+def _checked(known: Any) -> dict[str, str]:
+    if known["crc"] != _checksum(known["files"]):
+        raise ValueError("names that differ from their checksum")
+    return dict(known["files"])
