@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import struct
-import zipfile
 import zlib
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from windrow.core.errors import StateError
+from windrow.operators.base import Saved
 from windrow.spark.checkpoint.checksums import checksums_of, damage_of
 from windrow.spark.checkpoint.repair import planned_repair
 from windrow.spark.checkpoint.survey import query_directories, quick_survey, survey
 from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits
 
 BATCHES = 4
-CONF = {"conf": {"spark.sql.shuffle.partitions": "2"}}
+FIRST, SECOND = "0.3", "0.5"
+"""Stages and buckets that have state."""
 
 
 def write(path: Path, content: bytes) -> None:
@@ -30,7 +34,7 @@ def write(path: Path, content: bytes) -> None:
 
 @pytest.fixture
 def home(tmp_path):
-    """Four batches that are over; a snapshot of the state after the second."""
+    """Four batches that are over; the second bucket lives on the segment of batch 2 to the end."""
     directory = tmp_path / "checkpoint" / "q"
     spark = directory / "spark"
     write(spark / "metadata", b'{"id":"x"}')
@@ -43,18 +47,27 @@ def home(tmp_path):
     log = FileLog(directory / "streams" / "s.log")
     log.append([Entry(str(f), batch=batch) for batch, f in enumerate(files)])
     for batch in range(BATCHES):
-        lines = ["v1", json.dumps(CONF | {"at": "x" * 600}), json.dumps({"entries": batch + 1})]
+        lines = ["v1", json.dumps({"at": "x" * 600}), json.dumps({"entries": batch + 1})]
         write(spark / "offsets" / str(batch), "\n".join(lines).encode())
         write(spark / "commits" / str(batch), b'v1\n{"nextBatchWatermarkMs":0}')
-        for partition in ("0", "1"):
-            write(spark / "state" / "0" / partition / f"{batch + 1}.changelog", b"c" * 700)
-    for partition in ("0", "1"):
-        place = spark / "state" / "0" / partition
-        write(place / "SSTs" / "1.sst", b"s" * 99)
-        with zipfile.ZipFile(place / "2.zip", "w") as archive:
-            archive.writestr("metadata", 'v1\n{"sstFiles": [{"dfsSstFileName": "1.sst"}]}')
-        write(place / "2.zip", (place / "2.zip").read_bytes())
+    contents = {FIRST: Contents(), SECOND: Contents()}
+    for batch in range(BATCHES):
+        named = {}
+        for key, before in contents.items():
+            files = BucketFiles(directory / "state", *map(int, key.split(".")))
+            kept = batch < 3 or key == FIRST
+            put = {f"r{batch}": pa.record_batch({"k": np.arange(200) + batch})} if kept else {}
+            drop = [f"r{batch - 1}"] if put else []
+            saved = Saved(put, drop, {"now": batch})
+            named[key], contents[key] = files.write(batch, before, saved)
+        StateCommits(directory / "state").publish(batch, named)
     return directory
+
+
+def state(home: Path, key: str, batch: int) -> str:
+    """The file of state that a micro-batch wrote."""
+    (path,) = (home / "state" / key).glob(f"{batch:08d}-*")
+    return str(path.relative_to(home))
 
 
 def cut(path: Path) -> None:
@@ -80,7 +93,7 @@ def test_a_whole_checkpoint_has_no_problems_and_needs_no_repair(home):
 
 def test_a_batch_that_was_begun_and_not_ended_is_no_damage(home):
     (home / "spark" / "commits" / "3").unlink()
-    flip(home / "spark" / "state" / "0" / "0" / "4.changelog")  # it is written again
+    flip(home / state(home, FIRST, 3))  # it is written again
     assert survey(home).problems == ()
     assert survey(home).whole == 2
 
@@ -98,21 +111,23 @@ def test_a_note_that_is_missing_of_a_batch_after_which_another_was_begun_is_no_d
     [
         ("spark/offsets/3", 2, {"offsets/2", "commits/2"}),
         ("spark/commits/3", 2, {"offsets/3", "commits/2"}),
-        ("spark/state/0/1/4.changelog", 2, {"offsets/3", "commits/2"}),
-        ("spark/state/0/1/3.changelog", 1, {"offsets/2", "commits/1"}),
-        ("spark/state/0/0/2.zip", 3, {"offsets/3", "commits/3"}),  # change logs will do
-        ("spark/state/0/0/SSTs/1.sst", 3, {"offsets/3", "commits/3"}),
+        ("state/commits/3.json", 2, {"offsets/3", "commits/2"}),
+        ("state/commits/1.json", 3, {"offsets/3", "commits/3"}),
+        ((FIRST, 3), 2, {"offsets/3", "commits/2"}),
+        ((SECOND, 2), 1, {"offsets/2", "commits/1"}),  # the one after needs it too
+        ((FIRST, 1), 3, {"offsets/3", "commits/3"}),
     ],
 )
 def test_a_damaged_file_is_named_and_repair_goes_back_to_the_last_whole_batch(
     home, file, whole, kept, damage
 ):
-    if (file, damage) in [("spark/commits/3", remove), ("spark/state/0/0/2.zip", remove)]:
-        pytest.skip("Spark does without it")
+    if (file, damage) in [("spark/commits/3", remove), ("state/commits/1.json", remove)]:
+        pytest.skip("nobody needs it")
+    if isinstance(file, tuple):
+        file = state(home, *file)
     damage(home / file)
     found = survey(home)
-    name = "2.zip" if "SSTs" in file else Path(file).name
-    assert any(problem.path.name == name for problem in found.problems)
+    assert home / file in {problem.path for problem in found.problems}
     assert (found.whole, found.hopeless) == (whole, ())
     repair = planned_repair(home)
     assert repair is not None
@@ -135,13 +150,14 @@ def test_a_damaged_file_is_named_and_repair_goes_back_to_the_last_whole_batch(
 
 
 def test_if_no_batch_is_whole_everything_is_read_again(home):
-    flip(home / "spark" / "state" / "0" / "0" / "1.changelog")
-    remove(home / "spark" / "state" / "0" / "0" / "2.zip")
+    for batch in range(BATCHES):
+        flip(home / state(home, FIRST, batch))
     repair = planned_repair(home)
     assert repair is not None
     assert repair.repeated == (0, 3)
     repair.carry_out()
     assert not (home / "spark").exists()
+    assert not (home / "state").exists()
     assert (survey(home).problems, survey(home).last) == ((), -1)
 
 
@@ -162,15 +178,16 @@ def damage_log(home: Path) -> None:
 
 
 def lose_a_file(home: Path) -> None:
-    flip(home / "spark" / "state" / "0" / "0" / "3.changelog")
+    flip(home / state(home, FIRST, 3))
     (home.parents[1] / "3.csv").unlink()
 
 
 def forget_batches(home: Path) -> None:
-    """As Spark does after a hundred."""
-    for name in ("offsets/0", "commits/0", "state/0/0/1.changelog", "state/0/1/1.changelog"):
-        (home / "spark" / name).unlink()
-    flip(home / "spark" / "state" / "0" / "0" / "2.zip")
+    """As Spark does after some."""
+    for name in ("spark/offsets/0", "spark/commits/0", "state/commits/0.json"):
+        (home / name).unlink()
+    for batch in range(1, BATCHES):
+        flip(home / state(home, FIRST, batch))
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def planned_repair(directory: Path) -> Repair | None:
             remedy="restore all of the checkpoint from a copy, or start over with another "
             "--checkpoint and other result directories",
         )
-    moves = [path for path in _moved(found) if path.exists()]
+    moves = [path for path in dict.fromkeys(_moved(found)) if path.exists()]
     moves += [sums for path in moves if (sums := checksums_of(path)).is_file()]
     damaged = {problem.path for problem in found.problems}
     metadata = found.spark / "metadata"

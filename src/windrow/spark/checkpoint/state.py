@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -68,7 +69,18 @@ class StateVersions:
 
 
 def sweep(directory: Path) -> None:
-    """Remove files that no version names, which attempts that failed have left; nobody writes."""
+    """Remove files that no version names, which attempts that failed have left; nobody writes.
+
+    If a version cannot be read, nothing is removed: whoever needs that version will say so.
+    """
+    with suppress(StateError):
+        needed = _needed(directory)
+        for path in directory.glob(f"*/*{SUFFIX}"):
+            if path not in needed:
+                path.unlink(missing_ok=True)
+
+
+def _needed(directory: Path) -> set[Path]:
     commits = StateCommits(directory)
     needed: set[Path] = set()
     for batch in commits.numbers():
@@ -77,6 +89,4 @@ def sweep(directory: Path) -> None:
             contents = files.read(name)
             places = (segment.file for segment in contents.segments.values())
             needed |= {files.directory / file for file in (name, *contents.over, *places)}
-    for path in directory.glob(f"*/*{SUFFIX}"):
-        if path not in needed:
-            path.unlink(missing_ok=True)
+    return needed

@@ -1,0 +1,131 @@
+"""Files of state: every version is read as it was written, and what no version needs goes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.core.errors import StateError
+from windrow.operators.base import Saved
+from windrow.spark.checkpoint.state import sweep
+from windrow.spark.stage.state_files import RETAINED, BucketFiles, Contents, StateCommits
+
+
+def rows(first: int, count: int = 3) -> pa.RecordBatch:
+    texts = pa.array([f"v{first + i}" for i in range(count)])
+    return pa.record_batch({"k": np.arange(first, first + count), "s": texts})
+
+
+class Bucket:
+    """A bucket as tasks write it, and what it should hold after each micro-batch."""
+
+    def __init__(self, path) -> None:
+        self.files, self.commits = BucketFiles(path, 0, 7), StateCommits(path)
+        self.contents, self.batch = Contents(), 0
+        self.held: dict[str, pa.RecordBatch] = {}
+        self.versions: list[dict[str, pa.RecordBatch]] = []
+
+    def save(self, put: dict[str, pa.RecordBatch], drop: list[str]) -> str:
+        saved = Saved(put, drop, {"now": self.batch})
+        name, self.contents = self.files.write(self.batch, self.contents, saved)
+        self.held = {n: b for n, b in self.held.items() if n not in drop} | put
+        self.versions.append(self.held)
+        self.commits.publish(self.batch, {self.files.key: name})
+        self.batch += 1
+        return name
+
+    def load(self, batch: int) -> tuple[dict[str, pa.RecordBatch], dict[str, object]]:
+        contents = self.files.read(self.commits.read(batch)[self.files.key])
+        return self.files.segments(contents), contents.meta
+
+
+steps = st.lists(
+    st.tuples(st.lists(st.integers(0, 6), max_size=3), st.lists(st.integers(0, 6), max_size=3)),
+    max_size=2 * RETAINED,
+)
+
+
+@given(steps)
+def test_every_version_that_is_kept_is_as_it_was_written(tmp_path_factory, changes):
+    bucket = Bucket(tmp_path_factory.mktemp("state"))
+    for number, (put, drop) in enumerate(changes):
+        gone = [f"r{n}" for n in drop if f"r{n}" in bucket.held and n not in put]
+        bucket.save({f"r{n}": rows(100 * number + n) for n in put}, gone)
+    for batch in range(max(bucket.batch - RETAINED - 1, 0), bucket.batch):
+        assert bucket.load(batch) == (bucket.versions[batch], {"now": batch})
+
+
+def test_files_that_no_version_needs_are_removed_and_those_that_live_stay(tmp_path):
+    bucket = Bucket(tmp_path)
+    first = bucket.save({"for ever": rows(0)}, [])
+    for number in range(5 * RETAINED):
+        bucket.save({f"r{number}": rows(number)}, [f"r{number - 3}"] if number > 2 else [])
+    left = sorted(path.name for path in bucket.files.directory.iterdir())
+    assert first in left
+    assert len(left) <= RETAINED + 8
+    assert len(bucket.commits.numbers()) <= RETAINED + 2
+    assert bucket.load(bucket.batch - 1)[0]["for ever"] == rows(0)
+
+
+def test_what_an_attempt_that_does_not_count_has_written_is_nobodys(tmp_path):
+    bucket = Bucket(tmp_path)
+    bucket.save({"a": rows(0)}, [])
+    lost, _ = bucket.files.write(1, bucket.contents, Saved({"b": rows(5)}, ["a"], {"now": 1}))
+    bucket.save({"c": rows(9)}, [])
+    assert bucket.load(1)[0] == {"a": rows(0), "c": rows(9)}
+    before = {path.name for path in bucket.files.directory.iterdir()}
+    sweep(tmp_path)
+    assert before - {path.name for path in bucket.files.directory.iterdir()} == {lost}
+    assert bucket.load(1)[0] == {"a": rows(0), "c": rows(9)}
+    assert bucket.load(0)[0] == {"a": rows(0)}
+
+
+def test_every_bit_that_is_not_as_it_was_written_is_noticed(tmp_path):
+    bucket = Bucket(tmp_path)
+    name = bucket.save({"a": rows(0, 20), "b": rows(50)}, [])
+    path = bucket.files.directory / name
+    whole = path.read_bytes()
+    padding = 0
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1 :])
+        try:
+            found = bucket.load(0)
+        except StateError:
+            continue
+        padding += 1
+        assert found == (bucket.versions[0], {"now": 0})
+    assert padding < 128, "only what lies between segments may differ"
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StateError, match="the checkpoint is damaged"):
+        bucket.load(0)
+    path.unlink()
+    with pytest.raises(StateError, match="it is missing; `windrow checkpoint check`"):
+        bucket.load(0)
+
+
+def test_state_that_should_be_there_and_is_not_is_no_fresh_start(tmp_path):
+    bucket = Bucket(tmp_path)
+    bucket.save({"a": rows(0)}, [])
+    assert bucket.commits.before(1) == bucket.commits.read(0)
+    assert bucket.commits.before(0) == {}
+    with pytest.raises(StateError, match="expected the state after micro-batch 4; found no such"):
+        bucket.commits.before(5)
+
+
+def test_a_bucket_that_gets_nothing_keeps_the_state_that_it_has(tmp_path):
+    bucket = Bucket(tmp_path)
+    name = bucket.save({"a": rows(0)}, [])
+    bucket.commits.publish(1, {"0.9": "other"})
+    assert bucket.commits.read(1) == {"0.7": name, "0.9": "other"}
+
+
+def test_segments_can_be_read_as_arrow_by_others(tmp_path):
+    bucket = Bucket(tmp_path)
+    bucket.save({"a": rows(0)}, [])
+    place = bucket.contents.segments["a"]
+    with pa.memory_map(str(bucket.files.directory / place.file)) as source:
+        source.seek(place.start)
+        assert pa.ipc.open_stream(source).read_all() == pa.Table.from_batches([rows(0)])
