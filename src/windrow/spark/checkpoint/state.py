@@ -43,9 +43,10 @@ class StateVersions:
         """Where it says which files are the state after a micro-batch."""
         return self._commits.path(batch)
 
-    def later_than(self, batch: int) -> list[Path]:
-        """What says that there are later versions."""
-        return [self.path(number) for number in self.numbers if number > batch]
+    def not_up_to(self, batch: int) -> list[Path]:
+        """What says that there are versions later than one, or earlier ones that are damaged."""
+        gone = [n for n in self.numbers if n > batch or not self.whole(n)]
+        return [self.path(number) for number in reversed(gone)]
 
     def _damages(self, batch: int) -> Iterator[tuple[Path, str]]:
         try:
