@@ -178,7 +178,7 @@ def damage_log(home: Path) -> None:
 
 
 def lose_a_file(home: Path) -> None:
-    flip(home / state(home, FIRST, 3))
+    flip(home / state(home, SECOND, 2))
     (home.parents[1] / "3.csv").unlink()
 
 
