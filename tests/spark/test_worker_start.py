@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -12,14 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.operators.samples import plan_of
-from windrow.core.time import Clock
-from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.run.worker_python import is_installed, worker_launcher
-from windrow.spark.stage.deferred_processor import DeferredProcessor
-from windrow.spark.stage.routes import Routes
-from windrow.spark.stage.stage_processor import StageTask
 
 
 def said(*command: str, **environment: str) -> list[str]:
@@ -68,19 +61,6 @@ def test_what_is_imported_is_frozen_once_and_only_in_workers():
         int, said(sys.executable, "-c", code, SPARK_PYTHON_RUNTIME="PYTHON_WORKER")
     )
     assert 0 < first == again < more
-
-
-def test_a_stage_says_which_state_it_keeps_without_what_it_is_made_of():
-    (stage,) = cut_into_stages(plan_of("group"))
-    task = StageTask("r", stage, {}, Routes.of(0, [stage], [0]), Clock.INTEGER, final=True)
-    code = (
-        "import pickle, sys; from unittest.mock import MagicMock\n"
-        f"processor = pickle.loads({pickle.dumps(DeferredProcessor(task))!r})\n"
-        "handle = MagicMock(); processor.init(handle)\n"
-        "print(*(call[0] for call in handle.method_calls))\n"
-        "print(*(m for m in ('numba', 'pandas', 'windrow.plan') if m in sys.modules))\n"
-    )
-    assert said(sys.executable, "-c", code) == ["getMapState", "getValueState"]
 
 
 @pytest.mark.spark
