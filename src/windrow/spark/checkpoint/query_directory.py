@@ -3,6 +3,7 @@
 windrow.json        fingerprint of the plan, identity of the run, bucket numbers, ranges
 spark/              Spark's offsets and commits
 state/              the state of stages (``windrow.spark.stage.state_files``)
+exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.exchange``)
 streams/<name>.log  the file log of each stream
 results/            results that have no destination of their own
 """
@@ -50,6 +51,10 @@ class Home:
     @property
     def state(self) -> Path:
         return self.directory / "state"
+
+    @property
+    def exchange(self) -> Path:
+        return self.directory / "exchange"
 
     @property
     def offsets(self) -> Path:

@@ -117,6 +117,13 @@ def index_memory(session: SparkSession) -> int:
     return int(found[1]) * UNITS[found[2]]
 
 
+def on_one_machine(session: SparkSession) -> bool:
+    """Whether all tasks run where the driver does, and see its disk."""
+    return (
+        session.sparkContext.master.startswith("local[") or session.sparkContext.master == "local"
+    )
+
+
 def shuffle_partitions(session: SparkSession) -> int:
     return int(session.conf.get("spark.sql.shuffle.partitions", DEFAULT_PARTITIONS) or 1)
 

@@ -37,12 +37,13 @@ from windrow.spark.checkpoint.lost_results import refuse_lost_results
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
 from windrow.spark.checkpoint.state import sweep
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
-from windrow.spark.run.session import index_memory, shuffle_partitions
+from windrow.spark.run.session import index_memory, on_one_machine, shuffle_partitions
 from windrow.spark.sink.file_delivery import FileDelivery
 from windrow.spark.sink.publisher import Publisher
 from windrow.spark.source.file_log import Refusals, ends_idle
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.source.frame_packer import FramePacker, with_wall
+from windrow.spark.stage import exchange
 from windrow.spark.stage.range_partition import layout_for
 from windrow.spark.stage.routes import PACKED, Routes
 from windrow.spark.stage.stage_task import Report, ResultDelivery, StageTask
@@ -121,7 +122,8 @@ class SparkQuery:
         self.format = into.format if into and to_files else "parquet"
         self.identity: Identity = identity_of(declaration, self.home.run, self.format)
         self.schema = self.identity.schema
-        self._publisher = Publisher(self.home.state, self._publish)
+        self._exchange = self.home.exchange if on_one_machine(session) else None
+        self._publisher = Publisher(self.home.state, self._publish, self._exchange)
         self._refusals = Refusals([self.home.log(s.name) for s in self._streams.values()])
 
     @property
@@ -160,6 +162,8 @@ class SparkQuery:
         self.results.mkdir(parents=True, exist_ok=True)
         prepare(self.results, self.identity, overwrite=overwrite)
         sweep(self.home.state)
+        if self._exchange is not None:
+            exchange.prepare(self._exchange)
 
     def begin(self, first: int) -> None:
         """Take note of what there is before the run, which begins after micro-batch ``first``."""
@@ -237,7 +241,7 @@ class SparkQuery:
         self._publisher.settle()
 
     def _packed(self, stream: StreamDeclaration, feed: Feed) -> DataFrame:
-        routes = Routes.of(stream.name, self._stages, self.home.buckets)
+        routes = self._routes(stream.name)
         given = feed.frames.get(stream.name)
         delivery = feed.inboxes.get(stream.name)
         declared = self._inputs[stream.name]
@@ -268,6 +272,10 @@ class SparkQuery:
             parts.append(with_wall(given.select(*names)).mapInArrow(packer, PACKED))
         return reduce(DataFrame.union, parts)
 
+    def _routes(self, source: str | int) -> Routes:
+        place = None if self._exchange is None else str(self._exchange)
+        return Routes.of(source, self._stages, self.home.buckets, place)
+
     def _idle_after(self, stream: StreamDeclaration, feed: Feed) -> int:
         """When the others no longer wait for a stream; nobody waits for the only one."""
         if len(self._streams) == 1 or stream.name in feed.frames:
@@ -283,7 +291,7 @@ class SparkQuery:
             run=self.home.run,
             stage=stage,
             slacks={s.name: s.slack for s in self._streams.values()},
-            routes=Routes.of(stage.number, self._stages, self.home.buckets),
+            routes=self._routes(stage.number),
             clock=self.declaration.clock,
             state=str(self.home.state),
             delivery=self._delivery if stage is self._stages[-1] else None,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
+from windrow.spark.stage.exchange import clear
 from windrow.spark.stage.stage_task import Report, reports_in
 from windrow.spark.stage.state_files import StateCommits
 
@@ -19,7 +20,13 @@ from windrow.spark.stage.state_files import StateCommits
 class Publisher:
     """See the module."""
 
-    def __init__(self, state: Path, publish: Callable[[int, Sequence[Report]], None]) -> None:
+    def __init__(
+        self,
+        state: Path,
+        publish: Callable[[int, Sequence[Report]], None],
+        exchange: Path | None = None,
+    ) -> None:
+        self._exchange = exchange
         self._commits, self._publish = StateCommits(state), publish
         self._working = threading.Lock()
 
@@ -29,6 +36,8 @@ class Publisher:
             self._publish(batch, [r for r in reports if r.hidden is not None])
             written = {key: name for report in reports for key, name in report.state.items()}
             self._commits.publish(batch, written)
+            if self._exchange is not None:
+                clear(self._exchange)
 
     def settle(self) -> None:
         """Wait for a micro-batch that Spark no longer waits for, having been stopped."""

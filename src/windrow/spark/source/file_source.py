@@ -158,7 +158,7 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         before = zip(partition.entries, partition.times, strict=False)
         for chunk, delta in enumerate(intake.files(before)):
             parcels = scatter(delta, routes, intake.counts, (partition.first, chunk))
-            yield packed_batch(blobs(parcels))
+            yield packed_batch(blobs(parcels, routes.exchange))
         known: dict[tuple[int, int], Any] = {}
         tell(known, 0, routes.buckets, {stream: partition.times[-1]}, intake.counts)
         yield packed_batch(blobs(known))

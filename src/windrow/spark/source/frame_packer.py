@@ -89,7 +89,7 @@ class FramePacker:
         context: Any = TaskContext.get()
         delta = concat(parts, arrow_schema(declaration.schema))
         parcels = scatter(delta, routes, counts, (context.partitionId(),))
-        yield packed_batch(blobs(parcels))
+        yield packed_batch(blobs(parcels, routes.exchange))
         known: dict[tuple[int, int], Any] = {}
         tell(known, 0, routes.buckets, {declaration.name: StreamTime(top)}, counts)
         yield packed_batch(blobs(known))

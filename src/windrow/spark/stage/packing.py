@@ -24,6 +24,7 @@ from windrow.columns.types import arrow_schema
 from windrow.plan.nodes import Node, Projection, Routed, Selection, Subscribe
 from windrow.plan.physical.stages import RangeKey, StageEdge
 from windrow.spark.stage.blobs import Header, pack, pack_delta
+from windrow.spark.stage.exchange import put_aside
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.subscription_index import matching_for, range_of, routing_for
 from windrow.streams.stream_time import Times, to_json
@@ -85,9 +86,10 @@ def sum_counts(counts: Iterable[Mapping[str, int]]) -> Counts:
     return total
 
 
-def blobs(parcels: Mapping[tuple[int, int], Parcel]) -> Iterator[Blob]:
+def blobs(parcels: Mapping[tuple[int, int], Parcel], exchange: str | None = None) -> Iterator[Blob]:
+    """What is sent: parcels, or where large ones are."""
     for (stage, bucket), parcel in parcels.items():
-        yield stage, bucket, pack(parcel.header, parcel.parts)
+        yield stage, bucket, put_aside(pack(parcel.header, parcel.parts), exchange)
 
 
 def packed_batch(rows: Iterable[Blob]) -> pa.RecordBatch:

@@ -13,13 +13,23 @@ PACKED = "stage int, bucket int, blob binary"
 
 @dataclass(frozen=True)
 class Routes:
-    """Where the tuples of one sender (a stream or a stage) go."""
+    """Where the tuples of one sender (a stream or a stage) go.
+
+    Large blobs go through files of the directory ``exchange``, if there is one.
+    """
 
     edges: tuple[tuple[int, StageEdge], ...]
     buckets: tuple[int, ...]
+    exchange: str | None = None
 
     @classmethod
-    def of(cls, source: str | int, stages: Sequence[Stage], buckets: Sequence[int]) -> Routes:
+    def of(
+        cls,
+        source: str | int,
+        stages: Sequence[Stage],
+        buckets: Sequence[int],
+        exchange: str | None = None,
+    ) -> Routes:
         """The routes of what ``source`` sends to any of the stages."""
         edges = tuple((s.number, e) for s in stages for e in s.inputs if e.source == source)
-        return cls(edges, tuple(buckets))
+        return cls(edges, tuple(buckets), exchange)

@@ -24,6 +24,7 @@ from windrow.plan.strategy import Strategy
 from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.stage.blobs import Header, pack, unpack
 from windrow.spark.stage.bucket_host import Answer, BucketHost
+from windrow.spark.stage.exchange import open_blob
 from windrow.spark.stage.packing import (
     RESULT,
     Blob,
@@ -146,7 +147,7 @@ class StageTask:
         """The answer as blobs for the stages that read it."""
         parcels = scatter(answer.delta, self.routes, answer.counts)
         tell(parcels, self.stage.number + 1, [bucket], host.times, answer.counts)
-        return blobs(parcels)
+        return blobs(parcels, self.routes.exchange)
 
     def _report(
         self, written: dict[str, str], answers: Sequence[tuple[BucketHost, Answer]]
@@ -176,7 +177,7 @@ def _sort_out(packed: pa.RecordBatch, stage: int, mine: dict[int, Parts]) -> pa.
     numbers, buckets = packed.column(0).to_numpy(), packed.column(1).to_numpy()
     blob = packed.column(2)
     for at in (numbers == stage).nonzero()[0].tolist():
-        mine.setdefault(int(buckets[at]), []).append(unpack(blob[at].as_buffer()))
+        mine.setdefault(int(buckets[at]), []).append(open_blob(blob[at].as_buffer()))
     return packed.filter(pa.array(numbers != stage))
 
 
