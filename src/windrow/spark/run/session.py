@@ -119,9 +119,7 @@ def index_memory(session: SparkSession) -> int:
 
 def on_one_machine(session: SparkSession) -> bool:
     """Whether all tasks run where the driver does, and see its disk."""
-    return (
-        session.sparkContext.master.startswith("local[") or session.sparkContext.master == "local"
-    )
+    return re.fullmatch(r"local(\[.*\])?", session.sparkContext.master or "") is not None
 
 
 def shuffle_partitions(session: SparkSession) -> int:
