@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,12 @@ def test_overwriting_leaves_the_old_results_or_none_wherever_it_stops(
             break
         at += 1
     assert at > 10
+
+
+def test_a_group_that_is_called_by_other_members_goes_on_with_its_results(tmp_path: Path) -> None:
+    filled(place(tmp_path / "out"), 3)
+    known = identity()
+    prepare(tmp_path / "out", replace(known, query="q1 and 3 others"))
+    assert len(windrow.results(tmp_path / "out").changes()) > 0
+    with pytest.raises(StateError, match="expected results in the format that the script says"):
+        prepare(tmp_path / "out", replace(known, format="csv"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from windrow.core.errors import StateError
@@ -52,9 +53,10 @@ def prepare(directory: Path, identity: Identity, *, overwrite: bool = False) -> 
 def _prepare(directory: Path, identity: Identity, *, overwrite: bool) -> None:
     refuse_results_of_others(directory, (identity.run,), overwrite=overwrite)
     known = Identity.read(directory)
-    mine = known is not None and known.run == identity.run
-    if known is not None and mine and known != identity and published_results(directory).last >= 0:
-        _refuse_changed(directory, known, identity)
+    if known is not None and known.run == identity.run:
+        same = replace(known, query=identity.query) == identity  # a group is called by its members
+        if not same and published_results(directory).last >= 0:
+            _refuse_changed(directory, known, identity)
     if known != identity:
         identity.publish(directory)  # from here on no result of another run is one
     for path in directory.iterdir():

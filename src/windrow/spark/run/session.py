@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -90,6 +91,7 @@ def configure(session: SparkSession) -> SparkSession:
     The given session's own settings stay as they are. Its number of shuffle partitions is kept if
     someone chose it; otherwise there are as many as cores.
     """
+    logging.getLogger("py4j.clientserver").addFilter(TOLD)
     ours = session.newSession()
     for name, value in STREAMING.items():
         ours.conf.set(name, value)
@@ -140,3 +142,14 @@ def _hush(context: SparkContext) -> None:
     server: Any = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
+
+
+class _Told(logging.Filter):
+    """Leaves out what py4j logs of errors in functions that Java calls: Java tells them too."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "executing the Python Proxy" not in record.getMessage()
+
+
+TOLD = _Told()
+"""One, since a logger takes each filter once."""
