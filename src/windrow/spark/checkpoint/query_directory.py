@@ -98,7 +98,16 @@ def open_home(
             lambda found: (found, (found["version"], found["fingerprint"])),
             remedy=REMEDY,
         )
-        if same != (VERSION, fingerprint):
+        if same[0] != VERSION:
+            raise StateError(
+                f"the checkpoint of query {query} is of another version of Windrow",
+                where=str(directory),
+                expected=f"a checkpoint of version {VERSION}",
+                found=f"one of version {same[0]}",
+                remedy="end the run with the Windrow that began it, or begin anew with another "
+                "--checkpoint and other directories for results",
+            )
+        if same[1] != fingerprint:
             raise StateError(
                 f"the checkpoint of query {query} does not belong to this script",
                 where=str(directory),
