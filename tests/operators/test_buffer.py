@@ -12,6 +12,7 @@ from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.state import buffer as module
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.segments import MANY
 
 SCHEMA = pa.schema([("v", pa.int64())])
 steps = st.lists(
@@ -23,6 +24,9 @@ steps = st.lists(
     ),
     max_size=25,
 )
+
+
+EMPTY = Delta.empty(SCHEMA)
 
 
 def batch(values: list[int]) -> pa.RecordBatch:
@@ -51,6 +55,7 @@ def test_a_buffer_holds_what_a_list_would(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module.WORTH_MOVING, "value", 3)  # so that moves and new indexes happen often
+        patch.setattr(MANY, "value", 3)
         check(pattern, scan, steps)
 
 
@@ -91,3 +96,28 @@ def check(
         if reload:
             buffer = StateBuffer(SCHEMA, pattern, scan)
             buffer.load(segments, saved.meta)
+
+
+@pytest.mark.parametrize("pattern", [UpdatePattern.WEAKEST, UpdatePattern.STRICT])
+def test_a_window_of_a_thousand_saves_is_in_few_segments_that_were_written_few_times(
+    pattern: UpdatePattern,
+) -> None:
+    buffer, segments, written, most = StateBuffer(SCHEMA, pattern), {}, 0, 0
+    for now in range(1, 3_001):
+        buffer.insert(delta(now, [(now, now + 1_000)], 1))
+        if pattern is UpdatePattern.STRICT and now > 2:
+            buffer.withdraw(delta(now, [(now - 2, now + 998)], -1) if now % 3 else EMPTY)
+        buffer.expire(now)
+        buffer.reclaim()
+        saved = buffer.save()
+        for name in saved.drop:
+            del segments[name]
+        segments.update(saved.put)
+        written += sum(content.num_rows for content in saved.put.values())
+        most = max(most, len(segments))
+    assert most <= 2 * (MANY.usual + 12)
+    assert written <= 3_000 * 12
+    again = StateBuffer(SCHEMA, pattern)
+    again.load(segments, saved.meta)
+    living = [b.rows.take(b.living()).column(0).to_pylist() for b in (buffer, again)]
+    assert living[0] == living[1] != []

@@ -10,7 +10,8 @@ move together; they get new, higher positions, and the owner is given the ``Move
 
 Saving writes the tuples that came since the last save as one segment, the positions of older
 ones that were withdrawn as another, and drops segments that lie before the first living tuple:
-O(change), and a move pays for the rewriting that it causes.
+O(change), and a move pays for the rewriting that it causes. Of many segments the last ones become
+one (``segments``).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
 from windrow.operators.state.move import Move
 from windrow.operators.state.schedules import SCHEDULES, in_order
+from windrow.operators.state.segments import ROWS, WITHDRAWN, Segments
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS, TupleIndex
 from windrow.plan.physical.state_kinds import Expiry, buffer_kind
 
@@ -54,10 +56,9 @@ class StateBuffer:
         self._live = 0
         self._in_order = self.kind.expiry in (Expiry.NEVER, Expiry.IN_ORDER)
         self._early = False  # whether any tuple ever ended before its expiry
-        self._segments: dict[str, int] = {}  # name -> the last position that it speaks of
+        self._segments = Segments()
         self._saved = 0
         self._gone: list[Int64s] = []
-        self._counter = 0
         self._start_over()
 
     def _start_over(self) -> None:
@@ -190,37 +191,42 @@ class StateBuffer:
 
     def save(self) -> Saved:
         saved = Saved()
-        fresh = np.arange(max(self._saved, self.base), self.next, dtype=np.int64)
-        fresh = fresh[self.life.take(fresh)[:, END] > self.now]
+        fresh = self._living_from(max(self._saved, self.base))
         if len(fresh):
+            first = self._segments.join(saved, len(fresh))
+            if first is not None:
+                fresh = self._living_from(max(first, self.base))
             life = self.life.take(fresh)
             columns = [pa.array(fresh), pa.array(life[:, TS].copy()), pa.array(life[:, EXP].copy())]
-            self._put_segment(saved, "r", batch(columns, self.rows.take(fresh)), int(fresh[-1]))
+            self._segments.put(saved, ROWS, batch(columns, self.rows.take(fresh)))
         gone = [p for p in self._gone if len(p) and int(p.max()) >= self.base]
         if gone:
-            positions = np.concatenate(gone)
-            self._put_segment(saved, "d", batch([pa.array(positions)], None), int(positions.max()))
+            again = self._segments.join_withdrawn(saved)
+            positions = self._withdrawn() if again else np.concatenate(gone)
+            if len(positions):
+                self._segments.put(saved, WITHDRAWN, batch([pa.array(positions)], None))
         self._saved, self._gone = self.next, []
-        for name, last in list(self._segments.items()):
-            if last < self.base:
-                saved.drop.append(name)
-                del self._segments[name]
-        saved.meta = {"now": self.now, "base": self.base, "next": self.next, "count": self._counter}
+        self._segments.drop_before(saved, self.base)
+        count = self._segments.counter
+        saved.meta = {"now": self.now, "base": self.base, "next": self.next, "count": count}
         return saved
 
-    def _put_segment(self, saved: Saved, kind: str, content: pa.RecordBatch, last: int) -> None:
-        name = f"{kind}{self._counter:08d}"
-        self._counter += 1
-        saved.put[name] = content
-        self._segments[name] = last
+    def _living_from(self, first: int) -> Int64s:
+        positions = np.arange(first, self.next, dtype=np.int64)
+        return positions[self.life.take(positions)[:, END] > self.now]
+
+    def _withdrawn(self) -> Int64s:
+        """The positions of tuples that ended early and would live otherwise."""
+        life = self.life.view
+        return np.flatnonzero((life[:, END] <= self.now) & (life[:, EXP] > self.now)) + self.base
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         """Fill a fresh buffer. Places between living tuples stay empty, so that positions hold."""
-        self.now, self._counter = int(meta["now"]), int(meta["count"])
+        self.now, self._segments.counter = int(meta["now"]), int(meta["count"])
         base, size = int(meta["base"]), int(meta["next"]) - int(meta["base"])
         alive, order = np.zeros(size, np.bool_), np.full(size, -1, np.int64)
         life = np.full((size, 4), BEGINNING, np.int64)
-        parts = [segments[name] for name in sorted(segments) if name.startswith("r")]
+        parts = [segments[name] for name in sorted(segments) if name.startswith(ROWS)]
         for content in parts:
             positions = content.column(0).to_numpy()
             here = positions >= base
@@ -228,10 +234,10 @@ class StateBuffer:
             life[at, TS] = content.column(1).to_numpy()[here]
             life[at, EXP] = life[at, END] = content.column(2).to_numpy()[here]
             alive[at] = life[at, EXP] > self.now
-        for name, content in segments.items():
-            positions = content.column(0).to_numpy()
-            self._segments[name] = int(positions.max())
-            if name.startswith("d"):
+        for name in sorted(segments, key=lambda n: int(n[1:])):
+            self._segments.remember(name, segments[name])
+            if name.startswith(WITHDRAWN):
+                positions = segments[name].column(0).to_numpy()
                 alive[positions[positions >= base] - base] = False
         done = 0
         for content in parts:
