@@ -11,7 +11,7 @@ move together; they get new, higher positions, and the owner is given the ``Move
 Saving writes the tuples that came since the last save as one segment, the positions of older
 ones that were withdrawn as another, and drops segments that lie before the first living tuple:
 O(change), and a move pays for the rewriting that it causes. Of many segments the last ones become
-one (``segments``).
+one (``buffer_segments``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
 from windrow.operators.state.move import Move
 from windrow.operators.state.schedules import SCHEDULES, in_order
-from windrow.operators.state.segments import ROWS, WITHDRAWN, Segments
+from windrow.operators.state.buffer_segments import ROWS, WITHDRAWN, Segments
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS, TupleIndex
 from windrow.plan.physical.state_kinds import Expiry, buffer_kind
 
