@@ -114,7 +114,7 @@ def test_a_run_that_has_lost_its_directory_says_so(tmp_path: Path) -> None:
 
 def test_results_do_not_change_their_format_or_columns(tmp_path: Path) -> None:
     filled(place(tmp_path / "out", "csv"), 2)
-    with pytest.raises(StateError, match="results in the format that the script says; found csv"):
+    with pytest.raises(StateError, match="results with the format of the script; found csv"):
         prepare(tmp_path / "out", identity("json"))
 
 

@@ -150,7 +150,7 @@ class _Lives:
                     where=declared.path,
                     expected=_shape(*wanted),
                     found=_shape(*found),
-                    remedy="declare what is there, or change it with windrow archive migrate",
+                    remedy="change the declaration, or the archive with windrow archive migrate",
                 )
         else:
             self._index = LifetimeIndex.create(
@@ -217,7 +217,7 @@ def _check(declared: ArchiveDeclaration, archive: Archive, calendar: Calendar) -
             where=declared.path,
             expected=f"{wanted[0]} days by {wanted[1]}({wanted[2]})",
             found=f"{found[0]} days by {found[1]}({found[2]})",
-            remedy="declare what is there, or change it with windrow archive migrate",
+            remedy="change the declaration, or the archive with windrow archive migrate",
         )
 
 

@@ -93,7 +93,7 @@ def _refuse_changed(directory: Path, known: Identity, wanted: Identity) -> None:
     changed = "format" if known.format != wanted.format else "columns"
     raise StateError(
         where=f"INTO '{directory}'",
-        expected=f"results in the {changed} that the script says",
+        expected=f"results with the {changed} of the script",
         found=f"{known.format}" if changed == "format" else ", ".join(known.schema.names),
         remedy="undo the change to the script, or use another directory and a new checkpoint",
     )

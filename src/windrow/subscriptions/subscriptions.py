@@ -108,7 +108,7 @@ class Subscriptions:
             missing = wanted[int(np.flatnonzero(~known)[0])].as_py()
             raise InputError(
                 where="drop",
-                expected="ids of subscriptions that are there",
+                expected="ids of existing subscriptions",
                 found=repr(missing),
                 remedy="each can be dropped only once",
             )

@@ -40,8 +40,8 @@ class Stamps:
                 where="timestamp",
                 expected=f"one of the columns {', '.join(names) or '(there is none)'}",
                 found=f"{column}, of type {kinds[column]}" if column in kinds else column,
-                remedy="days of this archive are "
-                + ("told by timestamps" if calendar.timestamps else "counted by whole numbers"),
+                remedy="name a column of "
+                + ("timestamps" if calendar.timestamps else "whole numbers, as days are here"),
             )
         return cls(None, column, kinds[column], calendar)
 
@@ -53,7 +53,7 @@ class Stamps:
         if times.null_count:
             raise InputError(
                 where=f"column {self.column}",
-                expected="a time for each row, to tell its day",
+                expected="a time in each row, which decides its day",
                 found=f"{times.null_count} rows without one",
                 remedy="leave them out with .where, or give them a time",
             )

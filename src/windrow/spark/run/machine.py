@@ -116,7 +116,7 @@ class Machine:
         return MachineError(
             "the Java virtual machine that Spark runs in has died",
             found="; ".join(reasons),
-            remedy="run the same command again: with --checkpoint it goes on after the last "
+            remedy="run the same command again: with --checkpoint it resumes after the last "
             f"complete micro-batch{more if starved or 'emory' in self.last_words() else ''}",
         )
 
