@@ -33,4 +33,4 @@ def test_that_of_another_version_is_refused_and_says_what_to_do(tmp_path):
     with pytest.raises(StateError) as error:
         opened(tmp_path / "q")
     assert f"expected a checkpoint of version {VERSION}; found one of version" in str(error.value)
-    assert "end the run with the Windrow that began it, or begin anew" in str(error.value)
+    assert "finish the run with the Windrow that began it, or start over" in str(error.value)

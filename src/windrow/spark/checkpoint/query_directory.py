@@ -104,8 +104,8 @@ def open_home(
                 where=str(directory),
                 expected=f"a checkpoint of version {VERSION}",
                 found=f"one of version {same[0]}",
-                remedy="end the run with the Windrow that began it, or begin anew with another "
-                "--checkpoint and other directories for results",
+                remedy="finish the run with the Windrow that began it, or start over with another "
+                "--checkpoint and other result directories",
             )
         if same[1] != fingerprint:
             raise StateError(
