@@ -50,6 +50,8 @@ INDEX_MEMORY = "spark.windrow.index.memory"
 """How much of an index of subscriptions one Python worker may hold; a larger one is cut."""
 DEFAULT_MEMORY = "512m"
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+UNCHOSEN = "python3"
+"""The interpreter of workers if neither PYSPARK_PYTHON nor anybody names one."""
 DEFAULT_PARTITIONS = "200"
 """What Spark has if no one says anything."""
 
@@ -88,10 +90,14 @@ def configure(session: SparkSession) -> SparkSession:
 
     It knows the format ``windrow``, in which archives are read.
 
-    The given session's own settings stay as they are. Its number of shuffle partitions is kept if
-    someone chose it; otherwise there are as many as cores.
+    The given session's own settings stay as they are, but for the interpreter of Python workers: on
+    one machine it is this one, if nobody has named another. Its number of shuffle partitions is
+    kept if someone chose it; otherwise there are as many as cores.
     """
     logging.getLogger("py4j.clientserver").addFilter(TOLD)
+    if on_one_machine(session) and session.sparkContext.pythonExec == UNCHOSEN:
+        session.sparkContext.pythonExec = sys.executable
+        _start_workers_fast(session.sparkContext)
     ours = session.newSession()
     for name, value in STREAMING.items():
         ours.conf.set(name, value)
