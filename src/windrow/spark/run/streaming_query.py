@@ -37,6 +37,7 @@ from windrow.spark.checkpoint.lost_results import refuse_lost_results
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
 from windrow.spark.checkpoint.state import sweep
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
+from windrow.spark.run.direct_plan import DirectPlan, through_stages
 from windrow.spark.run.session import index_memory, on_one_machine, shuffle_partitions
 from windrow.spark.sink.file_delivery import FileDelivery
 from windrow.spark.sink.publisher import Publisher
@@ -217,10 +218,11 @@ class SparkQuery:
     def _writer(self, feed: Feed) -> DataStreamWriter:
         packed = [self._packed(s, feed) for s in self._streams.values()]
         frame = reduce(DataFrame.union, packed)
-        partitions = shuffle_partitions(self._session)
-        for stage in self._stages:
-            placed = frame.repartition(partitions, "bucket")
-            frame = placed.mapInArrow(self._task(stage, feed), PACKED)
+        tasks = [self._task(stage, feed) for stage in self._stages]
+        if not self._streams.keys() & feed.frames.keys():
+            specs = [self._source(s, feed) for s in self._streams.values()]
+            self._publisher.plan = DirectPlan(self._session, specs, tasks).plan
+        frame = through_stages(frame, tasks, shuffle_partitions(self._session))
         writer = frame.writeStream.foreachBatch(self._publisher)
         writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
         if feed.once:
@@ -241,36 +243,36 @@ class SparkQuery:
         self._publisher.settle()
 
     def _packed(self, stream: StreamDeclaration, feed: Feed) -> DataFrame:
-        routes = self._routes(stream.name)
         given = feed.frames.get(stream.name)
-        delivery = feed.inboxes.get(stream.name)
-        declared = self._inputs[stream.name]
         parts = []
-        if given is None or delivery is not None:
-            spec = SourceSpec(
-                with_whole_path(stream),
-                routes,
-                str(self.home.log(stream.name)),
-                str(self.home.offsets),
-                tasks=self._session.sparkContext.defaultParallelism,
-                once=feed.once,
-                files=feed.files,
-                quarantine=feed.quarantine,
-                inbox=str(delivery.directory) if delivery else None,
-                inbox_from=delivery.first if delivery else 0,
-                start=delivery.start if delivery else StreamTime(),
-                relation=declared if isinstance(declared, RelationDeclaration) else None,
-                since=delivery.since if delivery else BEGINNING,
-                idle=self._idle_after(stream, feed),
-                wall=feed.wall,
-            )
-            reader = self._session.readStream.format(FORMAT).option("spec", encoded(spec))
-            parts.append(reader.load())
+        if given is None or stream.name in feed.inboxes:
+            spec = encoded(self._source(stream, feed))
+            parts.append(self._session.readStream.format(FORMAT).option("spec", spec).load())
         if given is not None:  # comes second: a union belongs to the session of its first part
             names = [f.name for f in stream.schema]
-            packer = FramePacker(stream, routes, feed.quarantine)
+            packer = FramePacker(stream, self._routes(stream.name), feed.quarantine)
             parts.append(with_wall(given.select(*names)).mapInArrow(packer, PACKED))
         return reduce(DataFrame.union, parts)
+
+    def _source(self, stream: StreamDeclaration, feed: Feed) -> SourceSpec:
+        delivery, declared = feed.inboxes.get(stream.name), self._inputs[stream.name]
+        return SourceSpec(
+            with_whole_path(stream),
+            self._routes(stream.name),
+            str(self.home.log(stream.name)),
+            str(self.home.offsets),
+            tasks=self._session.sparkContext.defaultParallelism,
+            once=feed.once,
+            files=feed.files,
+            quarantine=feed.quarantine,
+            inbox=str(delivery.directory) if delivery else None,
+            inbox_from=delivery.first if delivery else 0,
+            start=delivery.start if delivery else StreamTime(),
+            relation=declared if isinstance(declared, RelationDeclaration) else None,
+            since=delivery.since if delivery else BEGINNING,
+            idle=self._idle_after(stream, feed),
+            wall=feed.wall,
+        )
 
     def _routes(self, source: str | int) -> Routes:
         place = None if self._exchange is None else str(self._exchange)

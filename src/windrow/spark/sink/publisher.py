@@ -1,6 +1,7 @@
 """What the driver does with each micro-batch: publish its results, then commit its state.
 
-It is a ``foreachBatch`` function: collecting what the tasks report runs the micro-batch. Spark goes
+It is a ``foreachBatch`` function: collecting what the tasks report runs the micro-batch, as Spark
+has planned it or as ``plan`` does. Spark goes
 on to the next one when this returns, and repeats this one otherwise; both steps may be repeated.
 """
 
@@ -27,12 +28,14 @@ class Publisher:
         exchange: Path | None = None,
     ) -> None:
         self._exchange = exchange
+        self.plan: Callable[[DataFrame, int], DataFrame] = lambda frame, _: frame
         self._commits, self._publish = StateCommits(state), publish
         self._working = threading.Lock()
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         with self._working:
-            reports = reports_in(bytes(row.blob) for row in frame.select("blob").collect())
+            told = self.plan(frame, batch).select("blob").collect()
+            reports = reports_in(bytes(row.blob) for row in told)
             self._publish(batch, [r for r in reports if r.hidden is not None])
             written = {key: name for report in reports for key, name in report.state.items()}
             self._commits.publish(batch, written)

@@ -131,14 +131,14 @@ class FileLog:
                 file.truncate(len(whole))
                 os.fsync(file.fileno())
         self._size = len(whole)
-        for entry in _entries(whole, path):
+        for entry in read_entries(whole, path):
             self._remember(entry)
 
     @staticmethod
     def entries_in(path: Path) -> list[Entry]:
         """The entries of a log that is looked at only, without a line that is cut short."""
         text = path.read_bytes()
-        return list(_entries(text[: text.rfind(b"\n") + 1], path))
+        return list(read_entries(text[: text.rfind(b"\n") + 1], path))
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write the entries down for good."""
@@ -188,7 +188,8 @@ class FileLog:
         self.times.append(entry.after(self.times[-1]))
 
 
-def _entries(whole: bytes, path: Path) -> Iterator[Entry]:
+def read_entries(whole: bytes, path: Path) -> Iterator[Entry]:
+    """The entries of whole lines; StateError if one is damaged."""
     for number, line in enumerate(whole.splitlines(), 1):
         try:
             yield Entry.from_json(line)

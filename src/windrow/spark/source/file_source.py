@@ -40,6 +40,7 @@ from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.source.admission import Admission, check_some_readable
 from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.source.stretch import Stretch
 from windrow.spark.stage.routes import PACKED, Routes
 from windrow.streams.growing_files import Arrival
 from windrow.streams.quarantine import Quarantine
@@ -79,15 +80,6 @@ class SourceSpec:
     since: int = BEGINNING
     idle: int = FOREVER
     wall: Wall = wall_clock
-
-
-@dataclass
-class Stretch(InputPartition):
-    """Consecutive entries of the log, and the stream's time before each and after the last."""
-
-    first: int
-    entries: list[Entry]
-    times: list[StreamTime]
 
 
 class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -54,7 +54,7 @@ def scatter(
     overflows = Overflows()
     with count_overflows(overflows):
         for stage, edge in routes.edges:
-            for bucket, part in _by_bucket(prepared(edge.pre, delta), edge, routes.buckets):
+            for bucket, part in _by_bucket(prepared(edge.pre, delta), edge, routes):
                 parcel = parcels.setdefault((stage, bucket), Parcel())
                 parcel.parts[edge.name] = pack_delta(part)
                 parcel.header = {"order": list(order)} if order else {}
@@ -117,20 +117,23 @@ def prepared(pre: Node, delta: Delta) -> Delta:
             return delta
 
 
-def _by_bucket(
-    delta: Delta, edge: StageEdge, buckets: tuple[int, ...]
-) -> Iterator[tuple[int, Delta]]:
-    """The tuples of each bucket that gets some, in the order in which they stand."""
+def _by_bucket(delta: Delta, edge: StageEdge, routes: Routes) -> Iterator[tuple[int, Delta]]:
+    """The tuples of each wanted bucket that gets some, in the order in which they stand."""
+    buckets, wanted = routes.buckets, routes.wanted
     if not len(delta):
         return
     if edge.key is None:
-        yield buckets[0], delta
+        if wanted is None or buckets[0] in wanted:
+            yield buckets[0], delta
         return
     if isinstance(edge.key, RangeKey):
         chosen = range_of(edge.key, delta.rows) % len(buckets)
     else:
         chosen = bucket_of([evaluate(k, delta.rows) for k in edge.key], len(buckets))
     chosen = chosen.astype(np.int16)
+    if wanted is not None:
+        mine = np.isin(chosen, [i for i, bucket in enumerate(buckets) if bucket in wanted])
+        delta, chosen = delta.filter(mine), chosen[mine]
     order = np.argsort(chosen, kind="stable")
     ends = np.cumsum(np.bincount(chosen, minlength=len(buckets)))
     grouped = delta.take(order)

@@ -15,12 +15,14 @@ PACKED = "stage int, bucket int, blob binary"
 class Routes:
     """Where the tuples of one sender (a stream or a stage) go.
 
-    Large blobs go through files of the directory ``exchange``, if there is one.
+    Large blobs go through files of the directory ``exchange``, if there is one. Of those for other
+    buckets than the ``wanted`` ones nothing is sent.
     """
 
     edges: tuple[tuple[int, StageEdge], ...]
     buckets: tuple[int, ...]
     exchange: str | None = None
+    wanted: frozenset[int] | None = None
 
     @classmethod
     def of(

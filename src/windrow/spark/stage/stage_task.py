@@ -111,6 +111,10 @@ class StageTask:
             others = _sort_out(packed, self.stage.number, mine)
             if others.num_rows:
                 yield others
+        yield from self.answer(mine, batch)
+
+    def answer(self, mine: Mapping[int, Parts], batch: int) -> Iterator[pa.RecordBatch]:
+        """What buckets send on that get these blobs in a micro-batch."""
         if not mine:
             return
         committed = StateCommits(Path(self.state)).before(batch)
