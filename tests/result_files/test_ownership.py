@@ -193,5 +193,5 @@ def test_a_group_that_is_called_by_other_members_goes_on_with_its_results(tmp_pa
     known = identity()
     prepare(tmp_path / "out", replace(known, query="q1 and 3 others"))
     assert len(windrow.results(tmp_path / "out").changes()) > 0
-    with pytest.raises(StateError, match="expected results in the format that the script says"):
+    with pytest.raises(StateError, match="expected results with the format of the script"):
         prepare(tmp_path / "out", replace(known, format="csv"))
