@@ -1,6 +1,6 @@
 """A window join on Spark: Windrow's stages beside Spark's own stream-stream join.
 
-    SELECT a.v, b.v FROM a [RANGE w], b [RANGE w] WHERE a.k = b.k        Parquet to Parquet
+    SELECT a.k, a.v, b.v FROM a [RANGE w], b [RANGE w] WHERE a.k = b.k        Parquet to Parquet
 
 Both read the same files, one of each stream per micro-batch, in the same Java virtual machine on
 two cores, and write what they find as Parquet. A first file fills the windows; the next ones warm
@@ -81,7 +81,7 @@ def ours(session: SparkSession, directory: Path, size: Size, place: Path) -> lis
         for name in STREAMS
     )
     text += (
-        "CREATE QUERY pairs AS ISTREAM (SELECT a.v AS x, b.v AS y "
+        "CREATE QUERY pairs AS ISTREAM (SELECT a.k AS k, a.v AS x, b.v AS y "
         f"FROM a [RANGE {size.window} MILLISECONDS], b [RANGE {size.window} MILLISECONDS] "
         f"WHERE a.k = b.k) INTO '{place / 'out'}' FORMAT parquet;"
     )
@@ -105,7 +105,8 @@ def spark(session: SparkSession, directory: Path, size: Size, place: Path) -> li
     a, b = (functions.col(f"{name}_ts") for name in STREAMS)
     near = (a > b - reach) & (a < b + reach)
     pairs = sides["a"].join(sides["b"], (functions.col("a_k") == functions.col("b_k")) & near)
-    pairs = pairs.select(functions.col("a_v").alias("x"), functions.col("b_v").alias("y"))
+    names = {"a_k": "k", "a_v": "x", "b_v": "y"}
+    pairs = pairs.select(*(functions.col(old).alias(new) for old, new in names.items()))
     writer = pairs.writeStream.format("parquet").option("path", str(place / "out"))
     writer = writer.option("checkpointLocation", str(place / "checkpoint"))
     query: Any = writer.outputMode("append").trigger(availableNow=True).start()

@@ -199,7 +199,7 @@ def test_files_are_whole_or_not_there(odd):
     before = set(Path().iterdir())
     assert "choose another format" in windrow("export", odd, "all.csv", fails=True)
     assert ".parquet, .csv, .json, .arrow" in windrow("scan", odd, "--into", "a.xls", fails=True)
-    assert "a directory" in windrow("scan", odd, "--into", "nowhere/a.csv", fails=True)
+    assert "an existing directory" in windrow("scan", odd, "--into", "nowhere/a.csv", fails=True)
     assert set(Path().iterdir()) == before
 
 

@@ -14,7 +14,7 @@ from tests.spark.staged import Collected, streams_in
 from windrow.core.time import Clock
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.program import compile_script
-from windrow.spark.source.direct_read import DirectRead
+from windrow.spark.source.direct_read import FirstStage
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.file_source import PackingReader, SourceSpec
 from windrow.spark.source.log_tail import LogTail
@@ -106,10 +106,9 @@ class Query:
                 break
             (self.place / "offsets" / str(batch)).touch()
             if direct:
-                found = zip(self.specs, (tail.stretch(batch) for tail in tails), strict=True)
-                inputs = tuple((spec, stretch) for spec, stretch in found if stretch.entries)
-                read = DirectRead(self.tasks[0], inputs, SHARES, batch)
-                frame = [sent for share in SHARES for sent in read.work(share)]
+                first = FirstStage(self.tasks[0], tuple(self.specs), SHARES)
+                stretches = [tail.stretch(batch) for tail in tails]
+                frame = [s for share in SHARES for s in first.work(stretches, batch, share)]
                 rest = self.tasks[1:]
             else:
                 frame = [

@@ -8,6 +8,7 @@ the way between the two, which is most of what a small micro-batch takes.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.thresholds import Threshold
 from windrow.spark.run.session import shuffle_partitions
-from windrow.spark.source.direct_read import DirectRead
+from windrow.spark.sink.publisher import collect_blobs
+from windrow.spark.source.direct_read import DirectRead, FirstStage
 from windrow.spark.source.file_source import SourceSpec
 from windrow.spark.source.log_tail import LogTail
 from windrow.spark.source.stretch import Stretch
@@ -49,26 +51,26 @@ class DirectPlan:
             tuple(b for b in buckets if spark_hash(b) % self._partitions == p)
             for p in range(self._partitions)
         ]
-        self._shares = tuple(share for share in shares if share)
+        first = FirstStage(tasks[0], tuple(specs), tuple(share for share in shares if share))
+        self._count, self._first = len(first.shares), pickle.dumps(first)
 
-    def plan(self, frame: DataFrame, batch: int) -> DataFrame:
-        """What to run for a micro-batch; ``frame`` is what Spark would."""
-        stretches = [log.stretch(batch) for log in self._logs]
-        found = tuple(zip(self._specs, stretches, strict=True))
-        inputs = tuple((spec, stretch) for spec, stretch in found if stretch.entries)
-        if not inputs or not self._pays(inputs):
-            return frame
-        first, *rest = self._tasks
-        read = DirectRead(first, inputs, self._shares, batch)
-        count = len(self._shares)
-        answered = self._session.range(0, count, 1, count).mapInArrow(read, PACKED)
-        return through_stages(answered, rest, self._partitions)
+    def run(self, frame: DataFrame, batch: int) -> list[bytes]:
+        """What the tasks of a micro-batch report; ``frame`` is what Spark would run."""
+        stretches = tuple(log.stretch(batch) for log in self._logs)
+        if not any(stretch.entries for stretch in stretches) or not self._pays(stretches):
+            return collect_blobs(frame)
+        read = DirectRead(self._first, stretches, batch)
+        if len(self._tasks) == 1:
+            numbers = self._session.sparkContext.parallelize(range(self._count), self._count)
+            return numbers.mapPartitions(read.blobs).collect()
+        answered = self._session.range(0, self._count, 1, self._count).mapInArrow(read, PACKED)
+        return collect_blobs(through_stages(answered, self._tasks[1:], self._partitions))
 
-    def _pays(self, inputs: Sequence[tuple[SourceSpec, Stretch]]) -> bool:
+    def _pays(self, stretches: Sequence[Stretch]) -> bool:
         """Whether to read everything in each task takes less than to send it."""
-        more = len(self._shares) - 1
-        columnar = sum(stretch.size for spec, stretch in inputs if _is_columnar(spec))
-        text = sum(stretch.size for spec, stretch in inputs if not _is_columnar(spec))
+        more, found = self._count - 1, list(zip(self._specs, stretches, strict=True))
+        columnar = sum(stretch.size for spec, stretch in found if _is_columnar(spec))
+        text = sum(stretch.size for spec, stretch in found if not _is_columnar(spec))
         return more * columnar <= PARQUET_BYTES.value and more * text <= TEXT_BYTES.value
 
 

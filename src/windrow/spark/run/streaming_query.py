@@ -221,7 +221,7 @@ class SparkQuery:
         tasks = [self._task(stage, feed) for stage in self._stages]
         if not self._streams.keys() & feed.frames.keys():
             specs = [self._source(s, feed) for s in self._streams.values()]
-            self._publisher.plan = DirectPlan(self._session, specs, tasks).plan
+            self._publisher.run = DirectPlan(self._session, specs, tasks).run
         frame = through_stages(frame, tasks, shuffle_partitions(self._session))
         writer = frame.writeStream.foreachBatch(self._publisher)
         writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")

@@ -1,7 +1,7 @@
 """What the driver does with each micro-batch: publish its results, then commit its state.
 
 It is a ``foreachBatch`` function: collecting what the tasks report runs the micro-batch, as Spark
-has planned it or as ``plan`` does. Spark goes
+has planned it or as ``run`` does. Spark goes
 on to the next one when this returns, and repeats this one otherwise; both steps may be repeated.
 """
 
@@ -28,14 +28,13 @@ class Publisher:
         exchange: Path | None = None,
     ) -> None:
         self._exchange = exchange
-        self.plan: Callable[[DataFrame, int], DataFrame] = lambda frame, _: frame
+        self.run: Callable[[DataFrame, int], list[bytes]] = lambda frame, _: collect_blobs(frame)
         self._commits, self._publish = StateCommits(state), publish
         self._working = threading.Lock()
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         with self._working:
-            told = self.plan(frame, batch).select("blob").collect()
-            reports = reports_in(bytes(row.blob) for row in told)
+            reports = reports_in(self.run(frame, batch))
             self._publish(batch, [r for r in reports if r.hidden is not None])
             written = {key: name for report in reports for key, name in report.state.items()}
             self._commits.publish(batch, written)
@@ -46,3 +45,8 @@ class Publisher:
         """Wait for a micro-batch that Spark no longer waits for, having been stopped."""
         with self._working:
             return
+
+
+def collect_blobs(frame: DataFrame) -> list[bytes]:
+    """Run what a packed DataFrame stands for; the blobs that come out."""
+    return [bytes(row.blob) for row in frame.select("blob").collect()]

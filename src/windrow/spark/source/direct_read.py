@@ -9,8 +9,10 @@ quarantine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -25,31 +27,27 @@ from windrow.spark.stage.stage_task import Parts, StageTask
 
 
 @dataclass(frozen=True)
-class DirectRead:
-    """The first stage over what one micro-batch reads; ``shares`` are the buckets of each task."""
+class FirstStage:
+    """The first stage and what it reads; ``shares`` are the buckets of each task."""
 
     task: StageTask
-    inputs: tuple[tuple[SourceSpec, Stretch], ...]
+    specs: tuple[SourceSpec, ...]
     shares: tuple[tuple[int, ...], ...]
-    batch: int
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        freeze_imports()
-        for _ in batches:
-            pass
-        context: Any = TaskContext.get()
-        yield from self.work(self.shares[context.partitionId()])
-
-    def work(self, buckets: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-        """What the tuples of some buckets become."""
+    def work(
+        self, stretches: Sequence[Stretch], batch: int, buckets: tuple[int, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        """What the tuples of a micro-batch become that are for some buckets."""
         mine: dict[int, Parts] = {bucket: [] for bucket in buckets}
-        for spec, stretch in self.inputs:
+        for spec, stretch in zip(self.specs, stretches, strict=True):
+            if not stretch.entries:
+                continue
             for (stage, bucket), parcel in self._parcels(spec, stretch, buckets):
                 if stage == self.task.stage.number:
                     mine[bucket].append((parcel.header, parcel.parts))
                 else:
                     yield packed_batch(blobs({(stage, bucket): parcel}, spec.routes.exchange))
-        yield from self.task.answer(mine, self.batch)
+        yield from self.task.answer(mine, batch)
 
     def _parcels(
         self, spec: SourceSpec, stretch: Stretch, buckets: tuple[int, ...]
@@ -72,3 +70,34 @@ class DirectRead:
         first = [b for b in spec.routes.buckets if b in buckets]
         tell(known, 0, first, {spec.declaration.name: stretch.times[-1]}, counts)
         yield from known.items()
+
+
+@dataclass(frozen=True)
+class DirectRead:
+    """What a task gets of one micro-batch. The ``stage``, which is always the same, is bytes: made
+    once at the driver, and unpacked once in each worker."""
+
+    stage: bytes
+    stretches: tuple[Stretch, ...]
+    batch: int
+
+    def __call__(self, batches: Iterable[object]) -> Iterator[pa.RecordBatch]:
+        """For ``mapInArrow``: the rows are those of a range, and say nothing."""
+        freeze_imports()
+        for _ in batches:
+            pass
+        context: Any = TaskContext.get()
+        stage = _unpack(self.stage)
+        yield from stage.work(self.stretches, self.batch, stage.shares[context.partitionId()])
+
+    def blobs(self, numbers: Iterable[object]) -> Iterator[bytes]:
+        """For ``mapPartitions``, if there is no stage after this one: what it reports."""
+        for batch in self(numbers):
+            yield from batch.column("blob").to_pylist()
+
+
+@lru_cache(maxsize=64)
+def _unpack(stage: bytes) -> FirstStage:
+    found = pickle.loads(stage)  # noqa: S301 - made by the driver of this application
+    assert isinstance(found, FirstStage)
+    return found
