@@ -52,7 +52,7 @@ class Size:
 FULL = (Size(10_000), Size(100_000), Size(500_000, measured=4))
 LARGE = (Size(20_000, 20_000), Size(20_000, 5_000_000, measured=8))
 """Windows of different sizes, ours only: what a tuple costs must not grow with the window."""
-QUICK = (Size(10_000, rounds=1, measured=4), Size(100_000, rounds=1, measured=3))
+QUICK = (Size(10_000, rounds=1, measured=8), Size(100_000, rounds=1, measured=8))
 
 
 def write_files(directory: Path, size: Size) -> None:
