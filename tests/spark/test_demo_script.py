@@ -25,6 +25,7 @@ def catalog_in(directory: Path, trace: Path) -> Catalog:
     return below(compile_script(script()).catalog, directory)
 
 
+@pytest.mark.usefixtures("shuffled")
 def test_the_demo_gives_the_same_changes_on_both_runners_also_when_it_is_stopped_in_the_middle(
     spark, tmp_path
 ):

@@ -98,6 +98,7 @@ def test_a_script_answers_as_embedded_with_one_streaming_query_per_group(
     assert homes == [f"{PREFIX}q0", f"{PREFIX}s0"]
 
 
+@pytest.mark.usefixtures("shuffled")
 def test_a_run_that_is_stopped_and_a_batch_that_is_repeated_leave_no_row_twice_or_missing(
     spark, tmp_path, started
 ):
