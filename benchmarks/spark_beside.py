@@ -27,7 +27,8 @@ from windrow.plan.program import compile_script
 from windrow.spark.run.session import configure
 from windrow.spark.run.streaming_query import Feed, SparkQuery
 
-MILLISECOND = 1_000
+MILLISECOND, HALF = 1_000, 500
+"""Rows lie between milliseconds: who counts an end of a window in does not matter."""
 SCHEMA = "ts timestamp, k bigint, v bigint"
 
 
@@ -66,7 +67,7 @@ def write_files(directory: Path, size: Size, contest: Contest) -> None:
             count = size.rows if number else size.window
             at = np.arange(first, first + count)
             columns = {
-                "ts": pa.array(at * MILLISECOND, pa.timestamp("us")),
+                "ts": pa.array(at * MILLISECOND + HALF, pa.timestamp("us")),
                 "k": rng.integers(0, contest.keys(size), count),
                 "v": at % 1_000_003,
             }

@@ -9,6 +9,7 @@ import threading
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
+from windrow.plan.program import compile_script
 from windrow.spark.run import machine
 from windrow.spark.run.machine import Machine, MachineError, death_of_machine
 from windrow.spark.run.memory import MemoryWatch, available
@@ -82,6 +83,25 @@ def test_a_machine_that_is_killed_while_it_starts_is_said_to_have_ended(monkeypa
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(MachineError, match=r"ended without output.*; run the same command again"):
         Machine().launch(None, quiet=True)
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_a_machine_that_dies_when_it_has_just_started_is_said_to_have_ended(monkeypatch):
+    monkeypatch.setattr(machine, "launch_gateway", refuse)
+    with pytest.raises(MachineError, match=r"could not be started.*; run the same command again"):
+        Machine().launch(None, quiet=True)
+
+
+def test_a_machine_that_dies_while_a_session_is_opened_is_reported(watched):
+    watched._process = ended("raise SystemExit(137)")
+    script = "CREATE STREAM s (ts BIGINT) FROM 'in' FORMAT csv; CREATE QUERY q AS SELECT ts FROM s;"
+    catalog = compile_script(script).catalog
+    runtime = OnSpark(refuse, None, "upa", Feed(once=True))
+    with pytest.raises(MachineError, match="SIGKILL, exit code 137"):
+        runtime.start(runtime.jobs(catalog.queries, (), catalog), catalog)
 
 
 def test_a_setting_that_spark_refuses_is_no_defect(watched):

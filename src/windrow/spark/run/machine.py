@@ -58,7 +58,7 @@ class Machine:
         """Start it, and return PySpark's gateway to it."""
         try:
             gateway = self._launched_quietly(conf) if quiet else _launched(conf)
-        except PySparkRuntimeError as failure:
+        except (PySparkRuntimeError, Py4JError, OSError) as failure:  # it may die at any point
             raise self._could_not_start() from failure
         return self.adopt(gateway)
 

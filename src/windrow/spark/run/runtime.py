@@ -139,9 +139,15 @@ class OnSpark:
             self.inputs.declare(catalog)
         else:
             _need_sources(jobs, catalog)
-        if self._session is None:
-            self._session = self._open_session()
-        runs = [self._run(self._session, job, catalog) for job in jobs]
+        try:
+            if self._session is None:
+                self._session = self._open_session()
+            runs = [self._run(self._session, job, catalog) for job in jobs]
+        except Exception as failure:
+            died = None if isinstance(failure, WindrowError) else death_of_machine(failure)
+            if died is None:
+                raise
+            raise died from failure
         self.runs += runs
         if self._feed.live:
             self._open_files(catalog)
