@@ -17,14 +17,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.thresholds import at_their_least
+from tests.support.thresholds import at_their_least
 
 STARTING_SPARK = (
     "tests/spark/",
     "tests/cli/test_commands.py",
     "tests/cli/test_rewind.py",
     "tests/docs/test_pages.py",
-    "tests/test_conformance.py",
+    "tests/conformance/test_conformance.py",
 )
 """Where tests are that start Spark."""
 

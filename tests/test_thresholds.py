@@ -11,7 +11,7 @@ import pytest
 
 import windrow
 from tests.operators.samples import QUERIES, between, plan_of, random_input
-from tests.thresholds import at_their_least, reached
+from tests.support.thresholds import at_their_least, reached
 from windrow.columns.interner import Interner
 from windrow.core.thresholds import Threshold
 from windrow.engine.pipeline import Pipeline

@@ -16,7 +16,7 @@ import pytest
 import windrow
 import windrow.operators
 from tests.operators.samples import QUERIES, STREAMS, between, changes, plan_of, random_input, run
-from tests.thresholds import at_their_least
+from tests.support.thresholds import at_their_least
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.engine.pipeline import Pipeline

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.operators.held import held_bytes
-from tests.thresholds import at_their_least
+from tests.support.thresholds import at_their_least
 from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.program import compile_script

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow
-from tests.thresholds import at_their_least, reached
+from tests.support.thresholds import at_their_least, reached
 from windrow.columns.crowding import FEW
 from windrow.columns.interner import Interner
 from windrow.streams.relation_contents import RelationContents

@@ -14,7 +14,7 @@ from tests.oracle.blocks import Output
 from tests.oracle.definition import bags, expected
 from tests.oracle.queries import Program
 from tests.oracle.running import SENT, Advance, Found, Push, Step, accumulated, run
-from tests.thresholds import at_their_least
+from tests.support.thresholds import at_their_least
 
 EVERYTHING_AT_SECONDS = (Output.CHANGES, Output.ISTREAM, Output.DSTREAM, Output.ISTREAM_RESTORE)
 

@@ -10,7 +10,7 @@ from tests.oracle.bags import History
 from tests.oracle.queries import Feed
 from tests.oracle.scripts import Script, fed, meant, said
 from tests.oracle.tricky import FILTERED, TRICKY
-from tests.thresholds import at_their_least
+from tests.support.thresholds import at_their_least
 from windrow.plan.strategy import Strategy
 
 SEEDS = (3, pytest.param(5, marks=pytest.mark.slow))

@@ -15,7 +15,7 @@ from tests.conformance.case import Case, load
 from tests.conformance.compare import changes_of, equal, first_difference, net
 from tests.conformance.running import Connect, answer, compare, runner
 
-DIRECTORY = Path(__file__).parent / "conformance" / "cql"
+DIRECTORY = Path(__file__).parent / "cql"
 CASES = {path.stem: path for path in sorted(DIRECTORY.glob("*.json"))}
 
 ON_SPARK = [
