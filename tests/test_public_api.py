@@ -13,8 +13,6 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LIBRARIES = ("windrow.subscriptions", "windrow.windows")
 """Rooms that are used by themselves, whose every export shows an example."""
-STILL_DEEPER = {"docs/archive.md"}
-"""Shows the archive on Spark, which is a room inside a room."""
 
 
 @pytest.mark.parametrize("room", ["windrow", *LIBRARIES])
@@ -48,8 +46,6 @@ def imported(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_documentation_imports_nothing_deeper_than_a_room(page: Path) -> None:
-    if str(page.relative_to(ROOT)) in STILL_DEEPER:
-        pytest.skip("its room does not export all that it shows yet")
     assert [name for name in imported(page) if name.count(".") > 1] == []
 
 

@@ -11,15 +11,16 @@ first.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from windrow.spark import archive
     from windrow.spark.match_frame import match
     from windrow.spark.run.session import spark_session
 
-__all__ = ["match", "spark_session"]
+__all__ = ["archive", "match", "spark_session"]
 
 
 def __getattr__(name: str) -> Any:
     """What is public here, imported when it is first asked for."""
-    if name not in __all__:
+    if name not in ("match", "spark_session"):  # Python finds the room ``archive`` by itself
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from windrow.spark.run import session  # noqa: PLC0415 - it looks for Java first
 
