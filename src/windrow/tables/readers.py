@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-import pyarrow.parquet as pq
 
 from windrow.core.errors import InputError
 from windrow.core.file_formats import FORMATS, format_of_name, is_compressed
@@ -25,29 +24,6 @@ from windrow.tables.file_part import WHOLE, Part, unpack
 from windrow.tables.jsonlines import first_object, read_json
 from windrow.tables.parsed_rows import Int64s, Parsed
 from windrow.tables.unreadable import BY_FORMAT, explain_unreadable
-
-
-def read_parquet(path: Path, declaration: StreamDeclaration, rows: int) -> Iterator[Parsed]:
-    """The file's rows, numbered from 1; other columns than the declared ones are not read."""
-    with pq.ParquetFile(path) as file:
-        names = resolve(file.schema_arrow.names, declaration, str(path))
-        before = 0
-        for batch in file.iter_batches(batch_size=rows, columns=names):
-            numbers = np.arange(before + 1, before + 1 + batch.num_rows, dtype=np.int64)
-            columns = [batch.column(name) for name in names]
-            yield enforce(columns, numbers, declaration, _Rows(batch))
-            before += batch.num_rows
-
-
-class _Rows:
-    """Rows as JSON, made when they are asked for."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self.batch = batch
-
-    def __call__(self, positions: Int64s) -> list[str]:
-        return [as_json(row) for row in self.batch.take(pa.array(positions)).to_pylist()]
-
 
 ROWS = Threshold(1 << 17, least=1)
 UNREADABLE = (InputError, OSError, pa.ArrowException, EOFError, zlib.error, LookupError)
@@ -155,3 +131,25 @@ def format_of(path: Path, declaration: StreamDeclaration) -> str:
             found=declaration.source.format,
         )
     return name
+
+
+def read_parquet(path: Path, declaration: StreamDeclaration, rows: int) -> Iterator[Parsed]:
+    """The file's rows, numbered from 1; other columns than the declared ones are not read."""
+    with pyarrow.parquet.ParquetFile(path) as file:
+        names = resolve(file.schema_arrow.names, declaration, str(path))
+        before = 0
+        for batch in file.iter_batches(batch_size=rows, columns=names):
+            numbers = np.arange(before + 1, before + 1 + batch.num_rows, dtype=np.int64)
+            columns = [batch.column(name) for name in names]
+            yield enforce(columns, numbers, declaration, _Rows(batch))
+            before += batch.num_rows
+
+
+class _Rows:
+    """Rows as JSON, made when they are asked for."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+
+    def __call__(self, positions: Int64s) -> list[str]:
+        return [as_json(row) for row in self.batch.take(pa.array(positions)).to_pylist()]

@@ -40,7 +40,7 @@ from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
 from windrow.spark.run.direct_plan import DirectPlan, through_stages
 from windrow.spark.run.session import index_memory, on_one_machine, shuffle_partitions
 from windrow.spark.sink.file_delivery import FileDelivery
-from windrow.spark.sink.publisher import Publisher
+from windrow.spark.sink.publisher import Publisher, RunBatch, collect_blobs
 from windrow.spark.source.file_log import Refusals, ends_idle
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encoded
 from windrow.spark.source.frame_packer import FramePacker, with_wall
@@ -219,11 +219,12 @@ class SparkQuery:
         packed = [self._packed(s, feed) for s in self._streams.values()]
         frame = reduce(DataFrame.union, packed)
         tasks = [self._task(stage, feed) for stage in self._stages]
+        run: RunBatch = collect_blobs
         if not self._streams.keys() & feed.frames.keys():
             specs = [self._source(s, feed) for s in self._streams.values()]
-            self._publisher.run = DirectPlan(self._session, specs, tasks).run
+            run = DirectPlan(self._session, specs, tasks).run
         frame = through_stages(frame, tasks, shuffle_partitions(self._session))
-        writer = frame.writeStream.foreachBatch(self._publisher)
+        writer = frame.writeStream.foreachBatch(self._publisher.function(run))
         writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
         if feed.once:
             return writer.trigger(availableNow=True)
