@@ -25,7 +25,7 @@ from windrow.plan.nodes import RelationScan, walk
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.spark.stage.blobs import Header, pack_delta, unpack_delta
-from windrow.spark.stage.packing import Counts, sum_counts
+from windrow.spark.stage.packing import Counts, add_counts
 from windrow.spark.stage.subscription_index import matched_in_parts
 from windrow.streams.stream_time import Times, from_json, merge_times, time_reached, to_json
 from windrow.streams.waiting_rows import WaitingRows
@@ -90,7 +90,7 @@ class BucketHost:
             inputs[edge.name] = released if post is None else matched_in_parts(post, released)
         delta = self._pipeline.process(inputs, self.now)
         overflows = {"overflows": self._pipeline.take_overflows()}
-        counts = sum_counts([*(h.get("counts", {}) for h, _ in arrived), overflows])
+        counts = add_counts([*(h.get("counts", {}) for h, _ in arrived), overflows])
         return Answer(delta, counts, late)
 
     def _release(self, edge: str, fresh: Delta) -> Delta:

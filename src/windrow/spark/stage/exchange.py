@@ -21,7 +21,7 @@ LARGE = Threshold(1 << 16, least=1)
 FILE = "file"
 
 
-def put_aside(blob: bytes, directory: str | None) -> bytes:
+def send_by_file(blob: bytes, directory: str | None) -> bytes:
     """A blob that stands for this one, if it is large and there is a directory to put it in."""
     if directory is None or len(blob) < LARGE.value:
         return blob

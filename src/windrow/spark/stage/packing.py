@@ -24,7 +24,7 @@ from windrow.columns.types import arrow_schema
 from windrow.plan.nodes import Node, Projection, Routed, Selection, Subscribe
 from windrow.plan.physical.stages import RangeKey, StageEdge
 from windrow.spark.stage.blobs import Header, pack, pack_delta
-from windrow.spark.stage.exchange import put_aside
+from windrow.spark.stage.exchange import send_by_file
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.subscription_index import matching_for, range_of, routing_for
 from windrow.streams.stream_time import Times, to_json
@@ -77,7 +77,7 @@ def tell(
     parcels[stage, buckets[0]].header["counts"] = counts
 
 
-def sum_counts(counts: Iterable[Mapping[str, int]]) -> Counts:
+def add_counts(counts: Iterable[Mapping[str, int]]) -> Counts:
     """What was counted in several places, together."""
     total: Counts = {}
     for part in counts:
@@ -89,7 +89,7 @@ def sum_counts(counts: Iterable[Mapping[str, int]]) -> Counts:
 def blobs(parcels: Mapping[tuple[int, int], Parcel], exchange: str | None = None) -> Iterator[Blob]:
     """What is sent: parcels, or where large ones are."""
     for (stage, bucket), parcel in parcels.items():
-        yield stage, bucket, put_aside(pack(parcel.header, parcel.parts), exchange)
+        yield stage, bucket, send_by_file(pack(parcel.header, parcel.parts), exchange)
 
 
 def packed_batch(rows: Iterable[Blob]) -> pa.RecordBatch:

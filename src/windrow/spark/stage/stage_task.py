@@ -29,10 +29,10 @@ from windrow.spark.stage.packing import (
     RESULT,
     Blob,
     Counts,
+    add_counts,
     blobs,
     packed_batch,
     scatter,
-    sum_counts,
     tell,
 )
 from windrow.spark.stage.routes import Routes
@@ -158,7 +158,7 @@ class StageTask:
     ) -> bytes:
         report = Report(written)
         if self.delivery is not None:
-            counts = sum_counts(answer.counts for _, answer in answers)
+            counts = add_counts(answer.counts for _, answer in answers)
             hidden = self.delivery.hide([answer.delta for _, answer in answers])
             report = Report(written, max(host.now for host, _ in answers), counts, hidden)
         return pack(asdict(report), {})
