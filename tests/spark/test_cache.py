@@ -30,10 +30,14 @@ def test_runs_stages_and_buckets_do_not_meet():
     assert [cache.take(key, "t") for key in others] == [None] * 3
 
 
-def test_the_longest_unused_entry_goes_first():
-    cache = WorkerCache[int](limit=2)
-    for bucket in range(3):
-        cache.put(("run", 0, bucket), "t", bucket)
-    assert len(cache) == 2
-    assert cache.take(("run", 0, 0), "t") is None
-    assert cache.take(("run", 0, 2), "t") == 2
+def test_entries_that_nobody_asks_for_go_and_the_others_stay():
+    now = 0.0
+    cache = WorkerCache[int](seconds=10, clock=lambda: now)
+    for bucket in range(100):
+        cache.put(("ended", 0, bucket), "t", bucket)
+    cache.put(KEY, "0", 7)
+    for now in (6.0, 12.0):
+        assert cache.take(KEY, f"{int(now) // 6 - 1}") == 7
+        cache.put(KEY, f"{int(now) // 6}", 7)
+    assert len(cache) == 1
+    assert cache.take(KEY, "2") == 7

@@ -56,7 +56,7 @@ def whole(plan: Node):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_shared_selection_in_stages_gives_the_answer_of_one_pipeline(shape, monkeypatch):
-    monkeypatch.setattr(stage_task, "CACHE", WorkerCache(limit=0))
+    monkeypatch.setattr(stage_task, "CACHE", WorkerCache(seconds=-1))
     text = "".join(f"{SHAPES[shape].format(r)};" for r in RANGES)
     (group,) = shared_selections(compile_script(STREAM + text).queries)
     found = run_staged(group.plan, INPUTS, Strategy.UPA, seed=4, run=f"shared {shape}")

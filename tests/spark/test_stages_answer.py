@@ -33,6 +33,6 @@ def test_buckets_that_stay_in_memory_give_the_answer_of_one_pipeline(query, stra
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_buckets_that_are_loaded_every_time_give_the_answer_of_one_pipeline(query, monkeypatch):
-    monkeypatch.setattr(stage_task, "CACHE", WorkerCache(limit=0))
+    monkeypatch.setattr(stage_task, "CACHE", WorkerCache(seconds=-1))
     found = run_staged(plan_of(query), INPUTS, Strategy.UPA, seed=2, run=query)
     assert found == whole_answer(query)
