@@ -70,6 +70,19 @@ def test_files_that_no_version_needs_are_removed_and_those_that_live_stay(tmp_pa
     assert bucket.load(bucket.batch - 1)[0]["for ever"] == rows(0)
 
 
+@pytest.mark.parametrize("reloaded", [False, True])
+def test_files_without_segments_are_removed_too_wherever_the_bucket_was_in_between(
+    tmp_path, reloaded
+):
+    bucket = Bucket(tmp_path)
+    bucket.save({"for ever": rows(0)}, [])
+    for _ in range(5 * RETAINED):
+        name = bucket.save({}, [])
+        if reloaded:  # as in a worker that does not have it in memory
+            bucket.contents = bucket.files.read(name)
+    assert len(list(bucket.files.directory.iterdir())) <= RETAINED + 4
+
+
 def test_what_an_attempt_that_does_not_count_has_written_is_nobodys(tmp_path):
     bucket = Bucket(tmp_path)
     bucket.save({"a": rows(0)}, [])

@@ -144,6 +144,8 @@ class BucketFiles:
             living = {place.file for place in now.segments.values()}
             known = {*before.over, *(place.file for place in before.segments.values())}
             now.over = {f: before.over.get(f, batch) for f in sorted(known - living)}
+            if name not in living:  # said in the file itself: who loads it has to know
+                now.over[name] = batch
             self._forget(now, batch)
             text = now.to_json()
             file.write(text)
@@ -151,8 +153,6 @@ class BucketFiles:
             file.flush()
             os.fsync(file.fileno())
         sync_names(self.directory)
-        if name not in living:
-            now.over[name] = batch
         return name, now
 
     def _forget(self, now: Contents, batch: int) -> None:
