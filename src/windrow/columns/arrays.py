@@ -1,7 +1,8 @@
-"""Arrow arrays as the plain arrays that kernels take, and back."""
+"""Arrow arrays as the plain arrays that kernels take, and back; rows in the order of their values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -101,3 +102,30 @@ def string_array(offsets: npt.NDArray[np.int32], data: Bytes, valid: Bools | Non
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
     parts = [bitmap, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string(), len(offsets) - 1, parts)
+
+
+def sorted_positions(keys: Sequence[tuple[pa.Array, bool]]) -> Int64s:
+    """Positions of rows in the order of pairs of a column and whether it descends.
+
+    NULLs are last either way; rows that tie on all columns keep their order.
+
+    >>> values = pa.array([None, 1.0, float("nan"), 2.0])
+    >>> [sorted_positions([(values, descending)]).tolist() for descending in (False, True)]
+    [[1, 3, 2, 0], [2, 3, 1, 0]]
+    """
+    columns: list[npt.NDArray[Any]] = []
+    for column, descending in keys:
+        valid = validity(column)
+        if valid is not None:  # a column of its own: any number may be a value's
+            columns.append(~valid)
+        values = _ranks(column)
+        columns.append(~values if descending else values)
+    return np.lexsort(columns[::-1])
+
+
+def _ranks(column: pa.Array) -> Int64s:
+    """Integers in the order of the values."""
+    if not pa.types.is_string(column.type):
+        return order_keys(column)
+    ranks: Int64s = pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy()
+    return ranks.astype(np.int64)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions import arithmetic, casts, comparison, like, numbers, strings, times
+from windrow.columns.functions import arithmetic, casts, comparison, strings, times
 from windrow.columns.functions.operands import (
     Kernel,
     Operand,
@@ -36,8 +36,6 @@ KERNELS: dict[str, Kernel] = {
     **arithmetic.KERNELS,
     **comparison.KERNELS,
     **strings.KERNELS,
-    **like.KERNELS,
-    **numbers.KERNELS,
     **times.KERNELS,
     **casts.KERNELS,
 }

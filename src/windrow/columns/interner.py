@@ -36,7 +36,7 @@ from windrow.columns.kernels import (
     kernel,
     void,
 )
-from windrow.columns.string_gather import gather_strings
+from windrow.columns.rowstore import gather_strings
 
 Int64s = npt.NDArray[np.int64]
 

@@ -8,12 +8,37 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import fixed_array, numbers, string_parts, validity
+from windrow.columns.arrays import (
+    Bools,
+    Bytes,
+    Int64s,
+    fixed_array,
+    numbers,
+    string_array,
+    string_parts,
+    validity,
+)
 from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
-from windrow.columns.string_gather import gather_strings
+from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
 
-Int64s = npt.NDArray[np.int64]
+
+@kernel(void, bytes_in, ints, ints, bytes_out)
+def _gather(data, starts, targets, out):  # type: ignore[no-untyped-def]
+    """String ``i`` is copied from ``data[starts[i]:]`` to ``out[targets[i]:targets[i + 1]]``."""
+    for i in range(len(starts)):
+        start, target = starts[i], targets[i]
+        for j in range(targets[i + 1] - target):
+            out[target + j] = data[start + j]
+
+
+def gather_strings(data: Bytes, starts: Int64s, lengths: Int64s, valid: Bools | None) -> pa.Array:
+    """An Arrow array of the strings that begin at ``starts`` in ``data``."""
+    targets: npt.NDArray[np.int64] = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(lengths, out=targets[1:])
+    out = np.empty(int(targets[-1]), np.uint8)
+    _gather(data, starts, targets, out)
+    return string_array(targets.astype(np.int32), out, valid)
 
 
 class _Nulls:

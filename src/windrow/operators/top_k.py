@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import sorted_positions
 from windrow.columns.delta import Delta, concat_rows, split_by_sign, take
 from windrow.columns.evaluate import evaluate
 from windrow.columns.kernels import int64, ints, ints_out, kernel, likely_room, signs
-from windrow.columns.ordering import sorted_positions
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER

@@ -1,21 +1,25 @@
-"""``+ - * / %`` and the sign, on numbers, timestamps, dates and intervals.
+"""``+ - * / %``, the sign, rounding, roots, powers and logarithms.
 
-Integers are computed as BIGINT, and a result beyond it is NULL
-(``windrow.columns.integer_overflow``); whatever involves a FLOAT or a DOUBLE is computed as DOUBLE.
-Dividing by zero gives NULL. The difference of two dates is in days, every other difference of times
-in microseconds.
+The operators work on numbers, timestamps, dates and intervals. Integers are computed as BIGINT, and
+a result beyond it is NULL (``windrow.columns.integer_overflow``); whatever involves a FLOAT or a
+DOUBLE is computed as DOUBLE. Dividing by zero gives NULL. The difference of two dates is in days,
+every other difference of times in microseconds.
+
+Outside their domain roots and logarithms give what IEEE arithmetic gives: the root of -1 is NaN,
+the logarithm of 0 is minus infinity.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal
-from windrow.columns.integer_overflow import or_null
+from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal, row_by_row
+from windrow.columns.integer_overflow import exact_or_null, or_null
 from windrow.core.schema import Type
 from windrow.core.time import MICROSECONDS
 from windrow.plan.expressions import Call
@@ -90,6 +94,87 @@ def sign(args: Sequence[Operand], call: Call) -> Operand:
     return cast_operand(value, call.type)
 
 
+AWAY = "half_towards_infinity"  # 0.5 becomes 1 and -0.5 becomes -1
+
+
+def on_doubles(compute: Callable[..., Operand]) -> Kernel:
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        return cast_operand(compute(*(cast_operand(a, Type.DOUBLE) for a in args)), call.type)
+
+    return kernel
+
+
+def whole(compute: Callable[[Operand], Operand]) -> Kernel:
+    """FLOOR and CEIL, which leave integers as they are."""
+
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        if pa.types.is_integer(args[0].type):
+            return cast_operand(args[0], call.type)
+        return cast_operand(compute(args[0]), call.type)
+
+    return kernel
+
+
+DIGITS = 300
+"""Beyond these digits, either way of the point, rounding changes nothing or leaves nothing."""
+DIGITS_OF_FLOAT = 30
+"""Powers of ten much beyond are none that a FLOAT has."""
+WHOLE = 2**53
+"""From here on every floating-point number is whole."""
+
+
+def round_to(value: Operand, digits: int) -> Operand:
+    """Halves go away from zero. Arrow alone fails where the digits are more than the number has."""
+    if not pa.types.is_floating(value.type):
+        return _whole_to(value, digits)
+    if digits > DIGITS:
+        return value
+    if digits < -DIGITS:
+        return pc.if_else(pc.is_finite(value), pa.scalar(0, value.type), value)
+    if digits <= 0:
+        return pc.round(value, digits, round_mode=AWAY)
+    if pa.types.is_float32(value.type) and digits > DIGITS_OF_FLOAT:
+        return pc.cast(round_to(pc.cast(value, pa.float64()), digits), value.type)
+    full = pc.greater_equal(pc.abs(value), pa.scalar(WHOLE / 10**digits, value.type))
+    small = pc.if_else(full, pa.scalar(0, value.type), value)
+    return pc.if_else(full, value, pc.round(small, digits, round_mode=AWAY))
+
+
+def _whole_to(value: Operand, digits: int) -> Operand:
+    """Integers; NULL where they round to a power of ten that the type does not have."""
+    if digits >= 0:
+        return value
+    greatest = 2 ** (8 * value.type.byte_width - 1)
+    step = 10 ** min(-digits, 20)  # greater than all integers already
+    if step // 2 >= greatest:
+        return pc.multiply(value, pa.scalar(0, value.type))
+    if step >= greatest:  # Arrow does not have the step
+        return exact_or_null(partial(_multiple, step), value)
+    return or_null(partial(pc.round, ndigits=digits, round_mode=AWAY), partial(_multiple, step))(
+        value
+    )
+
+
+def _multiple(step: int, value: int) -> int:
+    """The multiple of ``step`` that is nearest, of two the one away from zero."""
+    size = (abs(value) + step // 2) // step * step
+    return size if value >= 0 else -size
+
+
+def _round_one(kind: pa.DataType, value: float, digits: int) -> float | None:
+    rounded: float | None = round_to(pa.scalar(value, kind), digits).as_py()
+    return rounded
+
+
+def round_kernel(args: Sequence[Operand], call: Call) -> Operand:
+    """ROUND: halves go away from zero; negative digits round before the point."""
+    digits = literal(args[1]) if len(args) > 1 else 0
+    value = cast_operand(args[0], call.type)
+    if digits is None:
+        return row_by_row(partial(_round_one, value.type), [value, args[1]], call.type)
+    return round_to(value, digits)
+
+
 KERNELS: dict[str, Kernel] = {
     "add": binary(or_null(pc.add_checked, operator.add)),
     "subtract": binary(or_null(pc.subtract_checked, operator.sub)),
@@ -99,4 +184,12 @@ KERNELS: dict[str, Kernel] = {
     "negate": unary(or_null(pc.negate_checked, operator.neg)),
     "abs": absolute,
     "sign": sign,
+    "round": round_kernel,
+    "floor": whole(pc.floor),
+    "ceil": whole(pc.ceil),
+    "sqrt": on_doubles(pc.sqrt),
+    "power": on_doubles(pc.power),
+    "ln": on_doubles(pc.ln),
+    "log10": on_doubles(pc.log10),
+    "exp": on_doubles(pc.exp),
 }

@@ -2,11 +2,18 @@
 
 Patterns, positions and replacements are constants in nearly every query, and then Arrow's
 kernels do the work; where one of them is a column, the values are computed row by row.
+
+In LIKE and ILIKE ``%`` is any text and ``_`` any character. An escape character makes them plain:
+a backslash unless ESCAPE names another; what follows it stands for itself. Arrow matches plain
+patterns fast. It takes a backslash for a character like any other where a pattern is only a
+beginning, an end or a part (``'%a\\\\b%'``), so patterns in which something is escaped become
+regular expressions here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -129,6 +136,53 @@ def by_character(text: pa.Array, part: str) -> pa.Array:
     return pa.array((None if t is None else t.find(part) for t in text.to_pylist()), pa.int32())
 
 
+BACKSLASH = "\\"
+SPECIAL = frozenset(r"\.+*?()|[]{}^$")
+
+
+@lru_cache(maxsize=256)
+def regular_expression(pattern: str, escape: str = BACKSLASH) -> str:
+    """The pattern for RE2. An escape character at the very end stands for itself.
+
+    >>> print(regular_expression("50!%_", "!"))
+    \\A(?s:50%.)\\z
+    """
+    parts, characters = [], iter(pattern)
+    for character in characters:
+        if character == escape:
+            parts.append(_literal(next(characters, escape)))
+        else:
+            parts.append({"%": ".*", "_": "."}.get(character) or _literal(character))
+    return f"\\A(?s:{''.join(parts)})\\z"
+
+
+def _literal(character: str) -> str:
+    return BACKSLASH + character if character in SPECIAL else character
+
+
+def like_kernel(ignore_case: bool) -> Kernel:
+    """Of a text, a pattern and perhaps an escape character."""
+
+    def one(text: str, pattern: str, escape: str = BACKSLASH) -> bool:
+        matches: bool = match(pa.array([text]), pattern, escape)[0].as_py()
+        return matches
+
+    def match(texts: pa.Array, pattern: str, escape: str) -> pa.Array:
+        if escape not in pattern and BACKSLASH not in pattern:
+            return pc.match_like(texts, pattern, ignore_case=ignore_case)
+        expression = regular_expression(pattern, escape)
+        return pc.match_substring_regex(texts, expression, ignore_case=ignore_case)
+
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        pattern = literal(args[1])
+        if pattern is None or isinstance(args[0], pa.Scalar):
+            return row_by_row(one, args, call.type)
+        escape = literal(args[2]) if len(args) > 2 else None
+        return cast_operand(match(args[0], pattern, escape or BACKSLASH), call.type)
+
+    return kernel
+
+
 KERNELS: dict[str, Kernel] = {
     "upper": plain(pc.utf8_upper),
     "lower": plain(pc.utf8_lower),
@@ -146,4 +200,6 @@ KERNELS: dict[str, Kernel] = {
     "starts_with": with_constant(pc.starts_with, str.startswith),
     "ends_with": with_constant(pc.ends_with, str.endswith),
     "contains": with_constant(pc.match_substring, str.__contains__),
+    "like": like_kernel(ignore_case=False),
+    "ilike": like_kernel(ignore_case=True),
 }
