@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from windrow.columns.text_forms import plain_values, read_texts, texts_for_csv
@@ -41,6 +41,7 @@ columns = st.one_of(
 
 
 @given(columns)
+@example(pa.array([-719529], pa.int32()).cast(pa.date32()))  # the last day of the year -1
 def test_what_is_written_is_read_as_the_same_value(column):
     texts = pa.array([str(value) for value in plain_values(column)], pa.string())
     assert read_texts(texts, column.type) == column

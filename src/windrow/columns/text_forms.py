@@ -30,7 +30,9 @@ _BYTES = {
 _ESCAPED = re.compile(rb"\\x([0-9A-Fa-f]{2})")
 _DURATION = re.compile(r"(?:(-?\d+) days?,? )?(\d+):(\d\d):(\d\d)(?:\.(\d{1,9}))?", re.ASCII)
 _FAR = re.compile(
-    r"([+-]?\d{4,}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(?:Z|\+00:?00)?)?", re.ASCII
+    r"((?:\+?\d{4,}|-\d{3,})-\d\d-\d\d)"  # numpy writes the year -1 with three digits
+    r"(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(?:Z|\+00:?00)?)?",
+    re.ASCII,
 )
 
 
