@@ -9,9 +9,8 @@ from io import BytesIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.tables.chunks import chunks
+from windrow.tables.chunks import CsvRowEnds, LineEnds, chunks
 from windrow.tables.file_part import Part
-from windrow.tables.row_ends import CsvRowEnds, LineEnds
 
 
 def csv_rows(text: bytes) -> list[bytes]:

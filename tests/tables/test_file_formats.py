@@ -16,8 +16,8 @@ from windrow.core.file_formats import (
     format_of_name,
     is_compressed,
 )
-from windrow.tables.infer import infer_declaration
 from windrow.tables.readers import read_file
+from windrow.tables.typed_files import infer_declaration
 from windrow.tables.writers import WRITERS, write_table
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y,z"]})

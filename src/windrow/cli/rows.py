@@ -1,7 +1,7 @@
 """Rows of files that nobody has declared, in the types that they have.
 
 A Parquet file says its own types, and they are kept as they are, decimals and nanoseconds too. A
-text file has none: what its beginning suggests is taken (``windrow.tables.infer``), unless a
+text file has none: what its beginning suggests is taken (``windrow.tables.typed_files``), unless a
 type is said for a column. The first file decides for all; a value of a later one that is none of
 its types is an error in Parquet, and a row that cannot be read in a text file.
 """
@@ -25,10 +25,10 @@ from windrow.core.file_formats import format_of_name
 from windrow.core.schema import Field, Schema, Type
 from windrow.subscriptions.predicates import plain_type
 from windrow.subscriptions.values import exactly
+from windrow.tables.file_part import explain_unreadable
 from windrow.tables.fit_column import script_type
-from windrow.tables.infer import infer_declaration
 from windrow.tables.readers import ROWS, read_file
-from windrow.tables.unreadable import explain_unreadable
+from windrow.tables.typed_files import infer_declaration
 
 DECIMAL = re.compile(r"(?i:decimal|numeric)\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)")
 MOST_DIGITS = 76

@@ -19,12 +19,11 @@ import pyarrow.csv as arrow_csv
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
 from windrow.plan.catalog import StreamDeclaration
-from windrow.tables.chunks import Chunk, chunks, size
+from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
 from windrow.tables.column_names import resolve
 from windrow.tables.enforce import enforce
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
 from windrow.tables.parsed_rows import Int64s, Parsed, Rejected
-from windrow.tables.row_ends import CsvRowEnds
 
 BLOCK = 4 << 20
 """Bytes parsed at a time; no row may be longer."""

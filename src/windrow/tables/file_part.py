@@ -3,11 +3,12 @@
 A file that grows is read in several parts. A part of a text file starts where the one before it
 ended, so that the rows of all parts are the rows of the file, each once. A compressed file is
 unpacked as it is read; what is unpacked is never held, so reading a block takes the memory of the
-block, whatever the file would unpack to.
+block, whatever the file would unpack to. A file that cannot be read at all is explained here too.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
 
 Read = Callable[[int], bytes]
@@ -81,3 +83,21 @@ def unpack(path: Path) -> Iterator[None]:
             blocks += 1
             if blocks % BLOCKS_IN_SILENCE == 0:
                 yield
+
+
+BY_FORMAT = "check that the file is whole and that FORMAT names what it is"
+BY_NAME = "check that the file is whole and that its name ends in its format"
+
+
+@contextmanager
+def explain_unreadable(path: Path, expected: str, remedy: str = BY_NAME) -> Iterator[None]:
+    """Turns what the file system, Arrow or a decompressor refuses into an InputError."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, EOFError, zlib.error) as error:
+        raise InputError(
+            where=str(path),
+            expected=expected,
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            remedy=remedy,
+        ) from error

@@ -1,4 +1,4 @@
-"""The kernel that follows quotes through CSV text; ``row_ends`` says by what rules."""
+"""The kernel that follows quotes through CSV text; ``windrow.tables.chunks`` says by what rules."""
 
 from __future__ import annotations
 

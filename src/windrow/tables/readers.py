@@ -20,10 +20,9 @@ from windrow.plan.catalog import StreamDeclaration
 from windrow.tables.column_names import resolve
 from windrow.tables.csv import first_row, header, read_csv
 from windrow.tables.enforce import as_json, enforce
-from windrow.tables.file_part import WHOLE, Part, unpack
+from windrow.tables.file_part import BY_FORMAT, WHOLE, Part, explain_unreadable, unpack
 from windrow.tables.jsonlines import first_object, read_json
 from windrow.tables.parsed_rows import Int64s, Parsed
-from windrow.tables.unreadable import BY_FORMAT, explain_unreadable
 
 ROWS = Threshold(1 << 17, least=1)
 UNREADABLE = (InputError, OSError, pa.ArrowException, EOFError, zlib.error, LookupError)

@@ -5,6 +5,10 @@ decimals, bytes, lists and nanoseconds too. A text file says none: its values ar
 types from the start (``00123`` is no number to a column of texts), and as what its beginning
 suggests only where no types are wanted yet. A value that does not fit is an error that says where
 it stands.
+
+What a beginning suggests: whole numbers are BIGINT, others DOUBLE, and what is neither a number, a
+truth value nor a time is text. Rows further on that are of another type are refused like those of
+any declared stream.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
@@ -29,12 +34,11 @@ from windrow.core.time import Clock
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes import FileSource
 from windrow.tables.column_names import columns_named, resolve_names
+from windrow.tables.file_part import explain_unreadable
 from windrow.tables.find_files import find_files
 from windrow.tables.fit_column import fit_column, misfits, script_type
-from windrow.tables.infer import infer_declaration, infer_types
 from windrow.tables.jsonlines import READ_AS
 from windrow.tables.readers import ROWS, columns_in, read_file
-from windrow.tables.unreadable import explain_unreadable
 
 BLOCK = 16 << 20
 """Bytes of a JSON file that are parsed at a time; no line may be longer."""
@@ -201,3 +205,47 @@ def _format(path: Path) -> str:
 
 def _explain(path: Path) -> AbstractContextManager[None]:
     return explain_unreadable(path, f"a readable {_format(path)} file")
+
+
+BEGINNING = 1 << 20
+"""Bytes of a text file that are looked at."""
+
+
+def infer_declaration(path: Path) -> StreamDeclaration:
+    """A declaration that reads the file: a stream without time."""
+    schema = Schema(tuple(Field(f.name.strip(), _kind(f.type)) for f in infer_types(path)))
+    return StreamDeclaration(path.name, schema, NO_TIMESTAMP, Clock.INTEGER)
+
+
+def infer_types(path: Path) -> pa.Schema:
+    """The types that a Parquet file has, or that Arrow sees in the beginning of a text file."""
+    with explain_unreadable(path, "a readable csv, json or parquet file"):
+        match format_of_name(path):
+            case "csv":
+                options = pa.csv.ReadOptions(block_size=BEGINNING)
+                with pa.csv.open_csv(path, read_options=options) as reader:
+                    return reader.schema
+            case "json":
+                return pa.json.read_json(_first_lines(path)).schema
+            case _:
+                return pa.parquet.read_schema(path)
+
+
+def _first_lines(path: Path) -> pa.BufferReader:
+    with pa.input_stream(str(path), compression="detect") as stream:
+        start: bytes = stream.read(BEGINNING)
+    whole = start[: start.rfind(b"\n") + 1] or start
+    return pa.BufferReader(whole)
+
+
+def _kind(found: pa.DataType) -> Type:
+    kinds = pa.types
+    if kinds.is_boolean(found):
+        return Type.BOOLEAN
+    if kinds.is_integer(found):
+        return Type.BIGINT
+    if kinds.is_floating(found) or kinds.is_decimal(found):
+        return Type.DOUBLE
+    if kinds.is_date(found):
+        return Type.DATE
+    return Type.TIMESTAMP if kinds.is_timestamp(found) else Type.STRING
