@@ -10,7 +10,7 @@ import pytest
 import windrow
 from windrow import WindrowWarning
 from windrow.core.errors import DataError, WindrowError
-from windrow.streams import refused_rows
+from windrow.streams import quarantine
 
 STREAMS = "CREATE STREAM s (ts BIGINT, k INT); CREATE STREAM t (ts BIGINT, k INT);"
 
@@ -49,8 +49,8 @@ def test_rows_without_fault_warn_of_nothing() -> None:
 
 
 def test_the_newest_rows_are_kept_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refused_rows, "KEPT", 5)
-    monkeypatch.setattr(refused_rows, "LONGEST", 40)
+    monkeypatch.setattr(quarantine, "KEPT", 5)
+    monkeypatch.setattr(quarantine, "LONGEST_KEPT", 40)
     db = connection()
     with pytest.warns(WindrowWarning):
         db.push("s", {"ts": [9, *range(1, 8)], "k": [0] * 8})

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from windrow.columns.arrays import order_key_bits, order_keys
 from windrow.columns.crowding import FEW, Crowding
 from windrow.columns.growable import Growable, grow
-from windrow.windows.chains import Chains
-from windrow.windows.queues import Queues
+from windrow.windows.chains import Chains, Queues
 from windrow.windows.row_index import RowIndex
 
 batches = st.lists(st.lists(st.integers(0, 5), max_size=12), min_size=1, max_size=6)

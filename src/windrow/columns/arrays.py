@@ -1,4 +1,4 @@
-"""Arrow arrays as the plain arrays that kernels take, and back; rows in the order of their values."""
+"""Arrow arrays as the plain arrays that kernels take, and back; rows in the order of values."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ from windrow.plan.nodes import Node
 from windrow.streams.horizon import horizon_of
 from windrow.streams.monitor import InputMonitor, time_of
 from windrow.streams.pushed_rows import parse_pushed
-from windrow.streams.quarantine import Quarantine
-from windrow.streams.refused_rows import RefusedRows
+from windrow.streams.quarantine import Quarantine, RefusedRows
 from windrow.streams.relations import RelationMonitor
 from windrow.tables.parsed_rows import Rejected
 

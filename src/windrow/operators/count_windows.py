@@ -21,7 +21,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import LINK, TS
 from windrow.plan.physical.state_kinds import Kept, Structure
-from windrow.windows.queues import Queues, put_behind, take_oldest
+from windrow.windows.chains import Queues, put_behind, take_oldest
 
 
 class LastRows:

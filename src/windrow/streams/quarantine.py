@@ -1,8 +1,8 @@
-"""Where refused rows go: JSON lines with the reason and the original text.
+"""Where refused rows go: into files, and the newest into the memory of a connection.
 
-There is one file per stream and part of an input file, written beside its final place and then
-renamed over it. Reading an input file again therefore replaces its quarantine by the same one, and
-a reader never sees half of it.
+A file has JSON lines with the reason and the original text. There is one per stream and part of an
+input file, written beside its final place and then renamed over it. Reading an input file again
+therefore replaces its quarantine by the same one, and a reader never sees half of it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
+
+import pyarrow as pa
 
 from windrow.core.errors import InputError
 from windrow.core.paths import local_path
@@ -177,3 +180,76 @@ class Quarantine:
 def _safe(name: str) -> str:
     """A name that is one part of a path."""
     return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
+
+
+KEPT = 1000
+"""Rows of each stream that are kept."""
+LONGEST_KEPT = 10_000
+"""Characters of each that are kept."""
+REFUSED = pa.schema(
+    [("file", pa.string()), ("row", pa.int64()), ("reason", pa.string()), ("text", pa.string())]
+)
+
+
+@dataclass
+class _Stream:
+    rows: deque[tuple[str | None, Rejected]] = field(default_factory=deque)
+    first: str = ""
+
+
+class RefusedRows:
+    """The newest refused rows of each stream or relation, by its name, in memory."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, _Stream] = {}
+
+    def add(self, stream: str, file: str | None, rows: Sequence[Rejected]) -> None:
+        """Keep rows of a file, or of pushed data if there is none."""
+        if not rows:
+            return
+        known = self._streams.setdefault(stream.lower(), _Stream())
+        known.first = known.first or rows[0].reason
+        known.rows.extend((file, row) for row in rows[-KEPT:])
+        while len(known.rows) > KEPT:
+            known.rows.popleft()
+
+    def copy(self) -> RefusedRows:
+        """The rows as they are now."""
+        other = RefusedRows()
+        other._streams = {n: replace(s, rows=s.rows.copy()) for n, s in self._streams.items()}
+        return other
+
+    def restore(self, other: RefusedRows) -> None:
+        """Hold what another holds, and nothing else."""
+        self._streams = other._streams
+
+    @property
+    def streams(self) -> list[str]:
+        """The streams of which rows were put aside, in lower case."""
+        return list(self._streams)
+
+    def first_reason(self, stream: str) -> str:
+        """Why the first row of the stream was put aside; empty if none was."""
+        known = self._streams.get(stream.lower())
+        return known.first if known is not None else ""
+
+    def table(self, stream: str) -> pa.Table:
+        """The newest rows: ``file`` (NULL: pushed), ``row`` (NULL: all), ``reason``, ``text``."""
+        known = self._streams.get(stream.lower(), _Stream())
+        records = [
+            {
+                "file": file,
+                "row": row.row or None,
+                "reason": row.reason,
+                "text": _storable(row.text),
+            }
+            for file, row in known.rows
+        ]
+        return pa.Table.from_pylist(records, REFUSED)
+
+
+def _storable(text: str) -> str:
+    """The text without what Arrow cannot hold, and not endlessly long."""
+    if len(text) > LONGEST_KEPT:
+        text = f"{text[:LONGEST_KEPT]}... ({len(text):,} characters)"
+    return text.encode(errors="backslashreplace").decode()

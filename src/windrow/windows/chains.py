@@ -1,14 +1,20 @@
-"""Backward-linked rings as arrays: per value the newest tuple, per tuple the next older one.
+"""Rings as arrays: the tuples of each value, linked from new to old (chains) or old to new (queues).
 
-Tuples are numbered by arrival and live in the positions from ``base`` on. The tail of a ring may
-lead to a position before it: such a tuple has expired, and a walk finds that out by comparing the
+Tuples are numbered by arrival and live in the positions from ``base`` on. Links are a column of an
+array that the owner has anyway, so that a walk that looks at a tuple finds its link in the same
+cache line.
+
+A chain has per value the newest tuple, per tuple the next older one. Its tail may lead to a
+position before ``base``: such a tuple has expired, and a walk finds that out by comparing the
 position with ``base``. That comparison is the dirty bit of Golab et al. 2004, 5.4: expiry touches
-no ring, and no expired tuple has to be kept.
+no ring, and no expired tuple has to be kept. It costs O(1) to link a tuple, the length of its ring
+to walk it, and nothing to expire.
 
-Links are a column of an array that the owner has anyway, so that a walk that looks at a tuple
-finds its link in the same cache line.
-
-Cost: O(1) to link a tuple, the length of its ring to walk it; nothing to expire.
+A queue serves where only the oldest tuple of a value is ever wanted: the one that a negative tuple
+withdraws, or that a new one pushes out of the last n. The start and end pointers of a ring (Golab
+et al. 2004, 5.1) are enough to put a tuple behind the newest and to take the oldest out in O(1),
+without a walk. A queue is empty while its oldest position lies before ``base``; so are queues that
+were forgotten from the start, at no cost.
 """
 
 from __future__ import annotations
@@ -108,3 +114,43 @@ class Chains:
         """As ``unlink``, under another coding."""
         self.heads = fresh(-1)
         self.unlink(base, codes)
+
+
+@inline
+def put_behind(p, code, base, oldest, newest, column, tuples):  # type: ignore[no-untyped-def]
+    """Put the position ``p`` at the end of the queue of its code."""
+    if oldest[code] < base:
+        oldest[code] = p
+    else:
+        tuples[newest[code] - base, column] = p
+    newest[code] = p
+    tuples[p - base, column] = -1
+
+
+@inline
+def take_oldest(code, base, oldest, column, tuples):  # type: ignore[no-untyped-def]
+    """Take the oldest position, which there must be, out of the queue of a code."""
+    p = oldest[code]
+    oldest[code] = tuples[p - base, column]
+    return p
+
+
+@kernel(void, ints, ints, int64, ints_out, ints_out, int64, grid_out)
+def _enqueue(codes, at, base, oldest, newest, column, tuples):  # type: ignore[no-untyped-def]
+    for i in range(len(codes)):
+        put_behind(at[i], codes[i], base, oldest, newest, column, tuples)
+
+
+class Queues:
+    """The ends of the queues, by code; the links are a column of the owner's tuples."""
+
+    def __init__(self) -> None:
+        self.oldest, self.newest = fresh(-1), fresh(-1)
+
+    def reserve(self, codes: int) -> None:
+        """Make room for so many codes."""
+        self.oldest, self.newest = grow(self.oldest, codes, -1), grow(self.newest, codes, -1)
+
+    def enqueue(self, codes: Int64s, positions: Int64s, tuples: Growable, column: int) -> None:
+        """Put tuples behind the newest of their codes, in order."""
+        _enqueue(codes, positions, tuples.base, self.oldest, self.newest, column, tuples.view)

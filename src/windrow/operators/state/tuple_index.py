@@ -1,7 +1,7 @@
 """Finds the stored tuple that a negative tuple withdraws: a hash on the whole tuple.
 
 Tuples with the same values and the same expiry stand in a queue, oldest first
-(``windrow.windows.queues``). Any of them that is live may go, since nobody can tell them
+(``windrow.windows.chains``). Any of them that is live may go, since nobody can tell them
 apart; taking the oldest makes it O(1). They also expire together, so a queue whose front has been
 forgotten is dead altogether.
 """
@@ -15,7 +15,7 @@ import pyarrow as pa
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel
-from windrow.windows.queues import Queues, take_oldest
+from windrow.windows.chains import Queues, take_oldest
 
 Int64s = npt.NDArray[np.int64]
 TS, EXP, END, LINK = 0, 1, 2, 3

@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from windrow.streams.quarantine import Quarantine
-from windrow.streams.refused_rows import KEPT, RefusedRows
+from windrow.streams.quarantine import KEPT, Quarantine, RefusedRows
 from windrow.tables.parsed_rows import Rejected
 
 
