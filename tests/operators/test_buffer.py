@@ -12,7 +12,7 @@ from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.state import buffer as module
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.buffer_segments import MANY
+from windrow.operators.state.saved_segments import MANY
 
 SCHEMA = pa.schema([("v", pa.int64())])
 steps = st.lists(

@@ -18,8 +18,8 @@ from windrow.core.patterns import UpdatePattern
 from windrow.engine.build import operator_for
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.base import Operator
+from windrow.operators.snap import PendingChanges
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.pending_changes import PendingChanges
 from windrow.operators.state.schedules import SCHEDULES
 from windrow.plan.nodes import Node, walk
 from windrow.plan.physical.buffers import kept_of

@@ -13,17 +13,15 @@ from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
 from windrow.engine.routing import Routing
-from windrow.operators.aggregates.count import Count
+from windrow.operators.aggregates.count_sum_avg import Count, Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.aggregates.quantiles import Quantile
-from windrow.operators.aggregates.sum_avg import Sum
 from windrow.operators.aggregates.variance import Variance
 from windrow.operators.base import Operator
-from windrow.operators.changelog import Changelog
-from windrow.operators.count_windows import LastRows, PartitionWindow
-from windrow.operators.derived_windows import InOrder, OutputRows
+from windrow.operators.changelog import AnnounceExpiry, Changelog
+from windrow.operators.count_windows import InOrder, LastRows, OutputRows, PartitionWindow
 from windrow.operators.difference import BagDifference
 from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
@@ -32,10 +30,8 @@ from windrow.operators.join import WindowJoin
 from windrow.operators.lasting_join import LastingPairs
 from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
-from windrow.operators.negative_tuples import AnnounceExpiry
 from windrow.operators.nrr_join import NonRetroactiveJoin
-from windrow.operators.restore import RestoredInsertions, RestoredRelation
-from windrow.operators.rstream import RelationStream
+from windrow.operators.periodic_output import RelationStream, RestoredInsertions, RestoredRelation
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, SelectRows, TimeWindow

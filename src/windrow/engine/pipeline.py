@@ -18,8 +18,8 @@ from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.engine.build import changes_of, operator_for
+from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
-from windrow.operators.aggregates.sum_avg import Sum
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.group_by import GroupedAggregation
 from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan

@@ -3,6 +3,9 @@
 At each instant these speak of the *net* change of the bag (Golab 2006, 2.1.3): a tuple that
 expires while an equal one comes has not changed. The operator turns expiries into explicit
 changes, so it keeps the relation's live tuples by expiry, and cancels inside each instant.
+
+The window of the NT strategy announces every expiry too, by a negative tuple (Golab 2006, 2.3.3),
+but below other operators and without netting.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.delta import Delta, split_by_sign
+from windrow.columns.delta import Delta, concat, split_by_sign
 from windrow.columns.interner import Interner
 from windrow.columns.netting import surplus
 from windrow.core.patterns import UpdatePattern
@@ -126,3 +129,38 @@ class Changelog:
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         self.buffer.load(below("live", segments), meta["live"])
+
+
+class AnnounceExpiry:
+    """NegativeTuples: what leaves the window goes out with sign -1 at the instant at which it leaves.
+
+    Operators above never look at expiries; they process twice as many tuples instead. A tuple that
+    lives for one interval only is announced twice in it.
+    """
+
+    def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
+        self.schema = schema
+        self.buffer = StateBuffer(schema, pattern)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((self.buffer.kind,),)
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        self.buffer.insert(delta)
+        expired, expiry = self.buffer.expire(now)
+        leaving = Delta.withdrawals(expiry, self.buffer.rows.take(expired))
+        self.buffer.reclaim()
+        return concat([leaving, Delta.insertions(delta.ts, delta.rows)], self.schema)
+
+    def size(self) -> int:
+        return len(self.buffer)
+
+    def save(self) -> Saved:
+        saved = Saved()
+        saved.add("window", self.buffer.save())
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.buffer.load(below("window", segments), meta["window"])

@@ -1,6 +1,13 @@
 """``[ROWS n]`` and ``[PARTITION BY k ROWS n]``: the last n tuples, of all or of each key.
 
-A tuple leaves when the n-th one after it comes.
+A tuple leaves when the n-th one after it comes. So a count window over a derived stream needs an
+order among tuples of one instant, and how they come out of a join or a group-by depends on how time
+was cut. Tuples of a base stream keep the order in which they arrived; for derived ones the order of
+their values stands in.
+
+WSTREAM is a window over the stream of a query's results (Golab 2006, 3.3.3). Results count from
+when they were produced and whatever becomes of them below: the stream is append-only, and the
+window over it is an ordinary one.
 """
 
 from __future__ import annotations
@@ -11,17 +18,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta, concat
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.patterns import UpdatePattern
-from windrow.operators.base import Saved, below
+from windrow.operators.base import Operator, Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import LINK, TS
+from windrow.operators.stateless import Append
 from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.chains import Queues, put_behind, take_oldest
+
+Int64s = npt.NDArray[np.int64]
 
 
 class LastRows:
@@ -68,9 +79,6 @@ class LastRows:
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         self.buffer.load(below("last", segments), meta["last"])
-
-
-Int64s = npt.NDArray[np.int64]
 
 
 @kernel(void, ints, ints, int64, int64, ints_out, ints_out, ints_out, grid_out, ints_out)
@@ -146,3 +154,61 @@ class PartitionWindow:
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         self.buffer.load(below("last", segments), meta["last"])
         self._rebuild()
+
+
+class InOrder:
+    """``window`` over its input, each instant's tuples sorted by their columns."""
+
+    def __init__(self, window: Operator) -> None:
+        self.window = window
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return self.window.state
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        return self.window.process([in_order(delta)], now)
+
+    def size(self) -> int:
+        return self.window.size()
+
+    def save(self) -> Saved:
+        return self.window.save()
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.window.load(segments, meta)
+
+
+def in_order(delta: Delta) -> Delta:
+    """The same rows by instant and then by value."""
+    if not len(delta) or not bool((delta.ts[1:] == delta.ts[:-1]).any()):
+        return delta
+    columns = [pa.array(delta.ts), *delta.rows.columns]
+    names = [str(i) for i in range(len(columns))]
+    table = pa.RecordBatch.from_arrays(columns, names)
+    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names])
+    return delta.take(order.to_numpy().astype(np.int64))
+
+
+class OutputRows:
+    """WSTREAM: insertions of the input, through ``window``."""
+
+    def __init__(self, window: Operator) -> None:
+        self.stream, self.window = Append(), window
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return self.window.state
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        return self.window.process([self.stream.process(inputs, now)], now)
+
+    def size(self) -> int:
+        return self.window.size()
+
+    def save(self) -> Saved:
+        return self.window.save()
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.window.load(segments, meta)

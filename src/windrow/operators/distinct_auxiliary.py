@@ -26,8 +26,8 @@ from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
+from windrow.operators.state.saved_segments import UpsertLog
 from windrow.operators.state.schedules import SCHEDULES
-from windrow.operators.state.upserts import UpsertLog
 from windrow.plan.physical.state_kinds import Expiry, Kept, Structure
 
 Int64s = npt.NDArray[np.int64]

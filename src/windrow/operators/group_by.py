@@ -32,12 +32,12 @@ from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
-from windrow.operators.aggregates.count import Count
+from windrow.operators.aggregates.count_sum_avg import Count
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
-from windrow.operators.state.upserts import UpsertLog
+from windrow.operators.state.saved_segments import UpsertLog
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
 

@@ -30,6 +30,13 @@ LONGEST = 1 << 16
 """Characters of a row that are written down."""
 KEPT_PAGES, KEPT_BYTES = 1000, 1 << 24
 """Of each stream, in a quarantine that is bounded."""
+KEPT = 1000
+"""Rows of each stream that are kept."""
+LONGEST_KEPT = 10_000
+"""Characters of each that are kept."""
+REFUSED = pa.schema(
+    [("file", pa.string()), ("row", pa.int64()), ("reason", pa.string()), ("text", pa.string())]
+)
 
 
 @dataclass
@@ -180,15 +187,6 @@ class Quarantine:
 def _safe(name: str) -> str:
     """A name that is one part of a path."""
     return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_"
-
-
-KEPT = 1000
-"""Rows of each stream that are kept."""
-LONGEST_KEPT = 10_000
-"""Characters of each that are kept."""
-REFUSED = pa.schema(
-    [("file", pa.string()), ("row", pa.int64()), ("reason", pa.string()), ("text", pa.string())]
-)
 
 
 @dataclass

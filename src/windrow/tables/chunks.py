@@ -29,6 +29,15 @@ from windrow.tables.file_part import Part, Read
 
 QUOTE, BREAKS = b'"', b"\n\r"
 FIELD_START, IN_FIELD, IN_QUOTES, QUOTE_IN_QUOTES = range(4)
+ENDLESS = 8
+BLOCKS_IN_SILENCE = 16
+"""So often at least something is given while a row is passed over, so that readers can stop."""
+FIRST_BLOCK = Threshold(1 << 17, least=1)
+ROWS = Threshold(1 << 16, least=1)
+"""Rows that a block should have; more would take much memory if all of them were refused."""
+SHOWN = 1000
+"""Bytes of a row that is too long that are kept."""
+Whole = Callable[[bytes], bool]
 
 
 class RowEnds(Protocol):
@@ -77,16 +86,6 @@ class CsvRowEnds:
         return first, last
 
 
-ENDLESS = 8
-BLOCKS_IN_SILENCE = 16
-"""So often at least something is given while a row is passed over, so that readers can stop."""
-FIRST_BLOCK = Threshold(1 << 17, least=1)
-ROWS = Threshold(1 << 16, least=1)
-"""Rows that a block should have; more would take much memory if all of them were refused."""
-SHOWN = 1000
-"""Bytes of a row that is too long that are kept."""
-
-
 @dataclass(frozen=True)
 class Chunk:
     """Whole rows, or the beginning of a row that is ``refused`` for a ``reason``.
@@ -100,9 +99,6 @@ class Chunk:
     refused: bytes = b""
     reason: str = ""
     earlier: bool = False
-
-
-Whole = Callable[[bytes], bool]
 
 
 def never(_rest: bytes) -> bool:

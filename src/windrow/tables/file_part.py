@@ -23,6 +23,8 @@ Read = Callable[[int], bytes]
 """Gives the next bytes, at most so many; none at the end."""
 BLOCK = 4 << 20
 BLOCKS_IN_SILENCE = 16
+BY_FORMAT = "check that the file is whole and that FORMAT names what it is"
+BY_NAME = "check that the file is whole and that its name ends in its format"
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,6 @@ def unpack(path: Path) -> Iterator[None]:
             blocks += 1
             if blocks % BLOCKS_IN_SILENCE == 0:
                 yield
-
-
-BY_FORMAT = "check that the file is whole and that FORMAT names what it is"
-BY_NAME = "check that the file is whole and that its name ends in its format"
 
 
 @contextmanager

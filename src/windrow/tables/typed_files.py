@@ -45,6 +45,8 @@ BLOCK = 16 << 20
 
 Numbered = tuple[pa.RecordBatch, Int64s]
 """Rows, and their numbers in the file, from 1."""
+BEGINNING = 1 << 20
+"""Bytes of a text file that are looked at."""
 
 
 def files_of(names: Sequence[str]) -> list[Path]:
@@ -205,10 +207,6 @@ def _format(path: Path) -> str:
 
 def _explain(path: Path) -> AbstractContextManager[None]:
     return explain_unreadable(path, f"a readable {_format(path)} file")
-
-
-BEGINNING = 1 << 20
-"""Bytes of a text file that are looked at."""
 
 
 def infer_declaration(path: Path) -> StreamDeclaration:

@@ -25,6 +25,13 @@ from windrow.core.time import MICROSECONDS
 from windrow.plan.expressions import Call
 
 multiply = or_null(pc.multiply_checked, operator.mul)
+AWAY = "half_towards_infinity"  # 0.5 becomes 1 and -0.5 becomes -1
+DIGITS = 300
+"""Beyond these digits, either way of the point, rounding changes nothing or leaves nothing."""
+DIGITS_OF_FLOAT = 30
+"""Powers of ten much beyond are none that a FLOAT has."""
+WHOLE = 2**53
+"""From here on every floating-point number is whole."""
 
 
 def number(operand: Operand, kind: Type, call: Call) -> Operand:
@@ -94,9 +101,6 @@ def sign(args: Sequence[Operand], call: Call) -> Operand:
     return cast_operand(value, call.type)
 
 
-AWAY = "half_towards_infinity"  # 0.5 becomes 1 and -0.5 becomes -1
-
-
 def on_doubles(compute: Callable[..., Operand]) -> Kernel:
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
         return cast_operand(compute(*(cast_operand(a, Type.DOUBLE) for a in args)), call.type)
@@ -113,14 +117,6 @@ def whole(compute: Callable[[Operand], Operand]) -> Kernel:
         return cast_operand(compute(args[0]), call.type)
 
     return kernel
-
-
-DIGITS = 300
-"""Beyond these digits, either way of the point, rounding changes nothing or leaves nothing."""
-DIGITS_OF_FLOAT = 30
-"""Powers of ten much beyond are none that a FLOAT has."""
-WHOLE = 2**53
-"""From here on every floating-point number is whole."""
 
 
 def round_to(value: Operand, digits: int) -> Operand:

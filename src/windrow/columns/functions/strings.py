@@ -23,6 +23,9 @@ from windrow.columns.functions.casts import to_text
 from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal, row_by_row
 from windrow.plan.expressions import Call
 
+BACKSLASH = "\\"
+SPECIAL = frozenset(r"\.+*?()|[]{}^$")
+
 
 def plain(compute: Callable[..., Operand], **options: Any) -> Kernel:
     """A kernel of one text argument."""
@@ -134,10 +137,6 @@ def strpos(text: pa.Array, part: str) -> Operand:
 
 def by_character(text: pa.Array, part: str) -> pa.Array:
     return pa.array((None if t is None else t.find(part) for t in text.to_pylist()), pa.int32())
-
-
-BACKSLASH = "\\"
-SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 
 @lru_cache(maxsize=256)

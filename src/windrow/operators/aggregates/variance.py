@@ -51,7 +51,7 @@ from windrow.columns.limbs import (
     root_as_double,
     top_of,
 )
-from windrow.operators.aggregates.count import Count
+from windrow.operators.aggregates.count_sum_avg import Count
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 

@@ -31,8 +31,8 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
-from windrow.operators.state.buffer_segments import ROWS, WITHDRAWN, Segments
 from windrow.operators.state.move import Move
+from windrow.operators.state.saved_segments import ROWS, WITHDRAWN, Segments
 from windrow.operators.state.schedules import SCHEDULES, in_order
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS, TupleIndex
 from windrow.plan.physical.state_kinds import Expiry, buffer_kind

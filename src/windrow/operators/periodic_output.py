@@ -1,10 +1,11 @@
-"""ISTREAM-RESTORE and RSTREAM-RESTORE: periodic output that misses nothing (Golab 2006, 3.3.4).
+"""Output at a rhythm: RSTREAM, and ISTREAM-RESTORE and RSTREAM-RESTORE (Golab 2006, 3.3.4).
 
-A query that is looked at every ``period`` ticks never shows a result that came and went in
-between. With restore semantics the result is evaluated continually below, and at each multiple
-of the period everything is reported that lived at any instant since the last one: by ISTREAM
-what came since then, by RSTREAM what was there at the first instant with it. Both count net
-changes of instants, so a row that leaves and comes back at one instant has not moved.
+RSTREAM gives the whole relation at every multiple of its period. A query that is looked at every
+``period`` ticks never shows a result that came and went in between. With restore semantics the
+result is evaluated continually below, and at each multiple of the period everything is reported
+that lived at any instant since the last one: by ISTREAM what came since then, by RSTREAM what was
+there at the first instant with it. Both count net changes of instants, so a row that leaves and
+comes back at one instant has not moved.
 """
 
 from __future__ import annotations
@@ -16,16 +17,67 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.delta import Delta
+from windrow.columns.delta import Delta, split_by_sign
 from windrow.core.patterns import UpdatePattern
+from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.changelog import Changelog
-from windrow.operators.rstream import RelationStream
-from windrow.operators.snap import Snap, round_up
-from windrow.operators.state.pending_changes import PendingChanges
+from windrow.operators.snap import PendingChanges, Snap, round_up
+from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.tuple_index import END, TS
 from windrow.plan.physical.state_kinds import Kept, Structure
 
 Int64s = npt.NDArray[np.int64]
+
+
+class RelationStream:
+    """RSTREAM: emits each live tuple at every multiple of ``every`` in the interval.
+
+    Cost: what it emits, which is the size of the relation times the number of beats.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, pattern: UpdatePattern, every: int, scan: bool = False
+    ) -> None:
+        self.schema, self.every = schema, every
+        self.buffer = StateBuffer(schema, pattern, scan)
+        self.now = BEGINNING
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((self.buffer.kind,),)
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        positive, negative = split_by_sign(delta)
+        self.buffer.insert(positive)
+        self.buffer.withdraw(negative)
+        life = self.buffer.life.view
+        start, end = np.maximum(life[:, TS], self.now + 1), np.minimum(life[:, END] - 1, now)
+        first, last = -(-start // self.every), end // self.every
+        beats = np.maximum(last - first + 1, 0)
+        positions = np.repeat(np.arange(len(beats)), beats) + self.buffer.base
+        within = np.arange(len(positions)) - np.repeat(np.cumsum(beats) - beats, beats)
+        times = (np.repeat(first, beats) + within) * self.every
+        order = np.argsort(times, kind="stable")
+        rows = self.buffer.rows.take(positions[order])
+        self.buffer.lapse(now)
+        self.buffer.reclaim()
+        self.now = now
+        return Delta.insertions(times[order], rows)
+
+    def size(self) -> int:
+        return len(self.buffer)
+
+    def save(self) -> Saved:
+        saved = Saved()
+        saved.add("live", self.buffer.save())
+        saved.meta["now"] = self.now
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.now = meta["now"]
+        self.buffer.load(below("live", segments), meta["live"])
 
 
 class RestoredInsertions:

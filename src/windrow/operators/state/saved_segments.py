@@ -1,16 +1,23 @@
-"""Which segments a buffer has saved, and when some become one.
+"""What has been saved of an operator's state: the segments of a buffer, or of a table by key.
 
 A buffer that is saved thousands of times while a window passes would be in thousands of segments.
 So when there are many, the last ones that together are no longer than what comes are written again
 with it, as one: lengths then halve from one segment to the next, and a tuple is written O(log)
 times.
+
+State that is a table by key (groups, distinct values) is saved as a log of changed rows: each save
+writes those that changed since the last one, and a later row replaces an earlier one with the same
+key. When the log holds more than twice the table, the next save writes the whole table and drops
+the rest, so a row is written O(1) times per change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.core.thresholds import Threshold
@@ -20,6 +27,9 @@ MANY = Threshold(64, least=2)
 """Segments of one kind at which some become one."""
 ROWS, WITHDRAWN = "r", "d"
 """Kinds: tuples with their positions, and positions of tuples that were withdrawn."""
+WORTH_REWRITING = Threshold(4096)
+"""Rows of a log beyond twice the table that are not worth writing the table for."""
+Int64s = npt.NDArray[np.int64]
 
 
 class _Stretch(NamedTuple):
@@ -31,7 +41,7 @@ class _Stretch(NamedTuple):
 
 
 class Segments:
-    """By name, in the order in which they were written; the first column has the positions."""
+    """Those of a buffer by name, as they were written; the first column has the positions."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Stretch] = {}
@@ -81,3 +91,45 @@ class Segments:
             return False
         self.drop(saved, known)
         return True
+
+
+class UpsertLog:
+    """Segments of changed rows; ``size`` counts how many rows they hold."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.size = self.counter = 0
+        self.stale = False
+
+    def start_over(self) -> None:
+        """Codes have changed or rows were forgotten: the next save writes the whole table."""
+        self.stale = True
+
+    def save(self, dirty: Int64s, total: int, dump: Callable[[Int64s], pa.RecordBatch]) -> Saved:
+        """Write the rows of the ``dirty`` codes, or of all ``total`` if that is due."""
+        saved = Saved()
+        if self.stale or self.size + len(dirty) > 2 * total + WORTH_REWRITING.value:
+            saved.drop = self._start_anew()
+            dirty = np.arange(total, dtype=np.int64)
+        if len(dirty):
+            name = f"{self.counter:08d}"
+            self.counter += 1
+            saved.put[name] = dump(dirty)
+            self.names.append(name)
+            self.size += len(dirty)
+        saved.meta = {"size": self.size, "counter": self.counter}
+        return saved
+
+    def _start_anew(self) -> list[str]:
+        """An empty log; the segments of the old one."""
+        dropped, self.names = self.names, []
+        self.size, self.stale = 0, False
+        return dropped
+
+    def load(
+        self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]
+    ) -> list[pa.RecordBatch]:
+        """The segments in the order in which they were written."""
+        self.names = sorted(segments)
+        self.size, self.counter = int(meta["size"]), int(meta["counter"])
+        return [segments[name] for name in self.names]

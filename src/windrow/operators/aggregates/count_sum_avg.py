@@ -1,4 +1,4 @@
-"""SUM and AVG, exact for integers and for floats (see ``windrow.columns.exactsum``)."""
+"""COUNT, SUM and AVG, exact for integers and for floats (see ``windrow.columns.exactsum``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import numbers, validity
 from windrow.columns.exactsum import FRACTION, SCRATCH, WIDTH, add_exact, read_mean
-from windrow.columns.growable import fresh
+from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import (
     floats_out,
     grid_out,
@@ -20,7 +20,6 @@ from windrow.columns.kernels import (
     void,
 )
 from windrow.columns.limbs import as_double, divide, magnitude_of
-from windrow.operators.aggregates.count import Count
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
@@ -28,6 +27,57 @@ Int64s = npt.NDArray[np.int64]
 Totals = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | np.bool_]
 """Sums, and which of them are answers."""
 LOW = (1 << 32) - 1
+
+
+class Count:
+    """How many tuples, or how many of them are not NULL in the argument."""
+
+    keeps_tuples: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.counts = fresh(0)
+
+    def grow(self, size: int) -> None:
+        self.counts = grow(self.counts, size, 0)
+
+    def advance(self, events: Events, argument: pa.Array | None) -> tuple[Int64s, Int64s]:
+        """As ``update``, in plain integers, for values at hand; None counts every tuple."""
+        change = events.sign.astype(np.int64)
+        if argument is not None:
+            valid = validity(argument)
+            if valid is not None:
+                change = np.where(valid, change, 0)
+        before = self.counts[events.groups]
+        after = events.running(change, before)
+        self.counts[events.code[events.last]] = after
+        return before, after
+
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
+        before, after = self.advance(events, values(events.position))
+        return pa.array(before), pa.array(after)
+
+    def obsolete(self) -> Int64s:
+        return np.empty(0, np.int64)
+
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
+        return np.zeros(len(positions), np.bool_)
+
+    def follow(self, move: Move) -> None:
+        pass
+
+    def drop_before(self, position: int) -> None:
+        pass
+
+    def regroup(self, codes: Int64s, remap: Int64s) -> None:
+        self.counts = renumber_groups(self.counts, codes, remap)
+
+    def dump(self, codes: Int64s) -> list[pa.Array]:
+        return [pa.array(self.counts[codes])]
+
+    def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
+        self.counts[codes] = columns[0].to_numpy()
 
 
 @kernel(void, ints, ints, signs, ints, ints, ints, ints, grid_out, floats_out, floats_out)
