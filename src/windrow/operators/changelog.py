@@ -132,7 +132,7 @@ class Changelog:
 
 
 class AnnounceExpiry:
-    """NegativeTuples: what leaves the window goes out with sign -1 at the instant at which it leaves.
+    """NegativeTuples: what leaves the window goes out with sign -1 at the instant of leaving.
 
     Operators above never look at expiries; they process twice as many tuples instead. A tuple that
     lives for one interval only is announced twice in it.

@@ -1,4 +1,4 @@
-"""Rings as arrays: the tuples of each value, linked from new to old (chains) or old to new (queues).
+"""Rings as arrays: tuples of one value, linked from new to old (chains) or old to new (queues).
 
 Tuples are numbered by arrival and live in the positions from ``base`` on. Links are a column of an
 array that the owner has anyway, so that a walk that looks at a tuple finds its link in the same
