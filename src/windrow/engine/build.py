@@ -68,7 +68,7 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
 from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.strategy import Strategy

@@ -12,7 +12,7 @@ from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.catalog import Catalog
 from windrow.plan.jobs import Days
-from windrow.plan.physical.display_order import ranks
+from windrow.plan.nodes.relational import ranks
 from windrow.result_files.change_table import sort_by_rank
 from windrow.result_files.identity import CHANGE, INSTANT
 

@@ -36,8 +36,8 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.nodes.join_conditions import conditions_of
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
+from windrow.plan.nodes.joins import conditions_of
 from windrow.plan.nodes.window_specs import (
     NowWindow,
     RangeWindow,

@@ -34,7 +34,7 @@ from windrow.plan.nodes import (
     Window,
     is_nrr,
 )
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.rebuild import map_inputs
 
 

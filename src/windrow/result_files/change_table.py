@@ -15,7 +15,7 @@ from windrow.columns.netting import surplus
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.nodes import Node
-from windrow.plan.physical.display_order import ranks
+from windrow.plan.nodes.relational import ranks
 from windrow.result_files.identity import CHANGE, INSTANT, changes_schema
 
 SIGNS = pa.array(["-", "+"])

@@ -20,7 +20,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.physical.display_order import ranks
+from windrow.plan.nodes.relational import ranks
 from windrow.result_files.atomic_files import publish, read_record
 
 RESULTS = "_results.json"

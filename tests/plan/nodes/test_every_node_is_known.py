@@ -10,7 +10,7 @@ import pytest
 
 import windrow
 from windrow.plan.nodes import Node, Selection
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
 
 SOURCE = Path(windrow.__file__).parent
 

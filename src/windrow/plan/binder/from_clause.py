@@ -32,7 +32,7 @@ from windrow.plan.nodes import (
     Window,
     is_nrr,
 )
-from windrow.plan.nodes.join_conditions import join_of
+from windrow.plan.nodes.joins import join_of
 from windrow.plan.nodes.window_specs import RangeWindow, UnboundedWindow, WindowSpec
 
 

@@ -24,8 +24,8 @@ from windrow.plan.expressions import (
     shift_columns,
 )
 from windrow.plan.nodes import Node, Stamped, Window, is_nrr
-from windrow.plan.nodes.join_conditions import lasting_join_of
-from windrow.plan.nodes.projections import project
+from windrow.plan.nodes.joins import lasting_join_of
+from windrow.plan.nodes.relational import project
 
 
 def join_mixed(

@@ -1,13 +1,23 @@
-"""NOT EXISTS and NOT IN: parts of WHERE that become negations."""
+"""NOT EXISTS and NOT IN: parts of WHERE that become negations, alone or beside OR, AND and NOT.
+
+A condition keeps the tuples for which it is true. ``A OR B`` keeps those of A, and of the others
+those of B: two plans over the same input, one union. The others are a selection if A is a plain
+condition; if there is a sub-query in A they are the input EXCEPT what A keeps, which is a bag
+difference of equal tuples and therefore exact. NOT is taken to the leaves by De Morgan's rules,
+which hold in three truth values too.
+
+Cost: the input is there once for each operand of OR, and twice where a sub-query stands before the
+last one; plain conditions are put first for that reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
+from windrow.core.schema import Type
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Query, Select, StreamOf
@@ -15,16 +25,16 @@ from windrow.plan.binder.context import Context, operands_of
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Scope
-from windrow.plan.expressions import Expression, conjunction, shift_columns
-from windrow.plan.nodes import Negation, NegationForm, Node, Selection
-from windrow.plan.nodes.join_conditions import join_of, side_of
-from windrow.plan.nodes.projections import cast_to, is_null_column
+from windrow.plan.expressions import Call, Column, Expression, Literal, conjunction, shift_columns
+from windrow.plan.nodes import Negation, NegationForm, Node, Selection, Union
+from windrow.plan.nodes.joins import join_of, side_of
+from windrow.plan.nodes.relational import cast_to, is_null_column
 
 QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
 
 
 @dataclass(frozen=True)
-class NegatedQuery:
+class _NegatedQuery:
     """A part of WHERE that is NOT EXISTS (query), or value NOT IN (query)."""
 
     query: exp.Expr
@@ -32,7 +42,7 @@ class NegatedQuery:
     span: Span
 
 
-def negated_query(part: exp.Expr, source: str) -> NegatedQuery | None:
+def _negated_query(part: exp.Expr, source: str) -> _NegatedQuery | None:
     """The negated sub-query that a part of WHERE is, if it is one."""
     while isinstance(part, exp.Paren):
         part = part.this
@@ -43,14 +53,10 @@ def negated_query(part: exp.Expr, source: str) -> NegatedQuery | None:
         inner = inner.this
     span = span_of(part, source)
     if isinstance(inner, exp.Exists):
-        return NegatedQuery(inner.this, None, span)
+        return _NegatedQuery(inner.this, None, span)
     if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-        return NegatedQuery(inner.args["query"], inner.this, span)
+        return _NegatedQuery(inner.args["query"], inner.this, span)
     return None
-
-
-Keep = Callable[[Node, Scope, exp.Expr, Context], Node]
-"""Gives the tuples of a plan for which a condition with sub-queries in it is true."""
 
 
 def has_query(node: exp.Expr) -> bool:
@@ -58,10 +64,8 @@ def has_query(node: exp.Expr) -> bool:
     return node.find(*QUERIES) is not None
 
 
-def bind_negation(
-    plan: Node, scope: Scope, negated: NegatedQuery, context: Context, keep: Keep
-) -> Node:
-    """``plan`` less the tuples that the sub-query matches; ``keep`` binds what stands in it."""
+def _bind_negation(plan: Node, scope: Scope, negated: _NegatedQuery, context: Context) -> Node:
+    """``plan`` less the tuples that the sub-query matches."""
     query = _contents(lower(negated.query, context.source))
     if negated.value is not None:
         binder = ExpressionBinder(scope, context.source, "NOT IN")
@@ -81,7 +85,7 @@ def bind_negation(
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
         right = context.bind_query(query, context)
         return _negation(plan, right, [], NegationForm.NOT_EXISTS, negated.span)
-    return _correlated_negation(plan, scope, query, context, negated.span, keep)
+    return _correlated_negation(plan, scope, query, context, negated.span)
 
 
 def _contents(query: Query) -> Query:
@@ -96,7 +100,7 @@ def _contents(query: Query) -> Query:
 
 
 def _correlated_negation(
-    plan: Node, scope: Scope, query: Select, context: Context, span: Span, keep: Keep
+    plan: Node, scope: Scope, query: Select, context: Context, span: Span
 ) -> Node:
     """The sub-query may name columns of the outer query in its conditions."""
     tables = bind_tables(query.tables, context)
@@ -121,7 +125,7 @@ def _correlated_negation(
     if predicate is not None:
         right = Selection(right, predicate, span=span)
     for part in filter(has_query, parts):  # of this sub-query's columns, not the outer one's
-        right = keep(right, Scope(inner), part, context)
+        right = select_where_true(right, Scope(inner), part, context)
     return _negation(plan, right, crossing, NegationForm.NOT_EXISTS, span)
 
 
@@ -130,3 +134,98 @@ def _negation(
 ) -> Node:
     join = join_of(left, right, conditions)
     return Negation(left, right, join.left_keys, join.right_keys, form, join.residual, span=span)
+
+
+def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
+    """The tuples of ``plan`` for which the condition is true."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if not has_query(node):
+        return Selection(plan, _condition(scope, node, context), span=span_of(node, context.source))
+    negated = _negated_query(node, context.source)
+    if negated is not None:
+        return _bind_negation(plan, scope, negated, context)
+    match node:
+        case exp.And():
+            for part in _plain_first(operands_of(node, exp.And)):
+                plan = select_where_true(plan, scope, part, context)
+            return plan
+        case exp.Or():
+            return _select_where_one_true(
+                plan, scope, _plain_first(operands_of(node, exp.Or)), context
+            )
+        case exp.Not():
+            return select_where_true(plan, scope, _without_not(node, context), context)
+    raise _refusal(node, context)
+
+
+def _select_where_one_true(
+    plan: Node, scope: Scope, parts: list[exp.Expr], context: Context
+) -> Node:
+    """The tuples for which one of the parts is true, each of them once."""
+    branches: list[Node] = []
+    for number, part in enumerate(parts):
+        chosen = select_where_true(plan, scope, part, context)
+        branches.append(chosen)
+        if number == len(parts) - 1:
+            break
+        span = span_of(part, context.source)
+        if has_query(part):
+            row = tuple(Column(i, f.name, f.type) for i, f in enumerate(plan.schema))
+            plan = Negation(plan, chosen, row, row, NegationForm.EXCEPT, span=span)
+        else:
+            test = _condition(scope, part, context)
+            true = Call("coalesce", (test, Literal(False, Type.BOOLEAN)), Type.BOOLEAN)
+            plan = Selection(plan, Call("not", (true,), Type.BOOLEAN), span=span)
+    return Union(tuple(branches), span=span_of(parts[0], context.source))
+
+
+def _without_not(node: exp.Not, context: Context) -> exp.Expr:
+    """The condition under a NOT with the NOT at its leaves."""
+    inner = node.this
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    match inner:
+        case exp.Not():
+            twice: exp.Expr = inner.this
+            return twice
+        case exp.And():
+            return _connect(exp.Or, [_negate(part) for part in operands_of(inner, exp.And)])
+        case exp.Or():
+            return _connect(exp.And, [_negate(part) for part in operands_of(inner, exp.Or)])
+    raise _refusal(node, context)
+
+
+def _negate(part: exp.Expr) -> exp.Expr:
+    node = exp.Not(this=part.copy())
+    node.meta.update(part.meta)
+    return node
+
+
+def _connect(connector: type[exp.Connector], parts: list[exp.Expr]) -> exp.Expr:
+    found = parts[0]
+    for part in parts[1:]:
+        found = connector(this=found, expression=part)
+    return found
+
+
+def _plain_first(parts: list[exp.Expr]) -> list[exp.Expr]:
+    return sorted(parts, key=has_query)
+
+
+def _condition(scope: Scope, node: exp.Expr, context: Context) -> Expression:
+    return ExpressionBinder(scope, context.source, "WHERE").condition(node)
+
+
+def _refusal(node: exp.Expr, context: Context) -> BindError:
+    """What is neither NOT EXISTS nor NOT IN, nor made of such by AND, OR and NOT."""
+    place = node.find(*QUERIES, exp.In) or node
+    what = "IN" if isinstance(node, exp.In) else "EXISTS" if isinstance(node, exp.Exists) else ""
+    return BindError(
+        f"{what} with a sub-query is not allowed here"
+        if what
+        else "a sub-query is not allowed here",
+        span=span_of(node if what else place, context.source),
+        remedy="write it as a join, or as NOT EXISTS or NOT IN, which may be combined with AND, OR "
+        "and NOT in WHERE",
+    )

@@ -32,8 +32,8 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
-from windrow.plan.nodes.projections import cast_to, is_null_column
 from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.relational import cast_to, is_null_column
 from windrow.plan.nodes.window_specs import RangeWindow
 
 PERIODIC = ("RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE")

@@ -35,7 +35,7 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, Projection, ToStream
-from windrow.plan.nodes.projections import cast_to, is_null_column, project
+from windrow.plan.nodes.relational import cast_to, is_null_column, project
 from windrow.plan.optimiser import Alternative
 
 OURS = "inbox"

@@ -43,7 +43,7 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
 from windrow.plan.strategy import Strategy, apply_strategy
 
 COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(

@@ -10,13 +10,6 @@ from windrow.plan.nodes.base import (
     Unary,
     walk,
 )
-from windrow.plan.nodes.groups import (
-    Aggregate,
-    DuplicateElimination,
-    GroupBy,
-    OrderKey,
-    TopK,
-)
 from windrow.plan.nodes.joins import (
     Join,
     LastingJoin,
@@ -32,6 +25,20 @@ from windrow.plan.nodes.outputs import (
     StreamKind,
     ToStream,
 )
+from windrow.plan.nodes.relational import (
+    Aggregate,
+    DuplicateElimination,
+    GroupBy,
+    NegativeTuples,
+    OrderKey,
+    Projection,
+    Selection,
+    Stamped,
+    TopK,
+    TupleWise,
+    Union,
+    arrives_in_order,
+)
 from windrow.plan.nodes.routed import Routed, Subscribe
 from windrow.plan.nodes.sources import (
     FileSource,
@@ -39,15 +46,6 @@ from windrow.plan.nodes.sources import (
     StageInput,
     StreamScan,
     Window,
-)
-from windrow.plan.nodes.tuples import (
-    NegativeTuples,
-    Projection,
-    Selection,
-    Stamped,
-    TupleWise,
-    Union,
-    arrives_in_order,
 )
 
 __all__ = [

@@ -1,11 +1,11 @@
-"""What all nodes have in common."""
+"""What all nodes have in common, and tables with an entry for each kind of node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
@@ -15,6 +15,7 @@ from windrow.plan.nodes.window_specs import WindowSpec
 
 MONOTONIC, WEAKEST = UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST
 WEAK, STRICT = UpdatePattern.WEAK, UpdatePattern.STRICT
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +83,31 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in node.inputs:
         yield from walk(child)
+
+
+class PerNode(Generic[Entry]):
+    """Entries by the class of a node. ``absent`` says of some kinds why they never come here.
+
+    Plans are drawn, estimated, cut into stages, turned into operators: each of these has to know
+    every kind of node. A table that leaves a kind out is found by a test
+    (``tests/plan/nodes/test_every_node_is_known.py``), not by the first plan that has such a node.
+    """
+
+    tables: ClassVar[list[PerNode[Any]]] = []
+    """All tables of the modules that are imported."""
+
+    def __init__(
+        self,
+        purpose: str,
+        entries: Mapping[type[Node], Entry],
+        absent: Mapping[type[Node], str] | None = None,
+    ) -> None:
+        self.purpose, self.entries, self.absent = purpose, dict(entries), dict(absent or {})
+        PerNode.tables.append(self)
+
+    def __getitem__(self, node: Node) -> Entry:
+        entry = self.entries.get(type(node))
+        if entry is None:
+            reason = self.absent.get(type(node), "unknown kind of node")
+            raise TypeError(f"{self.purpose}: {type(node).__name__} has no entry ({reason})")
+        return entry

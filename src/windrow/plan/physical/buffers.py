@@ -34,7 +34,7 @@ from windrow.plan.nodes import (
     Window,
     is_nrr,
 )
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, WindowSpec
 from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structure, buffer_kind
 from windrow.plan.strategy import Strategy

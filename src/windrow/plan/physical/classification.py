@@ -49,7 +49,7 @@ from windrow.plan.nodes import (
     Window,
     is_nrr,
 )
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
 from windrow.plan.strategy import Strategy
 
 HOLISTIC = frozenset({"MEDIAN", "QUANTILE"})

@@ -55,7 +55,7 @@ from windrow.plan.nodes import (
     arrives_in_order,
     is_nrr,
 )
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.rebuild import map_inputs, with_inputs
 from windrow.plan.nodes.routed import Ranges
 from windrow.plan.nodes.window_specs import RowsWindow, WindowSpec

@@ -37,7 +37,7 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.nodes.per_node import PerNode
+from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, WindowSpec
 
 

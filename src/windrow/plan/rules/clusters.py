@@ -20,8 +20,8 @@ from windrow.plan.expressions import (
     shift_columns,
 )
 from windrow.plan.nodes import Join, Node, Projection, RelationScan, Selection, is_nrr
-from windrow.plan.nodes.join_conditions import conditions_of, join_of
-from windrow.plan.nodes.projections import project
+from windrow.plan.nodes.joins import conditions_of, join_of
+from windrow.plan.nodes.relational import project
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from windrow.plan.expressions import Column, Expression, columns_of, replace_columns
 from windrow.plan.nodes import Node, Projection
-from windrow.plan.nodes.projections import changes_nothing
 from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.relational import changes_nothing
 
 
 def merge_projections(plan: Node) -> Node:

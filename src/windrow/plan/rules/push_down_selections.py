@@ -39,7 +39,7 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.nodes.join_conditions import conditions_of, join_of, lasting_join_of, side_of
+from windrow.plan.nodes.joins import conditions_of, join_of, lasting_join_of, side_of
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.window_specs import RowsWindow
 
