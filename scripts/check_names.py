@@ -114,7 +114,6 @@ ALLOWED_FUNCTIONS = {
 }
 ALLOWED_MODULES = {
     "__init__": "every package has one",
-    "app": "the commands of a folder",
     "base": "what all modules of its folder have in common",
     "errors": "the errors of its room",
     "invariants": "what ``verify`` holds a kind of index to",

@@ -20,10 +20,9 @@ from windrow.archive.lifetimes.partition_grid import (
 )
 from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES
-from windrow.cli.archive.app import Commands
-from windrow.cli.archive.cells import OF_GRIDS, Dealt, Technique
 from windrow.cli.archive.create import Scheme, Unit
-from windrow.cli.main import app
+from windrow.cli.archive.grids import OF_GRIDS, Dealt, Technique
+from windrow.cli.main import ArchiveCommands, app
 
 FIRST = datetime(2026, 3, 1)
 
@@ -51,7 +50,7 @@ def month(tmp_path, monkeypatch):
     return tmp_path / "month"
 
 
-@pytest.mark.parametrize("command", list(Commands.lazy))
+@pytest.mark.parametrize("command", list(ArchiveCommands.lazy))
 def test_help_of_every_command_has_an_example(command):
     shown = windrow(command, "--help")
     assert f"windrow archive {command} " in shown

@@ -11,8 +11,7 @@ from importlib import import_module
 import pytest
 from typer.testing import CliRunner
 
-from windrow.cli.archive.app import Commands as ArchiveCommands
-from windrow.cli.main import Commands, app
+from windrow.cli.main import ArchiveCommands, CheckpointCommands, Commands, app
 
 HEAVY = {"duckdb", "numba", "numpy", "pandas", "pyarrow", "pyspark", "sqlglot"}
 
@@ -76,7 +75,11 @@ def test_an_archive_is_asked_without_any_of_them(here):
     assert heavy_after("archive", "probe", "month", "a") == {"numpy", "pyarrow"}
 
 
-@pytest.mark.parametrize("group", [Commands, ArchiveCommands], ids=["windrow", "archive"])
+@pytest.mark.parametrize(
+    "group",
+    [Commands, ArchiveCommands, CheckpointCommands],
+    ids=["windrow", "archive", "checkpoint"],
+)
 def test_the_list_says_of_each_command_what_its_own_help_begins_with(group):
     for name, (module, line) in group.lazy.items():
         command = getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""The ``windrow`` command."""
+"""The ``windrow`` command: what commands there are, and where each of them is."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Annotated, ClassVar
 import typer
 
 import windrow as windrow_package
-from windrow.cli.archive.app import app as archive_app
-from windrow.cli.checkpoint.app import app as checkpoint_app
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import INTERRUPTED, UNHEARD
 from windrow.cli.lazy import LazyGroup
@@ -33,7 +31,7 @@ class Commands(LazyGroup):
             "Show the results that a query has written into PATH: its changes, or its answer.",
         ),
         "compact": (
-            "windrow.cli.compact",
+            "windrow.cli.results",
             "Merge the small result files in PATH into a few large ones.",
         ),
         "match": ("windrow.cli.match", "Show which subscriptions each row of DATA satisfies."),
@@ -42,6 +40,112 @@ class Commands(LazyGroup):
             "Generate a trace of IP traffic on two links, and run three queries over it.",
         ),
     }
+
+
+class ArchiveCommands(LazyGroup):
+    """The commands of ``windrow archive``, in the order of an archive's life."""
+
+    lazy: ClassVar = {
+        "create": (
+            "windrow.cli.archive.create",
+            "Create an empty archive in a new directory: of days, or with --grid of lifetimes.",
+        ),
+        "append": (
+            "windrow.cli.archive.append",
+            "Append the rows of files as one day, or split into days by a column; all or nothing.",
+        ),
+        "advance": (
+            "windrow.cli.archive.append",
+            "Move the window forward: days that were appended ahead enter it, the oldest leave.",
+        ),
+        "probe": (
+            "windrow.cli.archive.probe",
+            "Find the records with a key, one of several, or a range of keys.",
+        ),
+        "scan": (
+            "windrow.cli.archive.probe",
+            "Read all records of some days, or of the whole window.",
+        ),
+        "sql": (
+            "windrow.cli.archive.sql",
+            "Answer one SQL query over the window as it is now; the table is called archive.",
+        ),
+        "export": (
+            "windrow.cli.archive.probe",
+            "Copy the window, or some days of it, to a file, batch by batch.",
+        ),
+        "stat": (
+            "windrow.cli.archive.maintain",
+            "Show which index holds which days, and how much space they take.",
+        ),
+        "plan": (
+            "windrow.cli.archive.maintain",
+            "Show which operations the coming days need, without running them.",
+        ),
+        "verify": (
+            "windrow.cli.archive.maintain",
+            "Read everything and check it: checksums, order, counts, invariants.",
+        ),
+        "vacuum": (
+            "windrow.cli.archive.maintain",
+            "Remove files that no version needs: those of past versions and of failed writers.",
+        ),
+        "advise": (
+            "windrow.cli.archive.advise",
+            "Measure a sample of your data on your disk, and recommend a layout.",
+        ),
+        "migrate": (
+            "windrow.cli.archive.migrate",
+            "Change the layout of the archive while it is read and appended to.",
+        ),
+    }
+
+
+archive_app = typer.Typer(
+    name="archive",
+    cls=ArchiveCommands,
+    help="Archives: indexed windows of days on disk.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@archive_app.callback()
+def archive() -> None:
+    """Archives: indexed windows of days on disk."""
+
+
+class CheckpointCommands(LazyGroup):
+    """The commands of ``windrow checkpoint``, in the order in which one needs them."""
+
+    lazy: ClassVar = {
+        "check": (
+            "windrow.cli.checkpoint.check",
+            "Read all files of the checkpoint PATH, and name those that are damaged.",
+        ),
+        "repair": (
+            "windrow.cli.checkpoint.check",
+            "Roll the checkpoint PATH back to its last complete micro-batch.",
+        ),
+        "rewind": (
+            "windrow.cli.checkpoint.rewind",
+            "Let the next run start queries over whose watermark went too far ahead.",
+        ),
+    }
+
+
+checkpoint_app = typer.Typer(
+    name="checkpoint",
+    cls=CheckpointCommands,
+    help="Check, repair or rewind what `windrow run --checkpoint` keeps.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@checkpoint_app.callback()
+def checkpoint() -> None:
+    """Check, repair or rewind what `windrow run --checkpoint` keeps."""
 
 
 app = typer.Typer(

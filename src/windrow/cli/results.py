@@ -1,4 +1,4 @@
-"""``windrow results``: what a query has written, as it is committed."""
+"""``windrow results``, what a query has written as it is committed, and ``windrow compact``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from windrow.cli.options import Verbose
 from windrow.columns.text_forms import texts_for_csv
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
+from windrow.result_files.compaction import compact as merge
 from windrow.result_files.directory import Results
+from windrow.result_files.directory_lock import hold_directories
 from windrow.tables.writers import json_lines
 
 
@@ -122,3 +124,25 @@ def _give(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape, into: P
         if rows > SHOWN:
             out().print(f"... and {rows - SHOWN:,} more; see them all with --format or --into")
     return rows
+
+
+def compact(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory that INTO names.")],
+    verbose: Verbose = False,
+) -> None:
+    """Merge the small result files in PATH into a few large ones.
+
+    Readers need not stop, and see the same rows. A run compacts its own results from time to time;
+    use this command after a run has ended.
+
+    \b
+    Examples:
+      windrow compact out/busy
+    """
+    with errors_in_words(verbose=verbose):
+        Results(path)
+        with hold_directories([(path, str(path))]):
+            done = merge(path)
+        if done is not None:
+            before = count_of(done.before, "file")
+            out().print(f"{path}: {before} before, {done.after:,} now")

@@ -15,8 +15,7 @@ from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.cli.answers import count_of
-from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
-from windrow.cli.archive.grids import plain_grid
+from windrow.cli.archive.grids import OF_GRIDS, DealtOut, Sides, Technique, grid_of, plain_grid
 from windrow.cli.archive.maintain import plain_days
 from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_json
 from windrow.cli.archive.times import unit_of

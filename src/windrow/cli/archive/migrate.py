@@ -10,8 +10,8 @@ import typer
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.cli.answers import count_of
-from windrow.cli.archive.cells import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.create import RunFormat, Scheme, refuse
+from windrow.cli.archive.grids import OF_GRIDS, DealtOut, Sides, Technique, grid_of
 from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
 from windrow.cli.archive.progress_bar import show_progress
 from windrow.cli.console import out
