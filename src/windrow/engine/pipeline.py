@@ -1,7 +1,7 @@
-"""A plan in operation: a tree of operators that advance together, an interval at a time.
+"""A plan in operation: operators that advance together, an interval at a time, leaves first.
 
 A sum of integers that does not fit into BIGINT is NULL for as long as it does not
-(``aggregates.sum_avg``); whoever runs the operators asks here whether that happened.
+(``aggregates.count_sum_avg``); whoever runs the operators asks here whether that happened.
 """
 
 from __future__ import annotations
@@ -26,31 +26,34 @@ from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
 from windrow.plan.strategy import Strategy, apply_strategy
 
 
-class _Stage:
-    """One node, its operator (a leaf has none) and the stages that feed it."""
+class _Leaf:
+    """Where the Deltas of a stream, a relation or another stage come in, with the plan's names."""
 
-    def __init__(self, node: Node, strategy: Strategy) -> None:
-        self.node, self.schema = node, arrow_schema(node.schema)
-        self.nothing = Delta.empty(self.schema)
-        self.feeds = [_Stage(child, strategy) for child in node.inputs]
-        leaf = isinstance(node, StreamScan | RelationScan | StageInput)
-        self.operator: Operator | None = None if leaf else operator_for(node, strategy)
+    def __init__(self, node: StreamScan | RelationScan | StageInput) -> None:
+        self._name, self._schema = node.name, arrow_schema(node.schema)
+        self._nothing = Delta.empty(self._schema)
 
-    def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
-        if self.operator is None:
-            delta = inputs.get(self.node.name)  # type: ignore[attr-defined]
-            if delta is None or not len(delta):
-                return self.nothing
-            if delta.rows.schema.equals(self.schema, check_metadata=True):
-                return delta
-            return delta.with_rows(batch_of(delta.rows.columns, self.schema, len(delta)))
-        return self.operator.process([feed.process(inputs, now) for feed in self.feeds], now)
+    def take(self, inputs: Mapping[str, Delta]) -> Delta:
+        delta = inputs.get(self._name)
+        if delta is None or not len(delta):
+            return self._nothing
+        if delta.rows.schema.equals(self._schema, check_metadata=True):
+            return delta
+        return delta.with_rows(batch_of(delta.rows.columns, self._schema, len(delta)))
 
-    def operators(self) -> Iterator[Operator]:
-        for feed in self.feeds:
-            yield from feed.operators()
-        if self.operator is not None:
-            yield self.operator
+
+Step = tuple[_Leaf | Operator, int]
+"""A leaf or an operator, and how many inputs it has."""
+
+
+def _steps(node: Node, strategy: Strategy) -> Iterator[Step]:
+    """The nodes of a plan as steps from the leaves up, the inputs of each right before it."""
+    for child in node.inputs:
+        yield from _steps(child, strategy)
+    if isinstance(node, StreamScan | RelationScan | StageInput):
+        yield _Leaf(node), 0
+    else:
+        yield operator_for(node, strategy), len(node.inputs)
 
 
 class Pipeline:
@@ -66,7 +69,7 @@ class Pipeline:
         plan = apply_strategy(plan, strategy)
         self.plan, self.schema = plan, arrow_schema(plan.schema)
         self.now = BEGINNING
-        self._top = _Stage(plan, strategy)
+        self._steps = list(_steps(plan, strategy))
         self._changes = changes_of(plan, strategy) if changes else None
         self._overflows = Overflows()
 
@@ -80,10 +83,22 @@ class Pipeline:
                 found=str(now),
             )
         with count_overflows(self._overflows):
-            answer = self._top.process(inputs, now)
+            answer = self._run_steps(inputs, now)
         if self._changes is not None:
             answer = self._changes.process([answer], now)
         self.now = now
+        return answer
+
+    def _run_steps(self, inputs: Mapping[str, Delta], now: int) -> Delta:
+        """Each step once; what it gives waits until the step that takes it, which is soon."""
+        waiting: list[Delta] = []
+        for step, count in self._steps:
+            if isinstance(step, _Leaf):
+                waiting.append(step.take(inputs))
+            else:
+                first = len(waiting) - count
+                waiting[first:] = [step.process(waiting[first:], now)]
+        (answer,) = waiting
         return answer
 
     def live_rows(self) -> pa.RecordBatch:
@@ -95,8 +110,8 @@ class Pipeline:
     @property
     def operators(self) -> list[Operator]:
         """All of them, from the leaves up."""
-        changes = [self._changes] if self._changes is not None else []
-        return [*self._top.operators(), *changes]
+        operators = [step for step, _ in self._steps if not isinstance(step, _Leaf)]
+        return operators if self._changes is None else [*operators, self._changes]
 
     def size(self) -> int:
         """How many tuples all operators hold together."""
