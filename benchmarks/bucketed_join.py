@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
+from windrow.operators.join_pairs import JoinSide
 from windrow.operators.multi_join import MultiwayJoin
-from windrow.operators.side import JoinSide
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.expressions import Column
 

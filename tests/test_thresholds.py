@@ -15,9 +15,9 @@ from tests.support.thresholds import at_their_least, reached
 from windrow.columns.interner import Interner
 from windrow.core.thresholds import Threshold
 from windrow.engine.pipeline import Pipeline
+from windrow.operators.join_pairs import JoinSide
 from windrow.operators.lasting_join import LastingPairs
 from windrow.operators.negation import Unmatched
-from windrow.operators.side import JoinSide
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.calendar_queue import CalendarQueue
 from windrow.operators.state.move import Move

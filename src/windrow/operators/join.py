@@ -1,6 +1,6 @@
 """Two-way window join: equal keys, lives that overlap, and whatever else the predicate asks.
 
-Each side keeps its live tuples in a buffer, chained by key (see ``windrow.operators.side``).
+Each side keeps its live tuples in a buffer, chained by key (see ``windrow.operators.join_pairs``).
 
 An interval is one step. Every tuple has a life ``[TS, END)``, also those that ended during the
 interval, and a pair lives where both do: it comes at ``max(TS)`` and ends at ``min(END)``. So
@@ -26,8 +26,7 @@ from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import JoinPairs, Pairs
-from windrow.operators.side import JoinSide
+from windrow.operators.join_pairs import JoinPairs, JoinSide, Pairs
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
 

@@ -1,5 +1,10 @@
 """Which tuples of two inputs belong together: equal keys, and whatever else a predicate asks.
 
+A ``JoinSide`` is what lives of one input, found by key. Keys have codes, and tuples with equal keys
+form a chain from new to old: an H-INDEX with DB rings (``windrow.windows.chains``; Golab et al.
+2004, 5.4). Expired tuples at the end of a chain cost nothing, because chains lead to older
+positions only and the buffer knows its first.
+
 Every tuple has a life ``[TS, END)``, also those that ended during the interval, and a pair lives
 where both do: from ``max(TS)`` to ``min(END)``. A probe walks the chains of one side's keys on the
 other side and stops where that window ends. With no keys all tuples have one code, and it is
@@ -17,22 +22,98 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.delta import batch_of
-from windrow.columns.evaluate import selection_mask
+from windrow.columns.delta import Delta, batch_of, split_by_sign
+from windrow.columns.evaluate import evaluate, selection_mask
+from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel, likely_room
+from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
-from windrow.operators.side import JoinSide
+from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.move import Move
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.expressions import Expression
-from windrow.windows.chains import older
+from windrow.windows.chains import Chains, older
 
 Int64s = npt.NDArray[np.int64]
 PAIRS_AT_A_TIME = Threshold(2_000_000, least=1)
 """How many candidate pairs a nested-loops probe may put into memory at once."""
 WORTH_RECODING = Threshold(4096)
 """Codes of keys, beyond four per tuple, that are not worth giving all tuples new ones."""
+
+
+class JoinSide:
+    """One input's live tuples, their key codes and the rings over them."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        pattern: UpdatePattern,
+        keys: Sequence[Expression],
+        scan: bool = False,
+    ) -> None:
+        self.buffer, self.keys = StateBuffer(schema, pattern, scan), tuple(keys)
+        self.rings = Chains()
+
+    @property
+    def codes(self) -> Growable:
+        """The key code of each tuple, by position."""
+        return self.rings.codes
+
+    @property
+    def heads(self) -> Int64s:
+        """The newest tuple of each key code, by code."""
+        return self.rings.heads
+
+    def add(self, delta: Delta, interner: Interner) -> tuple[Int64s, Int64s]:
+        """Store an interval's tuples without linking them yet.
+
+        Positions of the new ones, and of older ones that were withdrawn.
+        """
+        keys = [evaluate(k, delta.rows) for k in self.keys]
+        nulls = np.zeros(len(delta), np.bool_)
+        for key in keys:
+            if key.null_count:
+                nulls |= key.is_null().to_numpy(zero_copy_only=False)
+        if nulls.any():  # NULL equals nothing
+            delta = delta.filter(~nulls)
+            keys = [evaluate(k, delta.rows) for k in self.keys]
+        positive, negative = split_by_sign(delta)
+        if len(negative):
+            keys = [evaluate(k, positive.rows) for k in self.keys]
+        self.codes.append(interner.codes(keys, len(positive)))
+        first = self.buffer.insert(positive)
+        withdrawn = self.buffer.withdraw(negative)
+        return np.arange(first, self.buffer.next, dtype=np.int64), withdrawn[withdrawn < first]
+
+    def link(self, positions: Int64s, codes: int) -> None:
+        """Put positions at the heads of their rings; ``codes`` is how many codes there are."""
+        self.rings.reserve(codes)
+        self.rings.link(positions, self.buffer.life, LINK)
+
+    def forget(self, now: int) -> Move | None:
+        """Free what is dead. If the living moved, they are linked again: where they went."""
+        self.buffer.lapse(now)
+        move = self.buffer.reclaim()
+        if move is None:
+            self.codes.drop_before(self.buffer.base)
+        else:
+            self.rings.unlink(self.buffer.base, self.codes.take(move.living))
+            self.link(self.buffer.living(), len(self.heads))
+        return move
+
+    def restart(self, interner: Interner) -> None:
+        """Code and link everything that lives, after a load or under a new coding."""
+        buffer = self.buffer
+        everything = np.arange(buffer.base, buffer.next, dtype=np.int64)
+        rows = buffer.rows.take(everything)
+        codes = interner.codes([evaluate(k, rows) for k in self.keys], len(everything))
+        self.relink(codes, len(interner))
+
+    def relink(self, codes: Int64s, size: int) -> None:
+        """Form the rings of what lives anew; ``codes`` are those of all stored tuples."""
+        self.rings.restart(self.buffer.base, codes)
+        self.link(self.buffer.living(), size)
 
 
 @kernel(int64, ints, ints, grid, int64, ints, grid, int64, int64, boolean, *[ints_out] * 5)

@@ -37,8 +37,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import renew_coding
-from windrow.operators.side import JoinSide
+from windrow.operators.join_pairs import JoinSide, renew_coding
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.costs.join_order import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression

@@ -30,9 +30,8 @@ from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import WORTH_RECODING
+from windrow.operators.join_pairs import WORTH_RECODING, JoinSide
 from windrow.operators.open_periods import Flips, changes_of, count_and_flip
-from windrow.operators.side import JoinSide
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import EXP, LINK
 from windrow.plan.expressions import Expression

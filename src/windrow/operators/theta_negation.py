@@ -25,9 +25,8 @@ from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import JoinPairs, Pairs
+from windrow.operators.join_pairs import JoinPairs, JoinSide, Pairs
 from windrow.operators.open_periods import changes_of, count_and_flip
-from windrow.operators.side import JoinSide
 from windrow.operators.state.tuple_index import END, EXP
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
