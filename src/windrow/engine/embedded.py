@@ -24,7 +24,7 @@ from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, arrange
 from windrow.plan.strategy import Strategy
-from windrow.result_files.console_table import print_changes
+from windrow.result_files.change_table import print_changes
 from windrow.result_files.identity import identity_of
 from windrow.result_files.sinks import FileSink, open_sinks
 

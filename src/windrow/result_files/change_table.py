@@ -1,7 +1,9 @@
-"""Changes as results show them, and the answer that they add up to."""
+"""Changes as results show them, on the console too, and the answer that they add up to."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,8 @@ FOLDED_AT_ONCE = 1 << 17
 """Changes that are gathered before they are added up: an answer is gone through for each such
 lot, or for as many changes as it has rows.
 """
+SHOWN_AT_ONCE = 5_000
+"""Rows that are laid out together; columns are as wide as these need them."""
 
 
 def changes_batch(delta: Delta, schema: Schema, clock: Clock) -> pa.RecordBatch:
@@ -122,3 +126,37 @@ def read_changes(directory: Path, format_: str, schema: pa.Schema) -> pa.Table:
 
     parts = [schema.empty_table(), *Reading(directory, format_, schema).tables()]
     return pa.concat_tables(parts)
+
+
+def print_changes(query: str, changes: pa.Table, limit: int | None = None) -> None:
+    """Show the changes of a micro-batch in columns; past ``limit`` they are only counted."""
+    shown = changes.num_rows if limit is None else min(limit, changes.num_rows)
+    sys.stdout.write(f"{query}\n")
+    for line in _lines(changes.slice(0, shown)):
+        sys.stdout.write(line + "\n")
+    if changes.num_rows > shown:
+        sys.stdout.write(f"... and {changes.num_rows - shown:,} more\n")
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+def _lines(changes: pa.Table) -> Iterator[str]:
+    names, first = changes.column_names, True
+    for start in range(0, changes.num_rows or 1, SHOWN_AT_ONCE):
+        part = changes.slice(start, SHOWN_AT_ONCE)
+        rows = [[_text(v) for v in row.values()] for row in part.to_pylist()]
+        widths = [max(len(row[i]) for row in (names, *rows)) for i in range(len(names))]
+        if first:
+            yield _align(names, widths)
+            yield "  ".join("-" * w for w in widths)
+            first = False
+        for row in rows:
+            yield _align(row, widths)
+
+
+def _align(row: list[str], widths: list[int]) -> str:
+    return "  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip()
+
+
+def _text(value: object) -> str:
+    return "NULL" if value is None else str(value)

@@ -10,9 +10,8 @@ from windrow.core.errors import BindError, Span
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Item, Select
 from windrow.plan.binder.aggregates import Aggregates, Grouping, has_aggregates
-from windrow.plan.binder.context import Context
 from windrow.plan.binder.scalars import ExpressionBinder
-from windrow.plan.binder.scope import Scope, did_you_mean
+from windrow.plan.binder.scope import Context, Scope, did_you_mean
 from windrow.plan.expressions import Column, Expression, Literal, Named
 
 Order = tuple[Expression, bool]

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from windrow.core.errors import BindError
 from windrow.core.file_formats import WORDS
 from windrow.cql.syntax_tree import FileClause
-from windrow.plan.binder.context import Context
+from windrow.plan.binder.scope import Context
 from windrow.plan.binder.stream_declarations import format_of
 from windrow.plan.catalog import Destination, RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes import FileSource, Node, RelationScan, StreamScan, walk

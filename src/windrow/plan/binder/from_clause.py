@@ -10,9 +10,8 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.cql.syntax_tree import Name, Table, WindowClause
-from windrow.plan.binder.context import Context, clock_of, with_table_name
 from windrow.plan.binder.restrictions import refuse_frozen_results
-from windrow.plan.binder.scope import did_you_mean
+from windrow.plan.binder.scope import Context, clock_of, did_you_mean
 from windrow.plan.binder.window_ticks import window_spec
 from windrow.plan.catalog import (
     QueryDeclaration,
@@ -24,11 +23,16 @@ from windrow.plan.expressions import Expression, columns_of
 from windrow.plan.nodes import (
     AppendOnly,
     GroupBy,
+    Join,
+    LastingJoin,
+    Negation,
     Node,
     Projection,
     RelationScan,
     Selection,
     StreamScan,
+    Unary,
+    Union,
     Window,
     is_nrr,
 )
@@ -75,7 +79,7 @@ def _bind_table(table: Table, context: Context) -> BoundTable:
     if table.window is not None:
         plan = _add_window(plan, table.window, table, context.catalog.clock)
     internal = table.window.internal if table.window else None
-    return BoundTable(with_table_name(plan, name), name, internal, table.span)
+    return BoundTable(_with_table_name(plan, name), name, internal, table.span)
 
 
 def named_plan(name: Name, context: Context) -> Node:
@@ -212,3 +216,25 @@ def produce_every_time(plan: Node) -> Node:
     if isinstance(plan, Selection | Projection):
         return replace(plan, input=produce_every_time(plan.input))
     return replace(plan, every_time=True) if isinstance(plan, GroupBy) else plan
+
+
+def _with_table_name(plan: Node, name: str | None) -> Node:
+    """The same plan with its columns under the table name ``name``."""
+    match plan:
+        case StreamScan() | RelationScan():
+            return replace(plan, columns=plan.columns.with_qualifier(name))
+        case Projection():
+            columns = tuple(replace(c, qualifier=name) for c in plan.columns)
+            return replace(plan, columns=columns)
+        case GroupBy():
+            return replace(plan, keys=tuple(replace(k, qualifier=name) for k in plan.keys))
+        case Join() | LastingJoin() | Negation():
+            right = plan.right if isinstance(plan, Negation) else _with_table_name(plan.right, name)
+            return replace(plan, left=_with_table_name(plan.left, name), right=right)
+        case Union():
+            return replace(
+                plan, branches=(_with_table_name(plan.branches[0], name), *plan.branches[1:])
+            )
+        case Unary():
+            return replace(plan, input=_with_table_name(plan.input, name))
+    return plan

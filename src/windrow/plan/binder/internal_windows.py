@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from windrow.plan.binder.context import clock_of
 from windrow.plan.binder.from_clause import BoundTable, left_deep
+from windrow.plan.binder.scope import clock_of
 from windrow.plan.expressions import (
     Column,
     Expression,

@@ -21,10 +21,9 @@ from windrow.core.schema import Type
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Query, Select, StreamOf
-from windrow.plan.binder.context import Context, operands_of
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
-from windrow.plan.binder.scalars import ExpressionBinder
-from windrow.plan.binder.scope import Scope
+from windrow.plan.binder.scalars import ExpressionBinder, operands_of
+from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.expressions import Call, Column, Expression, Literal, conjunction, shift_columns
 from windrow.plan.nodes import Negation, NegationForm, Node, Selection, Union
 from windrow.plan.nodes.joins import join_of, side_of

@@ -11,9 +11,9 @@ from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.cql.syntax_tree import EveryOf, Query, Select, SetOperation, StreamOf
-from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.from_clause import produce_every_time
 from windrow.plan.binder.restrictions import refuse_frozen_results
+from windrow.plan.binder.scope import Context, clock_of
 from windrow.plan.binder.select import bind_select
 from windrow.plan.binder.window_ticks import in_ticks, window_spec
 from windrow.plan.describe import duration

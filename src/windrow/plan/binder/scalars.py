@@ -25,7 +25,6 @@ from windrow.plan.binder.calls import (
     typed_call,
     wrong_number,
 )
-from windrow.plan.binder.context import operands_of
 from windrow.plan.binder.literals import coerce, interval, number, too_large
 from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import Call, Expression, Literal, connect
@@ -273,3 +272,22 @@ class ExpressionBinder:
             f"{words.get(what, what)} is not allowed in {self.clause}", span=span,
             remedy="bound the input with a window in FROM instead" if what == "WINDOW" else "",
         )  # fmt: skip
+
+
+def operands_of(node: exp.Expr, connector: type[exp.Expr]) -> list[exp.Expr]:
+    """The operands of a chain of one connector from left to right, parentheses opened.
+
+    The parser makes such chains as deep as they are long.
+    """
+    operands: list[exp.Expr] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        inner = part
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, connector):
+            waiting += [inner.args["expression"], inner.args["this"]]
+        else:
+            operands.append(part)
+    return operands

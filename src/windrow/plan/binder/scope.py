@@ -1,14 +1,45 @@
-"""Which columns an expression can name, and what to say when it names none of them."""
+"""What names can mean: the catalog that all of the binder sees, and the columns of expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Schema
+from windrow.core.time import Clock
+from windrow.cql.syntax_tree import Query
+from windrow.plan.catalog import Catalog
 from windrow.plan.expressions import Column
+from windrow.plan.nodes import (
+    Node,
+    StreamScan,
+    walk,
+)
+
+
+@dataclass(frozen=True)
+class Context:
+    """The catalog, the text, and the way back to the binder of whole queries."""
+
+    catalog: Catalog
+    source: str
+    bind_query: Callable[[Query, Context], Node]
+
+
+def clock_of(plan: Node, span: Span | None = None) -> Clock | None:
+    """The clock of the plan's streams; None if it has none, BindError if they differ."""
+    clocks = {n.clock: n.name for n in walk(plan) if isinstance(n, StreamScan)}
+    if len(clocks) > 1:
+        names = " and ".join(f"{name} ({clock.value})" for clock, name in clocks.items())
+        raise BindError(
+            span=span,
+            expected="streams that share one kind of clock",
+            found=names,
+            remedy="declare both with a TIMESTAMP column, or both with an integer one",
+        )
+    return next(iter(clocks), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,6 @@ from windrow.core.errors import BindError
 from windrow.core.schema import Schema
 from windrow.cql.syntax_tree import Limit, Select
 from windrow.plan.binder.clauses import Clauses, Order, bind_clauses
-from windrow.plan.binder.context import Context, operands_of
 from windrow.plan.binder.from_clause import (
     BoundTable,
     append_only,
@@ -25,8 +24,8 @@ from windrow.plan.binder.from_clause import (
 )
 from windrow.plan.binder.internal_windows import join_mixed
 from windrow.plan.binder.not_exists import has_query, select_where_true
-from windrow.plan.binder.scalars import ExpressionBinder
-from windrow.plan.binder.scope import Scope
+from windrow.plan.binder.scalars import ExpressionBinder, operands_of
+from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.expressions import Column, Named, conjunction
 from windrow.plan.nodes import DuplicateElimination, GroupBy, Node, OrderKey, Selection, TopK
 from windrow.plan.nodes.relational import columns_of_row, project

@@ -10,10 +10,9 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER, Clock
 from windrow.cql.syntax_tree import CreateArchive, CreateSubscriptions, Duration, Name
-from windrow.plan.binder.context import Context, clock_of
 from windrow.plan.binder.destinations import destination
 from windrow.plan.binder.from_clause import named_plan
-from windrow.plan.binder.scope import did_you_mean
+from windrow.plan.binder.scope import Context, clock_of, did_you_mean
 from windrow.plan.binder.stream_declarations import format_of
 from windrow.plan.binder.window_ticks import in_ticks
 from windrow.plan.catalog import ArchiveDeclaration, SubscriptionsDeclaration

@@ -20,8 +20,8 @@ from windrow.core.errors import InputError
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.plan.jobs import Job
+from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals
-from windrow.result_files.console_table import print_changes
 from windrow.result_files.reader import last_committed, new_commits, published_results
 from windrow.spark.run.change_consumers import Consuming
 from windrow.spark.run.deaths import death_in
