@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -13,14 +14,16 @@ from rich.progress import Progress as Bar
 from windrow.cli.console import err
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.execution import RunnerName, Settings, execute
-from windrow.cli.options import Verbose
+from windrow.cli.options import Conf, Master, PyFiles, Verbose
 from windrow.cli.run import QUARANTINE, Runner, finish
 from windrow.cli.trace import TraceParameters, write_trace
 from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, StreamDeclaration
 from windrow.plan.program import compile_script
+from windrow.spark.run.masters import is_cluster
 
 ROWS = TraceParameters.rows
 DIRECTORY = Path("demo")
+CHECKPOINT = "checkpoint"
 
 
 def demo(
@@ -29,6 +32,9 @@ def demo(
     directory: Annotated[
         Path, typer.Option(help="Where the trace and the results go.")
     ] = DIRECTORY,
+    master: Master = None,
+    conf: Conf = [],  # noqa: B006 - typer copies it
+    py_files: PyFiles = [],  # noqa: B006
     verbose: Verbose = False,
 ) -> None:
     """Generate a trace of IP traffic on two links, and run three queries over it.
@@ -37,13 +43,23 @@ def demo(
     Examples:
       windrow demo
       windrow demo --runner embedded --rows 200000
+      windrow demo --master spark://host:7077 --directory /shared/demo
     """
     with errors_in_words(verbose=verbose):
         catalog, again = prepare(directory, rows)
         settings = Settings(
-            directory / QUARANTINE, runner, once=True, verbose=verbose, overwrite=again
-        )
+            directory / QUARANTINE, runner, master, _checkpoint(directory, master), once=True,
+            verbose=verbose, overwrite=again, conf=tuple(conf), py_files=tuple(py_files),
+        )  # fmt: skip
         finish(execute(catalog, settings), settings)
+
+
+def _checkpoint(directory: Path, master: str | None) -> Path | None:
+    """On a cluster there has to be one, beside the results; each demo begins anew."""
+    if master is None or not is_cluster(master):
+        return None
+    shutil.rmtree(directory / CHECKPOINT, ignore_errors=True)
+    return directory / CHECKPOINT
 
 
 def script() -> str:

@@ -19,11 +19,17 @@ from typing import TYPE_CHECKING
 
 from windrow.cli.console import err
 from windrow.cli.display import Display
-from windrow.core.errors import InputError, StateError
+from windrow.cli.spark_options import (
+    check_spark_options,
+    refuse_spark_options,
+    session_options,
+)
+from windrow.core.errors import StateError
 from windrow.core.time import wall_clock
 from windrow.engine.progress import Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.strategy import Strategy
+from windrow.spark.run.masters import is_submitted
 
 if TYPE_CHECKING:
     from windrow.engine.runtime import Runtime
@@ -50,6 +56,8 @@ class Settings:
     verbose: bool = False
     strategy: Strategy = Strategy.UPA
     overwrite: bool = False
+    conf: tuple[str, ...] = ()
+    py_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,16 +70,14 @@ class Outcome:
 
 def execute(catalog: Catalog, settings: Settings) -> Outcome:
     """Run every query of ``catalog`` to the end of its input, or until Ctrl-C."""
-    if settings.master and settings.runner is not RunnerName.SPARK:
-        raise InputError(
-            where="--master",
-            expected="--runner spark",
-            found=f"--runner {settings.runner}",
-            remedy="leave --master out, or run on Spark",
-        )
-    master = settings.master or LOCAL
     on_spark = settings.runner is RunnerName.SPARK
-    activity = f"running on Spark, {master}" if on_spark else "running embedded"
+    if on_spark:
+        check_spark_options(settings)
+    else:
+        refuse_spark_options(settings)
+    master = settings.master or LOCAL
+    where = "as submitted" if is_submitted() else master
+    activity = f"running on Spark, {where}" if on_spark else "running embedded"
     stop = threading.Event()
     with Display(err(), activity) as display, _heard(stop, display):
         work = _Work(lambda: _run(catalog, settings, master, display, stop))
@@ -92,11 +98,13 @@ def _run(
     # kernels, for some seconds; done here, Spark's workers find them compiled.
     from windrow.engine.runner import run  # noqa: PLC0415
 
-    runtime = _runtime(settings, master, display, stop)
+    runtime = _runtime(catalog, settings, master, display, stop)
     return run(catalog, runtime, once=settings.once, on_progress=display.show, stop=stop)
 
 
-def _runtime(settings: Settings, master: str, display: Display, stop: threading.Event) -> Runtime:
+def _runtime(
+    catalog: Catalog, settings: Settings, master: str, display: Display, stop: threading.Event
+) -> Runtime:
     if settings.runner is RunnerName.EMBEDDED:
         from windrow.engine.embedded import Embedded  # noqa: PLC0415
 
@@ -116,6 +124,7 @@ def _runtime(settings: Settings, master: str, display: Display, stop: threading.
         master, settings.checkpoint, settings.quarantine, settings.strategy,
         once=settings.once, overwrite=settings.overwrite, verbose=settings.verbose,
         on_restart=display.remark, stop=stop,
+        options=session_options(settings, catalog, display.remark),
     )  # fmt: skip
 
 

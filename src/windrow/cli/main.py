@@ -39,6 +39,10 @@ class Commands(LazyGroup):
             "windrow.cli.demo",
             "Generate a trace of IP traffic on two links, and run three queries over it.",
         ),
+        "pack": (
+            "windrow.cli.pack",
+            "Pack this environment into FILE, for the workers of a Spark cluster.",
+        ),
     }
 
 

@@ -20,3 +20,25 @@ Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show Spark's log, and tracebacks of errors.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the results of another run.")]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Spark's master; local\\[*] if not given.", show_default=False),
+]
+Conf = Annotated[
+    list[str],
+    typer.Option(
+        "--conf",
+        metavar="KEY=VALUE",
+        help="A setting of Spark's; may be repeated.",
+        show_default=False,
+    ),
+]
+PyFiles = Annotated[
+    list[str],
+    typer.Option(
+        "--py-files",
+        metavar="FILE",
+        help="A .py or .zip file for the Python path of workers; may be repeated.",
+        show_default=False,
+    ),
+]

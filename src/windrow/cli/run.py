@@ -12,22 +12,28 @@ from windrow.cli.console import err, out
 from windrow.cli.error_messages import INTERRUPTED, errors_in_words
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
 from windrow.cli.explain import compiled_from, print_plans
-from windrow.cli.options import Overwrite, Script, StrategyOption, Verbose
+from windrow.cli.options import (
+    Conf,
+    Master,
+    Overwrite,
+    PyFiles,
+    Script,
+    StrategyOption,
+    Verbose,
+)
 from windrow.plan.strategy import Strategy
 
 QUARANTINE = Path("quarantine")
 
 Runner = Annotated[RunnerName, typer.Option(help="Where the queries run.")]
-Master = Annotated[
-    str | None,
-    typer.Option(help="Spark's master; local\\[*] if not given.", show_default=False),
-]
 
 
 def run(
     script: Script,
     runner: Runner = RunnerName.SPARK,
     master: Master = None,
+    conf: Conf = [],  # noqa: B006 - typer copies it
+    py_files: PyFiles = [],  # noqa: B006
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -50,6 +56,9 @@ def run(
 
     Rows that do not fit the declaration, or are late, go to the quarantine with the reason.
 
+    On a cluster the workers get this environment by themselves (see `windrow pack`); script paths
+    and --checkpoint are then on a disk that driver and workers share.
+
     A run with the same --checkpoint adds to its results; any other run needs --overwrite to
     replace them.
 
@@ -58,9 +67,13 @@ def run(
       windrow run traffic.cql --once
       windrow run traffic.cql --runner embedded --once
       windrow run traffic.cql --checkpoint state/ --quarantine bad/
-      windrow run traffic.cql --master spark://host:7077
+      windrow run traffic.cql --master spark://host:7077 --checkpoint /shared/state
+      windrow run traffic.cql --conf spark.driver.memory=4g
     """
-    settings = Settings(quarantine, runner, master, checkpoint, once, verbose, strategy, overwrite)
+    settings = Settings(
+        quarantine, runner, master, checkpoint, once, verbose, strategy, overwrite,
+        tuple(conf), tuple(py_files),
+    )  # fmt: skip
     with errors_in_words(script, verbose=verbose):
         compiled = compiled_from(script, strategy)
         print_plans(compiled, compiled.explains, strategy)

@@ -65,7 +65,12 @@ class Java:
 
 
 def ensure_java() -> None:
-    """Point ``JAVA_HOME`` at a Java that Spark can run on, or raise JavaError."""
+    """Point ``JAVA_HOME`` at a Java that Spark can run on, or raise JavaError.
+
+    A Python worker is Spark's own and needs none, whatever its machine has.
+    """
+    if os.environ.get("SPARK_PYTHON_RUNTIME") == "PYTHON_WORKER":
+        return
     java = find_java()
     home = java.home if java.complete else _launcher_home(java)
     os.environ["JAVA_HOME"] = str(home)

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import threading
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,7 @@ from pyspark.java_gateway import launch_gateway
 
 from windrow.core.errors import WindrowError
 from windrow.result_files.directory_lock import handles_for_child
+from windrow.spark.run.masters import is_submitted
 from windrow.spark.run.memory import MemoryWatch
 
 LINES = 400
@@ -54,10 +56,11 @@ class Machine:
         self._process: subprocess.Popen[bytes] | None = None
         self._listener: threading.Thread | None = None
 
-    def launch(self, conf: SparkConf, *, quiet: bool) -> Any:
-        """Start it, and return PySpark's gateway to it."""
+    def launch(self, conf: SparkConf, *, quiet: bool, directory: Path | None = None) -> Any:
+        """Start it, in ``directory`` or here, and return PySpark's gateway to it."""
+        where = {} if directory is None else {"cwd": str(directory)}
         try:
-            gateway = self._launched_quietly(conf) if quiet else _launched(conf)
+            gateway = self._launched_quietly(conf, where) if quiet else _launched(conf, **where)
         except (PySparkRuntimeError, Py4JError, OSError) as failure:  # it may die at any point
             raise self._could_not_start() from failure
         return self.adopt(gateway)
@@ -67,7 +70,7 @@ class Machine:
         self._process = getattr(gateway, "proc", None)
         return gateway
 
-    def _launched_quietly(self, conf: SparkConf) -> Any:
+    def _launched_quietly(self, conf: SparkConf, where: Mapping[str, str]) -> Any:
         """Before any setting is read it speaks of modules, log profiles and native libraries."""
         _hush_py4j()
         reading, writing = os.pipe()
@@ -75,7 +78,7 @@ class Machine:
             source = os.fdopen(reading, "rb")
             self._listener = threading.Thread(target=self._listen, args=(source,), daemon=True)
             self._listener.start()
-            return _launched(conf, stdout=nowhere, stderr=errors)
+            return _launched(conf, **where, stdout=nowhere, stderr=errors)
 
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:
@@ -188,12 +191,12 @@ WATCHED: list[Machine] = []
 """The machine of this process: there is one at a time."""
 
 
-def start_machine(conf: SparkConf, *, quiet: bool) -> None:
+def start_machine(conf: SparkConf, *, quiet: bool, directory: Path | None = None) -> None:
     """Start a virtual machine with a SparkContext in it, unless there is one."""
-    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:  # noqa: SLF001
+    if SparkContext._gateway is not None or is_submitted():  # noqa: SLF001
         return
     machine = Machine()
-    gateway = machine.launch(conf, quiet=quiet)
+    gateway = machine.launch(conf, quiet=quiet, directory=directory)
     WATCHED[:] = [machine]
     try:
         SparkContext(gateway=gateway, conf=conf)

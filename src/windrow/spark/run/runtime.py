@@ -42,7 +42,13 @@ from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
 from windrow.spark.run.archive_query import ArchiveQuery
 from windrow.spark.run.machine import death_of_machine
-from windrow.spark.run.session import configure, spark_session
+from windrow.spark.run.session import (
+    PLAIN,
+    SessionOptions,
+    configure,
+    open_session,
+    refuse_private_checkpoint,
+)
 from windrow.spark.run.shared_query import SharedSparkQuery
 from windrow.spark.run.spark_run import SparkRun
 from windrow.spark.run.streaming_query import Delivery, Feed, SparkQuery, inputs_of
@@ -142,6 +148,8 @@ class OnSpark:
         try:
             if self._session is None:
                 self._session = self._open_session()
+            if self._temporary:
+                refuse_private_checkpoint(self._session)
             runs = [self._run(self._session, job, catalog) for job in jobs]
         except Exception as failure:
             died = None if isinstance(failure, WindrowError) else death_of_machine(failure)
@@ -356,6 +364,7 @@ def over_files(
     wall: Wall = wall_clock,
     on_restart: Callable[[str], None] = lambda _: None,
     stop: threading.Event | None = None,
+    options: SessionOptions = PLAIN,
 ) -> OnSpark:
     """For a script over files, on a session of its own if there is none by now.
 
@@ -366,7 +375,7 @@ def over_files(
         once=once, files=files_per_trigger, quarantine=_quarantine(quarantine),
         overwrite=overwrite, wall=wall,
     )  # fmt: skip
-    own = OwnSession(master, verbose=verbose)
+    own = OwnSession(master, options, verbose=verbose)
     return OnSpark(own.open, checkpoint, strategy, feed, on_restart, stop, own.close)
 
 
@@ -380,13 +389,13 @@ def _quarantine(directory: str | Path | None) -> Quarantine | None:
 class OwnSession:
     """A session that ends with whoever opened it, unless it was there before."""
 
-    def __init__(self, master: str, *, verbose: bool) -> None:
-        self._master, self._verbose = master, verbose
+    def __init__(self, master: str, options: SessionOptions, *, verbose: bool) -> None:
+        self._master, self._options, self._verbose = master, options, verbose
         self._session: SparkSession | None = None
 
     def open(self) -> SparkSession:
         there = SparkContext._active_spark_context is not None  # noqa: SLF001
-        session = spark_session(self._master, verbose=self._verbose)
+        session = open_session(self._master, options=self._options, verbose=self._verbose)
         self._session = None if there else session
         return session
 

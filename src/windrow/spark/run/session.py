@@ -9,7 +9,10 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from windrow.spark.run.java import ensure_java
@@ -21,6 +24,18 @@ from pyspark.sql import SparkSession  # noqa: E402
 from windrow.core.errors import InputError  # noqa: E402
 from windrow.spark.archive.source import register  # noqa: E402
 from windrow.spark.run.machine import start_machine  # noqa: E402
+from windrow.spark.run.masters import (  # noqa: E402
+    is_cluster,
+    is_submitted,
+    private_checkpoint,
+)
+from windrow.spark.run.spark_settings import check_modules, check_settings  # noqa: E402
+from windrow.spark.run.worker_check import SharedPaths, check_workers  # noqa: E402
+from windrow.spark.run.worker_environment import (  # noqa: E402
+    PYTHON,
+    WorkerEnvironment,
+    environment_on_cluster,
+)
 from windrow.spark.run.worker_python import is_installed, worker_launcher  # noqa: E402
 from windrow.spark.stage.state_files import RETAINED  # noqa: E402
 
@@ -52,37 +67,96 @@ DEFAULT_MEMORY = "512m"
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 UNCHOSEN = "python3"
 """The interpreter of workers if neither PYSPARK_PYTHON nor anybody names one."""
+LOCALHOST = "local"
 DEFAULT_PARTITIONS = "200"
 """What Spark has if no one says anything."""
 
 
 def spark_session(
-    master: str = "local[*]", app: str = "windrow", *, verbose: bool = False
+    master: str = "local[*]",
+    app: str = "windrow",
+    *,
+    verbose: bool = False,
+    conf: Mapping[str, object] | None = None,
+    py_files: Sequence[str | Path] = (),
 ) -> SparkSession:
-    """A session of our own: quiet, on the loopback interface if local, without files in the cwd."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    """A session of our own: quiet, on the loopback interface if local, without files in the cwd.
+
+    ``conf`` are settings of Spark's, ``py_files`` modules for the workers. On a cluster the workers
+    get this process's environment, unless PYSPARK_PYTHON names an interpreter that they have.
+    """
+    checked = SessionOptions(check_settings(conf or {}), check_modules(py_files, "py_files"))
+    return open_session(master, app, checked, verbose=verbose)
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """Settings and modules that have been checked, and what a run on a cluster shares with it.
+
+    ``on_work`` is told what takes long before the session is there.
+    """
+
+    conf: Mapping[str, str] = field(default_factory=dict)
+    modules: Sequence[str] = ()
+    paths: SharedPaths = field(default_factory=SharedPaths)
+    on_work: Callable[[str], None] = lambda _: None
+
+
+PLAIN = SessionOptions()
+
+
+def open_session(
+    master: str, app: str = "windrow", options: SessionOptions = PLAIN, *, verbose: bool = False
+) -> SparkSession:
+    """As above. On a cluster the workers are asked whether they see what the run shares.
+
+    In a process that spark-submit has started the master is its master.
+    """
+    given = options.conf
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    settings = {**_quiet_settings(verbose=verbose), **STREAMING}
+    if not is_cluster(master) and not is_submitted():
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= LOCAL
+    ours = SparkContext._active_spark_context is None  # noqa: SLF001
+    workers = _workers(master, options, ours=ours)
+    settings |= {**given, **workers.settings}
+    spark_conf = SparkConf().setAppName(app).setAll(list(settings.items()))
+    if not is_submitted():
+        spark_conf.setMaster(master)
+    start_machine(spark_conf, quiet=not verbose, directory=workers.directory)
+    session = SparkSession.builder.config(conf=spark_conf).getOrCreate()
+    context = session.sparkContext
+    if ours:
+        context.pythonExec = workers.python
+    for module in options.modules:
+        context.addPyFile(module)
+    if is_cluster(context.master or LOCALHOST):
+        check_workers(context, options.paths)
+    elif ours:
+        _start_workers_fast(context)
+    if not verbose:
+        _hush(context)
+    return configure(session)
+
+
+def _quiet_settings(*, verbose: bool) -> dict[str, str]:
     warehouse = tempfile.mkdtemp(prefix="windrow-warehouse-")
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
-    settings = {
+    return {
         "spark.ui.enabled": str(verbose).lower(),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "INFO" if verbose else "ERROR",
         "spark.sql.warehouse.dir": warehouse,
-        **STREAMING,
     }
-    if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings |= LOCAL
-    conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
-    ours = SparkContext._active_spark_context is None  # noqa: SLF001
-    start_machine(conf, quiet=not verbose)
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
-    if ours and master.startswith("local"):
-        _start_workers_fast(session.sparkContext)
-    if not verbose:
-        _hush(session.sparkContext)
-    return configure(session)
+
+
+def _workers(master: str, options: SessionOptions, *, ours: bool) -> WorkerEnvironment:
+    """What Python workers run in: on this machine as we do, if nobody says otherwise."""
+    if ours and is_cluster(master) and not is_submitted():
+        return environment_on_cluster(options.conf, options.on_work)
+    named = options.conf.get(PYTHON) or os.environ.get("PYSPARK_PYTHON")
+    return WorkerEnvironment(named or sys.executable)
 
 
 def configure(session: SparkSession) -> SparkSession:
@@ -128,6 +202,13 @@ def index_memory(session: SparkSession) -> int:
 def on_one_machine(session: SparkSession) -> bool:
     """Whether all tasks run where the driver does, and see its disk."""
     return re.fullmatch(r"local(\[.*\])?", session.sparkContext.master or "") is not None
+
+
+def refuse_private_checkpoint(session: SparkSession) -> None:
+    """On a cluster workers keep state in the checkpoint; one of the driver's own is of no use."""
+    master = session.sparkContext.master or LOCALHOST
+    if is_cluster(master):
+        raise private_checkpoint(master)
 
 
 def shuffle_partitions(session: SparkSession) -> int:
