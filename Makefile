@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format test test-all demo bench-setup clean
+.PHONY: help setup check format test test-all demo cluster-demo bench-setup clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test-all: check ## check, then all tests
 
 demo: $(READY) ## two million rows of IP traffic through examples/traffic.cql on local Spark
 	$(BIN)/windrow demo
+
+cluster-demo: $(READY) ## the demo on a cluster of two workers on loopback, one of which is killed
+	$(BIN)/python -m tests.cluster
 
 bench-setup: $(READY) ## install the engines that the benchmarks compare with
 	@scripts/bench.sh $(BIN)/python

@@ -21,6 +21,7 @@ from tests.support.thresholds import at_their_least
 
 STARTING_SPARK = (
     "tests/spark/",
+    "tests/cluster/",
     "tests/cli/test_commands.py",
     "tests/cli/test_rewind.py",
     "tests/docs/test_pages.py",

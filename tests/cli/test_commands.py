@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.cli import demo as demonstration
+from windrow.cli import pack as packing
 from windrow.cli.main import app
 from windrow.engine import runner as scripts
 
@@ -53,7 +54,7 @@ def test_version_is_the_packages():
     assert windrow("--version").output == f"windrow {version('windrow')}\n"
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "demo", "match"])
+@pytest.mark.parametrize("command", ["run", "explain", "demo", "match", "pack"])
 def test_help_of_every_command_has_an_example_on_its_own_line(command):
     shown = windrow(command, "--help")
     assert shown.exit_code == 0
@@ -138,6 +139,50 @@ def test_a_master_without_spark_is_refused(here):
     found = run_embedded("calls.cql", "--master", "local[2]")
     assert found.exit_code == 2
     assert "--master: expected --runner spark" in found.stderr
+
+
+@pytest.mark.parametrize("option", [("--conf", "spark.a=b"), ("--py-files", "calls.csv")])
+def test_options_of_spark_are_refused_without_it(here, option):
+    found = run_embedded("calls.cql", *option)
+    assert found.exit_code == 2
+    assert f"{option[0]}: expected --runner spark" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--conf", "executor.memory=2g"], "did you mean spark.executor.memory?"),
+        (["--py-files", "nowhere.py"], "nowhere.py, which is not there"),
+        (["--master", "spark://h:7077"], "expected a checkpoint"),
+    ],
+)
+def test_what_spark_could_not_do_is_refused_before_it_is_started(here, monkeypatch, options, words):
+    monkeypatch.setitem(sys.modules, "windrow.spark.run.runtime", None)
+    found = windrow("run", "calls.cql", "--once", *options)
+    assert found.exit_code == 2
+    assert words in " ".join(found.stderr.split())
+
+
+def test_the_master_of_spark_submit_is_given_to_spark_submit(here, monkeypatch):
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    found = windrow("run", "calls.cql", "--once", "--master", "local[2]")
+    assert found.exit_code == 2
+    assert "give --master to spark-submit" in " ".join(found.stderr.split())
+
+
+def test_an_archive_has_a_name_by_which_spark_can_unpack_it(here):
+    found = windrow("pack", "environment.zip")
+    assert found.exit_code == 2
+    assert "ends in .tar.gz" in " ".join(found.stderr.split())
+
+
+def test_an_environment_is_packed_into_the_named_file(here, monkeypatch):
+    (here / "made.tar.gz").write_bytes(b"packed")
+    monkeypatch.setattr(packing, "environment_archive", lambda **_: here / "made.tar.gz")
+    found = windrow("pack", "new/env.tar.gz")
+    assert found.exit_code == 0, found.output
+    assert (here / "new" / "env.tar.gz").read_bytes() == b"packed"
+    assert "spark.archives=new/env.tar.gz#windrow_env" in found.stdout
 
 
 def test_bad_rows_and_late_rows_go_to_the_quarantine_and_are_counted(here):

@@ -1,0 +1,58 @@
+"""What users say to Spark is checked where it is said; no Spark is started here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from windrow.core.errors import InputError
+from windrow.spark.run.masters import private_checkpoint
+from windrow.spark.run.spark_settings import check_modules, check_settings, parse_settings
+
+
+def test_the_last_value_of_a_setting_counts_and_values_may_have_equals_signs():
+    pairs = ["spark.a=1", " spark.b = -Dx=y ", "spark.a=2"]
+    assert parse_settings(pairs) == {"spark.a": "2", "spark.b": "-Dx=y"}
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        ("spark.executor.memory", r"--conf: expected KEY=VALUE.*found 'spark.executor.memory'"),
+        ("=3", "expected KEY=VALUE"),
+        ("executor.memory=2g", r"begins with spark\.; found 'executor.memory'; did you mean"),
+        ("spark.master=yarn", "spark.master; give it with --master"),
+        ("spark.submit.pyFiles=a.py", "give modules with --py-files"),
+        ("spark.sql.adaptive.enabled=true", "leave it out: it is off"),
+        ("spark.submit.deployMode=cluster", "expected client.*use spark-submit"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_with_what_to_do(pair, words):
+    with pytest.raises(InputError, match=words):
+        parse_settings([pair])
+
+
+def test_settings_from_python_become_text_and_relative_paths_are_those_of_this_directory():
+    given = {"spark.ui.enabled": True, "spark.cores.max": 4, "spark.archives": "a.tgz#x,hdfs:/b"}
+    assert check_settings(given) == {
+        "spark.ui.enabled": "true",
+        "spark.cores.max": "4",
+        "spark.archives": f"{Path.cwd() / 'a.tgz#x'},hdfs:/b",
+    }
+
+
+def test_modules_are_files_that_python_can_import_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.py").touch()
+    (tmp_path / "two.zip").touch()
+    found = check_modules(["one.py,two.zip", "hdfs:///three.py"])
+    assert found == [str(tmp_path / "one.py"), str(tmp_path / "two.zip"), "hdfs:///three.py"]
+    with pytest.raises(InputError, match=r"--py-files: expected a file; found four\.py, which"):
+        check_modules(["four.py"])
+    with pytest.raises(InputError, match=r"end in \.py, \.zip or \.egg; found 'package'"):
+        check_modules(["package"])
+
+
+def test_a_checkpoint_of_the_drivers_own_is_refused_on_a_cluster():
+    assert "--checkpoint" in str(private_checkpoint("spark://h:7077"))
