@@ -16,11 +16,10 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import windrow
 from windrow.spark.environment.members import Member, PackError, digest_of
 from windrow.spark.environment.packages import PACKAGES
 
-SOURCE = Path(windrow.__file__).parent
+SOURCE = Path(__file__).parents[2]
 ROOT_NAME = "windrow"
 IMPORTS = "import windrow.engine.runner, windrow.spark.stage.stage_task, windrow.spark.match_frame"
 """What workers import; to import a kernel compiles it."""
