@@ -19,13 +19,14 @@ from windrow.plan.explain import compact
 from windrow.plan.nodes import Node, StreamScan, walk
 from windrow.plan.nodes.rebuild import LocalRule, rewrite_anywhere
 from windrow.plan.optimiser import optimise, simplify
-from windrow.plan.rules.flatten_joins import flatten_joins
-from windrow.plan.rules.merge_projections import merge_projections
-from windrow.plan.rules.move_negations import pull_up_negations, push_down_negations
-from windrow.plan.rules.prune_columns import prune_columns
-from windrow.plan.rules.push_down_distinct import push_down_distinct
+from windrow.plan.rules.move_across_joins import (
+    pull_up_negations,
+    push_down_distinct,
+    push_down_negations,
+)
+from windrow.plan.rules.prune_columns import merge_projections, prune_columns
 from windrow.plan.rules.push_down_selections import push_down_selections
-from windrow.plan.rules.reorder_joins import reorder_joins
+from windrow.plan.rules.reshape_joins import flatten_joins, reorder_joins
 
 DIRECTORY = Path(__file__).parent / "fixtures"
 

@@ -1,12 +1,16 @@
 """One SELECT block: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT, ORDER BY, TOP.
 
-The plan is built in that order, from the leaves up; INTERNAL windows close it with AppendOnly or,
-if there are others, make its join a LastingJoin. What stands above that join, aggregates and TOP
-too, is asked of its answer: a result of the join counts until the join withdraws it (Golab 2006,
-Definition 3.1).
+The plan is built in that order, from the leaves up. INTERNAL windows close it with AppendOnly or,
+if there are others, make its join a LastingJoin: a combination of tuples is a result once all of
+them are live together, and from then on it lasts as long as its external tuples do (Golab 2006,
+3.3.2). What stands above that join, aggregates and TOP too, is asked of its answer: a result of the
+join counts until the join withdraws it (Definition 3.1).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import expressions as exp
 
@@ -19,15 +23,34 @@ from windrow.plan.binder.from_clause import (
     append_only,
     bind_tables,
     join_tables,
+    left_deep,
     mixes_internal_windows,
     refuse_internal,
 )
-from windrow.plan.binder.internal_windows import join_mixed
 from windrow.plan.binder.not_exists import has_query, select_where_true
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
-from windrow.plan.binder.scope import Context, Scope
-from windrow.plan.expressions import Column, Named, conjunction
-from windrow.plan.nodes import DuplicateElimination, GroupBy, Node, OrderKey, Selection, TopK
+from windrow.plan.binder.scope import Context, Scope, clock_of
+from windrow.plan.expressions import (
+    Column,
+    Expression,
+    Named,
+    columns_of,
+    conjunction,
+    replace_columns,
+    shift_columns,
+)
+from windrow.plan.nodes import (
+    DuplicateElimination,
+    GroupBy,
+    Node,
+    OrderKey,
+    Selection,
+    Stamped,
+    TopK,
+    Window,
+    is_nrr,
+)
+from windrow.plan.nodes.joins import lasting_join_of
 from windrow.plan.nodes.relational import columns_of_row, project
 
 
@@ -78,7 +101,7 @@ def _filter_tables(
                 asking.append(part)
             else:
                 conditions.append(binder.condition(part))
-    join = join_mixed if mixes_internal_windows(tables) else join_tables
+    join = _join_mixed if mixes_internal_windows(tables) else join_tables
     plan, rest = join(tables, conditions)
     predicate = conjunction(rest)
     if predicate is not None:
@@ -147,3 +170,85 @@ def _order(clauses: Clauses, limit: Limit) -> tuple[Order, ...]:
         span=limit.span, expected="an order to take the first tuples of", found="none",
         remedy="write ORDER BY",
     )  # fmt: skip
+
+
+def _join_mixed(
+    tables: Sequence[BoundTable], conditions: Sequence[Expression]
+) -> tuple[Node, tuple[Expression, ...]]:
+    """The join of internal and external windows with columns as FROM has them, and the conditions
+    left over; results ignore when internal tuples expire.
+
+    Internal windows are joined with each other as if they were external, since their state is
+    maintained so, and the external ones likewise; one LastingJoin brings the two together. External
+    tuples say when they came, since equal ones that came at different times have met different
+    partners. NRRs are looked up by what comes out of the join, since they are seen as they are when
+    a result comes (Golab 2006, Definition 3.1).
+    """
+    order = sorted(range(len(tables)), key=lambda i: _rank(tables[i]))
+    ordered = [_add_stamp(tables[i]) for i in order]
+    places = _places(tables, dict(zip(order, ordered, strict=True)))
+    external, internal, nrrs = ([t for t in ordered if _rank(t) == rank] for rank in range(3))
+
+    left, rest = left_deep(
+        external[0].plan, external[1:], [_move_columns(c, places) for c in conditions]
+    )
+    width = len(left.schema)
+    own = [c for c in rest if _lowest(c) >= width]
+    right, unused = left_deep(
+        internal[0].plan, internal[1:], [shift_columns(c, -width) for c in own]
+    )
+    rest = (*(c for c in rest if c not in own), *(shift_columns(c, width) for c in unused))
+    both = width + len(right.schema)
+    across = [c for c in rest if _lowest(c) < width <= _highest(c) < both]
+    stamps = tuple(i for i in range(width) if i not in places)
+    plan: Node = lasting_join_of(left, right, across, stamps, internal[0].span)
+    clock_of(plan, internal[0].span)
+    plan, rest = left_deep(plan, nrrs, [c for c in rest if c not in across])
+
+    schema = plan.schema
+    columns = tuple(
+        Named(schema[i].name, Column(i, schema[i].name, schema[i].type), schema[i].qualifier)
+        for i in places
+    )
+    back = {new: old for old, new in enumerate(places)}
+    return project(plan, columns, None), tuple(_move_columns(c, back) for c in rest)
+
+
+def _rank(table: BoundTable) -> int:
+    """External tables first, then internal ones, then NRRs."""
+    return 2 if is_nrr(table.plan) else int(bool(table.internal))
+
+
+def _add_stamp(table: BoundTable) -> BoundTable:
+    """An external table whose tuples say when they came; others as they are."""
+    plan = table.plan
+    if _rank(table):
+        return table
+    if isinstance(plan, Window):
+        return replace(table, plan=replace(plan, input=Stamped(plan.input, span=table.span)))
+    return replace(table, plan=Stamped(plan, span=table.span))
+
+
+def _places(tables: Sequence[BoundTable], ordered: dict[int, BoundTable]) -> list[int]:
+    """Where each column of the row of FROM stands once the tables are in another order."""
+    starts, width = {}, 0
+    for number, table in ordered.items():
+        starts[number] = width
+        width += len(table.plan.schema)
+    return [
+        starts[number] + column
+        for number, table in enumerate(tables)
+        for column in range(len(table.plan.schema))
+    ]
+
+
+def _move_columns(condition: Expression, places: Sequence[int] | dict[int, int]) -> Expression:
+    return replace_columns(condition, lambda c: replace(c, index=places[c.index]))
+
+
+def _lowest(condition: Expression) -> int:
+    return min((c.index for c in columns_of(condition)), default=-1)
+
+
+def _highest(condition: Expression) -> int:
+    return max((c.index for c in columns_of(condition)), default=-1)

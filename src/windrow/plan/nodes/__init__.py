@@ -18,13 +18,6 @@ from windrow.plan.nodes.joins import (
     NegationForm,
     is_nrr,
 )
-from windrow.plan.nodes.outputs import (
-    AppendOnly,
-    Every,
-    OutputWindow,
-    StreamKind,
-    ToStream,
-)
 from windrow.plan.nodes.relational import (
     Aggregate,
     DuplicateElimination,
@@ -40,11 +33,16 @@ from windrow.plan.nodes.relational import (
     arrives_in_order,
 )
 from windrow.plan.nodes.routed import Routed, Subscribe
-from windrow.plan.nodes.sources import (
+from windrow.plan.nodes.stream_relation import (
+    AppendOnly,
+    Every,
     FileSource,
+    OutputWindow,
     RelationScan,
     StageInput,
+    StreamKind,
     StreamScan,
+    ToStream,
     Window,
 )
 

@@ -24,7 +24,7 @@ from windrow.plan.expressions import (
 from windrow.plan.functions import common
 from windrow.plan.nodes.base import STRICT, WEAK, WEAKEST, Matched, Node
 from windrow.plan.nodes.relational import Projection, Selection
-from windrow.plan.nodes.sources import RelationScan, StageInput
+from windrow.plan.nodes.stream_relation import RelationScan, StageInput
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAK, WEAKEST, Node, Unary
-from windrow.plan.nodes.sources import StageInput, StreamScan
+from windrow.plan.nodes.stream_relation import StageInput, StreamScan
 from windrow.plan.nodes.window_specs import WindowSpec
 
 

@@ -11,7 +11,7 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.plan.expressions import Expression, Value
 from windrow.plan.nodes.base import Unary
-from windrow.plan.nodes.sources import FileSource
+from windrow.plan.nodes.stream_relation import FileSource
 
 MEMBER = "__member"
 

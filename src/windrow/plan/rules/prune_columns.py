@@ -1,13 +1,14 @@
-"""Columns that nobody needs are dropped right above the leaves, and before they enter state.
+"""Columns that nobody needs are dropped, and projections over projections become one.
 
-Going down, each operator says which columns of its inputs it needs for those that are asked of
-it; coming up, each answers where the columns that were asked for stand now. Operators that
-compare whole tuples (DISTINCT, EXCEPT, ISTREAM and its kin, TOP k, stamps on a relation) need them
-all.
+Columns are dropped right above the leaves, and before they enter state. Going down, each operator
+says which columns of its inputs it needs for those that are asked of it; coming up, each answers
+where the columns that were asked for stand now. Operators that compare whole tuples (DISTINCT,
+EXCEPT, ISTREAM and its kin, TOP k, stamps on a relation) need them all.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -34,6 +35,7 @@ from windrow.plan.nodes import (
     arrives_in_order,
 )
 from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.relational import changes_nothing
 from windrow.plan.nodes.window_specs import RowsWindow
 
 NARROW = (Type.BOOLEAN, Type.INT, Type.FLOAT, Type.DATE, Type.BIGINT, Type.DOUBLE, Type.TIMESTAMP)
@@ -253,3 +255,27 @@ def _prune_groups(node: GroupBy) -> _Pruned:
         for a in node.aggregates
     )
     return _keep_all_columns(replace(node, input=below.plan, keys=keys, aggregates=aggregates))
+
+
+def merge_projections(plan: Node) -> Node:
+    """The plan without superfluous projections; no expression is computed twice because of it."""
+    node = map_inputs(plan, merge_projections)
+    if not isinstance(node, Projection):
+        return node
+    inner = node.input
+    if isinstance(inner, Projection) and _each_computed_once(node, inner):
+        columns = tuple(replace(c, expression=_through(c.expression, inner)) for c in node.columns)
+        node = replace(node, input=inner.input, columns=columns)
+    return node.input if changes_nothing(node.columns, node.input.schema) else node
+
+
+def _through(expression: Expression, inner: Projection) -> Expression:
+    return replace_columns(expression, lambda c: inner.columns[c.index].expression)
+
+
+def _each_computed_once(outer: Projection, inner: Projection) -> bool:
+    uses = Counter(c.index for named in outer.columns for c in columns_of(named.expression))
+    return all(
+        count == 1 or isinstance(inner.columns[index].expression, Column)
+        for index, count in uses.items()
+    )

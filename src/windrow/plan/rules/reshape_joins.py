@@ -1,19 +1,27 @@
-"""Joins of three or more windows on one common key become one n-way join (Golab 2006, ch. 5).
+"""Joins in another order, and several as one n-way join.
 
-A tree of two-way joins keeps every intermediate result; the n-way join keeps the windows alone.
-Equalities are transitive, so s.k = t.k AND t.k = u.k is one class of keys. A class counts if it
-has an expression of every branch; conditions that it does not imply are checked on the result.
+A tree of two-way joins keeps every intermediate result; the n-way join of three or more windows on
+one common key keeps the windows alone (Golab 2006, ch. 5). Equalities are transitive, so
+s.k = t.k AND t.k = u.k is one class of keys. A class counts if it has an expression of every
+branch; conditions that it does not imply are checked on the result.
+
+Reordering gives left-deep trees over the same windows. Windows that share one key are not
+reordered, because an n-way join of them has its own order. A few windows are tried in every order
+that needs no more products than the query itself; of many, only neighbours change places, and the
+search goes on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 
 from windrow.plan.expressions import Call, Expression, conjunction, shift_columns
 from windrow.plan.nodes import Join, MultiJoin, Node
-from windrow.plan.rules.clusters import Cluster, cluster, is_relation, project_places
+from windrow.plan.rules.clusters import Cluster, cluster, is_relation, project_places, rebuild_joins
 
-FEWEST = 3
+FEWEST, MOST = 3, 4
+"""Two windows have one order, since a join is symmetric; beyond four, neighbours are swapped."""
 Member = tuple[int, Expression]
 """A branch, and an expression over the rows of all branches that only uses that one's columns."""
 
@@ -81,3 +89,37 @@ def _is_implied(condition: Expression, keys: list[tuple[Expression, ...]]) -> bo
         and condition.function == "eq"
         and any(set(condition.args) <= set(chosen) for chosen in keys)
     )
+
+
+def reorder_joins(node: Node) -> Iterator[Node]:
+    """The cluster at the top joined in other orders; its columns stay where they are."""
+    if not isinstance(node, Join):
+        return
+    found = cluster(node)
+    count = len(found.branches)
+    if count < FEWEST or any(True for _ in flatten_joins(node)):
+        return
+    written = tuple(range(count))
+    fewest = _products(found, written)
+    for order in permutations(written) if count <= MOST else _swaps(written):
+        mirrored = order[0] > order[1]
+        if order != written and not mirrored and _products(found, order) <= fewest:
+            yield rebuild_joins(found, order, node.schema, node.span)
+
+
+def _swaps(order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    for i in range(1, len(order) - 1):
+        yield (*order[:i], order[i + 1], order[i], *order[i + 2 :])
+
+
+def _products(found: Cluster, order: Sequence[int]) -> int:
+    """How many joins of the order have no condition, and so pair everything with everything."""
+    needs = [found.branches_of(c) for c in found.conditions]
+    taken, products = {order[0]}, 0
+    for branch in order[1:]:
+        before = frozenset(taken)
+        taken.add(branch)
+        products += not any(
+            branch in needed and needed <= taken and needed & before for needed in needs
+        )
+    return products
