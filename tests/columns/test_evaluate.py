@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.columns.evaluate import evaluate, selection_mask
-from windrow.columns.parse import parse
-from windrow.columns.types import ARROW
+from windrow.columns.types import ARROW, parse
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from windrow.columns.limbs import (
+from windrow.columns.exactsum import (
     add_product,
     add_word,
     as_double,

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.columns.parse import readable
-from windrow.columns.types import ARROW, arrow_schema
+from windrow.columns.types import ARROW, arrow_schema, readable
 from windrow.core.errors import InputError
 from windrow.core.file_formats import format_of_name
 from windrow.core.schema import Field, Schema, Type

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s, order_keys
-from windrow.columns.parse import parse, readable
+from windrow.columns.types import parse, readable
 from windrow.core.schema import Type
 from windrow.subscriptions.predicates import DIGITS_OF_128_BITS, Kind, arrow_of
 from windrow.subscriptions.wide_decimals import words_for, words_in

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s, order_keys, validity
-from windrow.columns.parse import readable
+from windrow.columns.types import readable
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.subscriptions.bounds import FAR, NEAR

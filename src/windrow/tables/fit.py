@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.parse import parse, readable
-from windrow.columns.types import ARROW
+from windrow.columns.types import ARROW, parse, readable
 from windrow.core.schema import Type
 
 Values: TypeAlias = pa.Array | list[Any]

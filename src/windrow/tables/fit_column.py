@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.parse import readable
 from windrow.columns.text_forms import read_texts
-from windrow.columns.types import ARROW
+from windrow.columns.types import ARROW, readable
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.tables.fit import as_text, fit, is_number, is_text

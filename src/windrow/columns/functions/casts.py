@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.functions.operands import Kernel, Operand, as_array, cast_operand, length_of
-from windrow.columns.parse import parse
-from windrow.columns.types import ARROW
+from windrow.columns.types import ARROW, parse
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, render

@@ -9,7 +9,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import numbers, validity
-from windrow.columns.exactsum import FRACTION, SCRATCH, WIDTH, add_exact, read_mean
+from windrow.columns.exactsum import (
+    FRACTION,
+    SCRATCH,
+    WIDTH,
+    add_exact,
+    as_double,
+    divide,
+    magnitude_of,
+    read_mean,
+)
 from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import (
     floats_out,
@@ -19,7 +28,6 @@ from windrow.columns.kernels import (
     signs,
     void,
 )
-from windrow.columns.limbs import as_double, divide, magnitude_of
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 

@@ -5,7 +5,7 @@ value, how often the group holds it, and the weight of every subtree; the k-th v
 down. The answer is interpolated between neighbours, as SQL's PERCENTILE_CONT is, without error, and
 rounded once: ``low + (high - low) * share`` in doubles overflows between -1e308 and 1e308, and
 loses what is small where the two nearly cancel. Here the three products that it is worth are added
-as whole numbers over 2**-2148 (``windrow.columns.limbs``).
+as whole numbers over 2**-2148 (``windrow.columns.exactsum``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import order_key_bits, order_keys, validity
-from windrow.columns.exactsum import BASE, LIMBS, is_special, mantissa_of
+from windrow.columns.exactsum import (
+    BASE,
+    LIMBS,
+    add_product,
+    as_double,
+    carry_out,
+    is_special,
+    magnitude_of,
+    mantissa_of,
+)
 from windrow.columns.kernels import (
     boolean,
     float64,
@@ -31,7 +40,6 @@ from windrow.columns.kernels import (
     signs,
     void,
 )
-from windrow.columns.limbs import add_product, as_double, carry_out, magnitude_of
 from windrow.operators.aggregates.events import ArgumentValues, Events
 from windrow.operators.state.move import Move
 from windrow.windows.avl import WEIGHT, nth

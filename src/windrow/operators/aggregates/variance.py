@@ -1,7 +1,7 @@
 """VAR and STDDEV (of a sample), from sums that carry no error.
 
 The sum of the values and the sum of their squares are kept exactly, as whole numbers in limbs of
-32 bits (``windrow.columns.limbs``): of doubles over 2**-1074 and 2**-2148, of integers as they
+32 bits (``windrow.columns.exactsum``): of doubles over 2**-1074 and 2**-2148, of integers as they
 are. So what went through the window earlier leaves nothing behind, and the formula's difference of
 two large numbers, n * (sum of squares) - (sum) ** 2, is worked out without error too, divided
 exactly and rounded once. The root of it is right to within one unit in the last place.
@@ -23,11 +23,20 @@ from windrow.columns.exactsum import (
     BASE,
     FRACTION,
     LIMBS,
+    MASK,
     SPECIALS,
+    add_product,
     add_special,
+    add_word,
+    as_double,
+    carry_out,
+    divide,
     has_special,
     is_special,
+    magnitude_of,
     mantissa_of,
+    root_as_double,
+    top_of,
 )
 from windrow.columns.growable import fresh
 from windrow.columns.kernels import (
@@ -39,17 +48,6 @@ from windrow.columns.kernels import (
     kernel,
     signs,
     void,
-)
-from windrow.columns.limbs import (
-    LIMB,
-    add_product,
-    add_word,
-    as_double,
-    carry_out,
-    divide,
-    magnitude_of,
-    root_as_double,
-    top_of,
 )
 from windrow.operators.aggregates.count_sum_avg import Count
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
@@ -92,7 +90,7 @@ def _spread_of(sums, squares, count, total, work):  # type: ignore[no-untyped-de
     carry_out(sums, width)
     carry_out(squares, wide)
     work[:] = 0
-    low, high = np.uint64(count & LIMB), np.uint64(count >> 32)
+    low, high = np.uint64(count & MASK), np.uint64(count >> 32)
     for i in range(wide):
         if squares[i]:
             word = np.uint64(squares[i])
