@@ -26,6 +26,7 @@ ROOMS = (
     "core",
     "cql",
     "engine",
+    "object_store",
     "operators",
     "papers",
     "plan",

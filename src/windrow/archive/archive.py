@@ -244,7 +244,7 @@ def open_archive(path: str | Path | Disk) -> Archive | LifetimeIndex:
         if manifest.kind == kind.KIND:
             return kind(disk, manifest)
     raise ArchiveError(
-        where=str(disk.root),
+        where=disk.where(),
         expected=f"an archive of the kind {Archive.KIND} or {LifetimeIndex.KIND}",
         found=manifest.kind,
         remedy="open it with a newer Windrow",

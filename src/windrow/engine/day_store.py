@@ -12,7 +12,6 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -20,10 +19,10 @@ import pyarrow as pa
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.day_calendar import Calendar
-from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
+from windrow.archive.versions.versioned_index import disk_at
 from windrow.archive.versions.versions import Versions
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
@@ -196,7 +195,7 @@ def _shape(insertions: int, expiries: int, longest: int, interval: int) -> str:
 
 
 def _there(declared: ArchiveDeclaration) -> bool:
-    return bool(Versions(Disk(Path(declared.path))).numbers())
+    return bool(Versions(disk_at(declared.path)).numbers())
 
 
 def _result_schema(declared: ArchiveDeclaration) -> pa.Schema:

@@ -69,7 +69,7 @@ class CountingSink:
         self.closed = True
 
 
-class _Summing(CountingSink):
+class SummingSink(CountingSink):
     """A sink that sums up what goes through it, so that no file is read again to check it."""
 
     checksum = 0
@@ -79,19 +79,34 @@ class _Summing(CountingSink):
         return super().write(data)
 
 
+class UncertainLinkError(OSError):
+    """Nobody knows whether the link was made, or will be: its answer was lost."""
+
+
 class Disk:
     """A directory of files; names are relative to it, with ``/``. Each method is one operation.
 
-    ``summed`` says that bytes may come back from it otherwise than they were written.
+    ``summed`` says that bytes may come back from it otherwise than they were written,
+    ``leases_expire`` that a process may lose what it holds without noticing, as in an object store
+    (``bucket_disk.py``).
     """
 
     summed = True
+    leases_expire = False
 
     def __init__(self, root: Path) -> None:
         self.root = local_path(root, "an archive")
 
     def path(self, name: str) -> Path:
         return self.root / name
+
+    def where(self, name: str = "") -> str:
+        """The directory, or a file of it, for people."""
+        return str(self.path(name))
+
+    def address(self) -> str:
+        """The directory for other processes of other working directories."""
+        return str(self.root.absolute())
 
     def missing_folders(self) -> int:
         """How many folders have to be made for this one to be there."""
@@ -102,10 +117,10 @@ class Disk:
         with translate_os_errors(self.path(name)):
             self.path(name).mkdir(parents=True, exist_ok=True)
 
-    def write(self, name: str, fill: Callable[[_Summing], object]) -> Written:
+    def write(self, name: str, fill: Callable[[SummingSink], object]) -> Written:
         """Create a file that must not be there yet. It is not durable before ``sync``."""
         with translate_os_errors(self.path(name)), self.path(name).open("xb") as file:
-            sink = _Summing(file)
+            sink = SummingSink(file)
             fill(sink)
         return Written(sink.size, sink.checksum)
 
@@ -188,7 +203,7 @@ class Disk:
 
     def _gone_error(self, name: str) -> DamagedError:
         return DamagedError(
-            where=str(self.path(name)),
+            where=self.where(name),
             expected="a file that the manifest names",
             found="none",
             remedy="run `verify`, and restore the file from a copy of the archive",
@@ -224,6 +239,17 @@ class Disk:
                 self.delete(name)
         finally:
             os.close(handle)
+
+    def unlock(self, handle: int) -> None:
+        """Give back what ``try_hold`` gave."""
+        os.close(handle)
+
+    def is_lease_held(self, token: str) -> bool:
+        """Whether a lease that this process took is still there: a lock is."""
+        return True
+
+    def forget(self, name: str) -> None:
+        """Drop a local copy of what is stored elsewhere; here there is none."""
 
     def _read_only(self) -> bool:
         return bool(os.statvfs(self.root).f_flag & os.ST_RDONLY)

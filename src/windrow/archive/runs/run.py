@@ -94,7 +94,7 @@ class Run:
         found = split_sums(self._disk.map(name), count)
         if found is None or top_of(found[1]) != top:
             raise self._damage_error(name, "a wrong checksum", written)
-        return Summed(*found, str(self._disk.path(name)))
+        return Summed(*found, self._disk.where(name))
 
     def _map(self, name: str, written: Written, first: int) -> tuple[Pages, Blocks]:
         """A file, and its blocks; ``first`` is the place of its first sum."""
@@ -107,14 +107,14 @@ class Run:
         doubted = summed is None and not self._whole and self._disk.summed
         if doubted and written.size <= small() and zlib.crc32(pages.buffer) != written.checksum:
             raise self._damage_error(name, f"{written.size} bytes with a wrong checksum", written)
-        blocks = Blocks(pages.buffer, str(self._disk.path(name)), summed, first)
+        blocks = Blocks(pages.buffer, self._disk.where(name), summed, first)
         self._pages.append(pages)
         self._blocks.append(blocks)
         return pages, blocks
 
     def _damage_error(self, name: str, found: str, written: Written) -> DamagedError:
         return DamagedError(
-            where=str(self._disk.path(name)),
+            where=self._disk.where(name),
             expected=f"the {written.size} bytes that were written",
             found=found,
             remedy=REMEDY,

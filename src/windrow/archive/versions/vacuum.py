@@ -8,7 +8,6 @@ read after it, to a writer that is still at work, or to nobody.
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass
 
 from windrow.archive.errors import ConflictError
@@ -37,13 +36,13 @@ def vacuum(disk: Disk, progress: Progress = nobody) -> VacuumResult:
     if lock is None:
         raise ConflictError(
             "another vacuum is running",
-            where=str(disk.root),
+            where=disk.where(),
             remedy="wait until it ends; nothing was removed",
         )
     try:
         return _vacuum(disk, progress)
     finally:
-        os.close(lock)
+        disk.unlock(lock)
 
 
 def _vacuum(disk: Disk, progress: Progress) -> VacuumResult:

@@ -20,6 +20,7 @@ from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.vacuum import VacuumResult, vacuum
 from windrow.archive.versions.versions import Lease, Versions
+from windrow.core.paths import is_object_url, object_url
 
 if TYPE_CHECKING:
     from windrow.archive.runs.run import OpenRuns
@@ -47,7 +48,7 @@ class VersionedIndex:
         manifest = Versions(disk).newest()
         if manifest.kind != cls.KIND:
             raise ArchiveError(
-                where=str(disk.root),
+                where=disk.where(),
                 expected=cls.DESCRIPTION,
                 found=f"an archive of the kind {manifest.kind}",
                 remedy="open it with windrow.archive.open, which opens either kind",
@@ -81,7 +82,14 @@ class VersionedIndex:
 
 
 def disk_at(path: str | Path | Disk) -> Disk:
-    return path if isinstance(path, Disk) else Disk(Path(path))
+    """The disk of an archive: a directory, or a place in an object store."""
+    if isinstance(path, Disk):
+        return path
+    if is_object_url(path):
+        from windrow.archive.format.bucket_disk import BucketDisk  # noqa: PLC0415 - seldom needed
+
+        return BucketDisk(object_url(path))
+    return Disk(Path(path))
 
 
 How = Literal["rebuild", "drain"]
@@ -119,7 +127,7 @@ def switch_over(disk: Disk, lease: Lease, made: Callable[[Manifest], Manifest]) 
             return manifest.version
     raise ConflictError(
         f"{ATTEMPTS} versions were published in the meantime",
-        where=str(disk.root),
+        where=disk.where(),
         remedy="migrate while less is being appended",
     )
 
@@ -128,7 +136,7 @@ def two_migrations(disk: Disk) -> ConflictError:
     """The layout that a migration began with is not the one that it finds."""
     return ConflictError(
         "another migration finished first",
-        where=str(disk.root),
+        where=disk.where(),
         expected="the layout that was there when this migration began",
         remedy="nothing was changed; check the current layout, then migrate again",
     )

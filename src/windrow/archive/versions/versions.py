@@ -23,6 +23,8 @@ import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 from windrow.archive.errors import (
     ArchiveError,
@@ -31,7 +33,7 @@ from windrow.archive.errors import (
     OutcomeUnknownError,
     StorageError,
 )
-from windrow.archive.format.disk import Disk
+from windrow.archive.format.disk import Disk, UncertainLinkError
 from windrow.archive.format.run_ref import FOLDER as RUNS
 from windrow.archive.versions.manifest import Manifest
 
@@ -66,9 +68,22 @@ def leases(disk: Disk) -> list[tuple[int, str]]:
     found = []
     for name in disk.names(LEASES):
         parts = _LEASE.fullmatch(name)
-        if parts and not disk.clear_abandoned(f"{LEASES}/{name}"):
+        if parts and not _clear_abandoned(disk, f"{LEASES}/{name}"):
             found.append((int(parts[1]), parts[2]))
+    if disk.leases_expire:
+        _fences().put_fence(disk, Versions(disk))
     return found
+
+
+def _clear_abandoned(disk: Disk, lease: str) -> bool:
+    if disk.leases_expire:
+        return bool(_fences().clear_lost(disk, lease))
+    return disk.clear_abandoned(lease)
+
+
+def _fences() -> Any:
+    """What knows object stores, imported for those."""
+    return import_module("windrow.archive.versions.fences")
 
 
 def lease_file(version: int, token: str) -> str:
@@ -94,7 +109,7 @@ class Versions:
             self.disk.make_folder(folder)
         lock = self.disk.try_hold(LOCK)  # made now: a vacuum must not need room to make room
         if lock is not None:
-            os.close(lock)
+            self.disk.unlock(lock)
         for level in range(above + 1):
             self.disk.sync_names("/".join([".."] * level))
         try:
@@ -104,7 +119,7 @@ class Versions:
 
     def _there_already(self) -> ConflictError:
         return ConflictError(
-            where=str(self.disk.root),
+            where=self.disk.where(),
             expected="a directory without an archive",
             found="an archive",
             remedy="open it, or choose another path",
@@ -127,7 +142,7 @@ class Versions:
         return self._read(version_file(version), version)
 
     def _read(self, name: str, version: int) -> Manifest:
-        where = str(self.disk.path(name))
+        where = self.disk.where(name)
         text, last = self.disk.read(name), self._last
         if last is None or last[0] != text:
             last = self._last = text, Manifest.from_json(text, where)
@@ -158,7 +173,7 @@ class Versions:
                 handle = self._hold(lease_file(wanted, token))
             except StorageError as error:
                 raise StorageError(
-                    where=str(self.disk.path(LEASES)),
+                    where=self.disk.where(LEASES),
                     expected="permission to write a lease file there",
                     found=error.found,
                     remedy=error.remedy,
@@ -179,7 +194,7 @@ class Versions:
         numbers = self.numbers()
         if not numbers:
             raise ArchiveError(
-                where=str(self.disk.root),
+                where=self.disk.where(),
                 expected="an archive",
                 found="no version of one",
                 remedy="create it first, or correct the path",
@@ -189,7 +204,7 @@ class Versions:
     def _gone_error(self, version: int) -> ArchiveError:
         numbers = self.numbers()
         return ArchiveError(
-            where=str(self.disk.root),
+            where=self.disk.where(),
             expected=f"version {version}",
             found=f"versions {numbers[0]} to {numbers[-1]}" if numbers else "none",
             remedy="vacuum removes versions that no reader holds; read the newest one",
@@ -227,6 +242,13 @@ class Versions:
             with contextlib.suppress(StorageError):  # or the next attempt would find it there
                 disk.delete(hidden)
             raise
+        if not disk.is_lease_held(manifest.token):
+            disk.delete(hidden)
+            raise StorageError(
+                "this process gave no sign of life for a minute, and its lease was taken away",
+                where=disk.where(),
+                remedy="nothing was changed; repeat the operation",
+            )
         try:
             disk.link(hidden, target)
         except OSError as error:
@@ -246,23 +268,30 @@ class Versions:
             if self.disk.read(version_file(manifest.version)) == text:
                 return
         except FileNotFoundError:
+            if isinstance(cause, UncertainLinkError):
+                raise _unknown(self.disk, manifest, cause) from cause
+            if isinstance(cause, FileExistsError):  # and the other's version was retired since
+                raise self._conflict(manifest) from cause
             raise StorageError(
                 "the archive is unchanged",
-                where=str(self.disk.path(VERSIONS)),
+                where=self.disk.where(VERSIONS),
                 expected="a disk that can link another file",
                 found=str(cause),
                 remedy="check the disk, then try again",
             ) from cause
         except StorageError as error:
             raise _unknown(self.disk, manifest, error) from cause
+        raise self._conflict(manifest) from cause
+
+    def _conflict(self, manifest: Manifest) -> ConflictError:
         with contextlib.suppress(StorageError):
             self.disk.delete(_hidden(manifest))
-        raise ConflictError(
+        return ConflictError(
             f"version {manifest.version} was published by another writer",
-            where=str(self.disk.root),
+            where=self.disk.where(),
             expected="no other writer",
             remedy="nothing was changed; repeat the operation on the new version",
-        ) from cause
+        )
 
     def retire(self) -> list[Manifest]:
         """Take away versions that nobody needs, the oldest first; returns all that are retired."""
@@ -272,7 +301,10 @@ class Versions:
         for version in self.numbers():
             if version >= newest[0] or self._is_held(version):
                 break
-            self.disk.rename(version_file(version), retired_file(version))
+            if self.disk.leases_expire:
+                _fences().retire(self.disk, version_file(version), retired_file(version), version)
+            else:
+                self.disk.rename(version_file(version), retired_file(version))
         return [
             self._read(retired_file(version), version) for version in self._version_numbers(RETIRED)
         ]
@@ -296,7 +328,7 @@ def _hidden(manifest: Manifest) -> str:
 def _unknown(disk: Disk, manifest: Manifest, error: Exception) -> OutcomeUnknownError:
     return OutcomeUnknownError(
         f"the disk failed while version {manifest.version} was being published",
-        where=str(disk.root),
+        where=disk.where(),
         found=str(error),
         remedy="open the archive again: it has that version whole, or not at all",
     )

@@ -133,7 +133,7 @@ class Writer:
             copied = self._disk.copy(old, new)
             if copied != written:
                 raise DamagedError(
-                    where=str(self._disk.path(old)),
+                    where=self._disk.where(old),
                     expected=f"the {written.size} bytes that were written",
                     found=f"{copied.size} bytes with a wrong checksum",
                     remedy="run `verify`, and restore the file from a copy of the archive",

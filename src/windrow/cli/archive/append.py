@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -149,7 +148,7 @@ def _newest(days: Iterable[int], archive: Archive) -> int | None:
 
 
 def _insert(
-    path: Path, index: LifetimeIndex, files: Sequence[str], at: str, expires: str, *, as_json: bool
+    path: str, index: LifetimeIndex, files: Sequence[str], at: str, expires: str, *, as_json: bool
 ) -> None:
     """Rows that come at one instant and each have their own end."""
     now = times_of(index).moment(at)
@@ -233,7 +232,7 @@ def _ticks(rows: pa.Table, column: str, *, timestamps: bool) -> Int64s:
 
 
 def _say(
-    path: Path,
+    path: str,
     archive: Archive | LifetimeIndex,
     version: int,
     taken: dict[str, Any],

@@ -157,7 +157,7 @@ def refuse(where: str, whose: str, options: Mapping[str, object]) -> None:
 
 
 def _grid(
-    path: Path,
+    path: str,
     schema: pa.Schema,
     key: str,
     window: int,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from enum import StrEnum
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -37,7 +36,7 @@ LISTED = 6
 NOT_BEGUN = "the first append decides when it begins; plan after it"
 
 
-def show_grid(path: Path, index: LifetimeIndex, *, as_json: bool) -> None:
+def show_grid(path: str, index: LifetimeIndex, *, as_json: bool) -> None:
     """Which periods each sub-index takes in and forgets."""
     found = index.stat()
     if as_json:
@@ -98,7 +97,7 @@ def _spans(periods: tuple[int, ...], times: Instants) -> Text:
     return Text(", ".join(times.span(*ends) for ends in joined) or "-")
 
 
-def show_coming(path: Path, index: LifetimeIndex, updates: int, *, as_json: bool) -> None:
+def show_coming(path: str, index: LifetimeIndex, updates: int, *, as_json: bool) -> None:
     """The sub-indices that the next updates insert into and expire from."""
     coming, times = index.plan(updates), Instants(index.periods)
     if as_json:

@@ -16,7 +16,9 @@ from windrow.archive.format.layout import Layout
 from windrow.cli.console import out
 from windrow.columns.text_forms import read_texts
 
-Where = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The archive's directory.")]
+Where = Annotated[
+    str, typer.Argument(metavar="ARCHIVE", help="The archive's directory, or s3://bucket/path.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show tracebacks of errors.")]
 Since = Annotated[

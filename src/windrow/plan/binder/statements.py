@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, ScriptError, Span
-from windrow.core.paths import LONGEST, REMEDY, SUPPORTED, flaw_of_name, has_scheme
+from windrow.core.paths import LONGEST, REMEDY, SUPPORTED, flaw_of_name, has_scheme, is_object_url
 from windrow.core.schema import Type
 from windrow.cql.syntax_tree import (
     CreateArchive,
@@ -192,8 +192,13 @@ def _check_names(statement: Statement) -> None:
         _check_name(statement.name)
         if isinstance(statement, CreateQuery | CreateArchive | CreateSubscriptions):
             _refuse_reserved(statement.name)
-    for clause in (getattr(statement, part, None) for part in ("source", "into")):
-        if isinstance(clause, FileClause) and has_scheme(clause.path):
+    for part in ("source", "into"):
+        clause = getattr(statement, part, None)
+        if not isinstance(clause, FileClause) or not has_scheme(clause.path):
+            continue
+        if not (
+            part == "into" and isinstance(statement, CreateArchive) and is_object_url(clause.path)
+        ):
             raise BindError(
                 span=clause.span, expected=SUPPORTED, found=f"'{clause.path}'", remedy=REMEDY
             )

@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from windrow.core.paths import is_object_url, object_url
 from windrow.spark.archive.format import FORMAT
 from windrow.spark.archive.keys import options_of
 from windrow.spark.archive.options import Moment, Wish, chosen_columns, instant
@@ -73,7 +74,7 @@ def reading(
 
 
 def _root(path: str | Path) -> str:
-    return str(Path(path).absolute())
+    return object_url(path) if is_object_url(path) else str(Path(path).absolute())
 
 
 def _wish(

@@ -14,7 +14,7 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.wave.wave import Wave
-from windrow.core.paths import local_path
+from windrow.core.paths import is_object_url, local_path, object_url
 
 OPTIONS = ("path", "keys", "least", "greatest", "since", "until", "now", "columns", "version")
 Moment = int | str | date
@@ -61,6 +61,8 @@ def root_of(options: Mapping[str, str]) -> str:
             found=", ".join(unknown),
         )
     path = str(options["path"]).removeprefix("file:")  # which Spark puts before paths of its own
+    if is_object_url(path):
+        return object_url(path)
     local_path(path, "format windrow")
     return path
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.lifetimes.index_contents import KIND as LIFETIMES
 from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.runs.run import ALL, Only, Run
 from windrow.archive.versions.manifest import Manifest
+from windrow.archive.versions.versioned_index import disk_at
 from windrow.archive.versions.versions import Versions
 from windrow.archive.wave.reader import Reader
 from windrow.archive.wave.wave import Wave
@@ -51,7 +50,7 @@ class Pin:
 
 def pin(root: str, version: int | None = None, now: Moment | None = None) -> Pin:
     """Hold a version, the newest if none is named, as seen at ``now``."""
-    disk = Disk(Path(root))
+    disk = disk_at(root)
     lease = Versions(disk).pin(version)
     manifest = lease.manifest
 

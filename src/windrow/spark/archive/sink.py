@@ -37,6 +37,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, HalfwayError
 from windrow.archive.format.day_calendar import latest_plausible_day
 from windrow.archive.wave.wave import Wave
+from windrow.core.paths import is_object_url
 from windrow.core.time import Wall, wall_clock
 from windrow.spark.archive.stamps import Stamps
 from windrow.spark.archive.writing import (
@@ -51,7 +52,7 @@ QUERY = "sql.streaming.queryId"
 """The local property under which Spark tells a micro-batch whose it is."""
 ATTEMPTS = 5
 """How often a micro-batch is published, or written, if other writers are faster."""
-_turns: dict[Path, threading.Lock] = {}
+_turns: dict[str, threading.Lock] = {}
 """Whose turn it is to publish in an archive, among the queries of this driver."""
 
 
@@ -77,7 +78,7 @@ def archive_sink(
     wall: Wall = wall_clock,
 ) -> ArchiveSink:
     """A function for ``foreachBatch``; ``source`` names the stream, if not Spark's query id."""
-    archive = archive_of_days(Path(path).absolute())
+    archive = archive_of_days(path if is_object_url(path) else Path(path).absolute())
     stamps = Stamps.by(timestamp, archive.layout, archive.stat().settings.calendar)
     if slack < 0:
         raise ArchiveError(
@@ -105,7 +106,7 @@ class ArchiveSink:
             if self._put(frame, (name, number)):
                 return
         raise ConflictError(
-            where=str(self.archive.disk.root),
+            where=self.archive.disk.where(),
             expected="days that stay open until the rows of a micro-batch are written",
             found=f"other writers that closed them, {ATTEMPTS} times",
             remedy="restart the query, which loses nothing, with a longer slack",
@@ -130,7 +131,7 @@ class ArchiveSink:
 
     def _published(self, written: WrittenRuns, batch: tuple[str, int]) -> bool:
         """Make runs part of the newest version; False if it is too late for their days."""
-        turn = _turns.setdefault(self.archive.disk.root, threading.Lock())
+        turn = _turns.setdefault(self.archive.disk.address(), threading.Lock())
         with turn, self.archive.session() as session:
             wave, runs = Wave.of(session.base), written.runs
             repeated = session.has(batch)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -35,10 +34,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from windrow.archive.errors import ArchiveError, DamagedError
-from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.runs.entries import positions
 from windrow.archive.runs.run import Run
+from windrow.archive.versions.versioned_index import disk_at
 from windrow.archive.versions.versions import Versions
 from windrow.core.thresholds import Threshold
 from windrow.spark.active_session import active
@@ -106,7 +105,7 @@ class ArchiveReader(DataSourceReader):
         ]
 
     def _rows(self, source: Source) -> Rows:
-        directory = Run(Disk(Path(self.root)), self.layout, source.run).directory
+        directory = Run(disk_at(self.root), self.layout, source.run).directory
         total = source.run.rows
         return in_both(rows_of(directory, self.key, total), self.where.rows(directory, total))
 
@@ -115,7 +114,7 @@ class ArchiveReader(DataSourceReader):
         if not isinstance(partition, Slice):  # Spark's way of saying that there are none
             return
         try:
-            run = Run(Disk(Path(self.root)), self.layout, partition.source.run)
+            run = Run(disk_at(self.root), self.layout, partition.source.run)
             entries = run.entries
         except DamagedError as error:
             raise self._vacuumed() or error from error
@@ -135,7 +134,7 @@ class ArchiveReader(DataSourceReader):
 
     def _vacuumed(self) -> ArchiveError | None:
         """What to say of a missing file if its version is gone too."""
-        if self.wish.version in Versions(Disk(Path(self.root))).numbers():
+        if self.wish.version in Versions(disk_at(self.root)).numbers():
             return None
         return ArchiveError(
             where=self.root,

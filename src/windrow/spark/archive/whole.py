@@ -14,9 +14,10 @@ from pathlib import Path
 
 from pyspark.sql.types import StructType
 
-from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import DAY, EXPIRY
 from windrow.archive.runs.run import Only, Run
+from windrow.archive.versions.versioned_index import disk_at
+from windrow.core.paths import is_object_url
 from windrow.spark.archive.options import Wish, chosen_columns
 from windrow.spark.archive.pins import Pin
 from windrow.spark.archive.types import is_native, spark_schema
@@ -38,12 +39,14 @@ def whole_runs(root: str, held: Pin, wish: Wish) -> list[Whole]:
     sources = held.sources(wish.since, wish.until)
     given = held.manifest.layout.reader_schema({})
     names = chosen_columns(held.manifest, wish.columns)
+    if is_object_url(root):  # its own files are no business of Spark's: a task reads them
+        return []
     if not all(source.run.format == "parquet" for source in sources) or not all(
         is_native(given.field(name).type) for name in names
     ):
         return []
     groups: dict[str, list[str]] = {}
-    disk, layout = Disk(Path(root)), held.manifest.layout
+    disk, layout = disk_at(root), held.manifest.layout
     for source in sources:
         Run(disk, layout, source.run).check_footer()
         groups.setdefault(_where(source.only), []).append(str(Path(root) / source.run.entries_file))

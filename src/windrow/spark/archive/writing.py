@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame
 
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.runs.run import Run
+from windrow.archive.versions.versioned_index import disk_at
 from windrow.archive.wave.write_session import WriteSession
 from windrow.archive.wave.writer import AT_ONCE, Writer
 from windrow.spark.archive.stamps import Stamps
@@ -65,7 +65,7 @@ def archive_of_days(given: Archive | LifetimeIndex | str | Path) -> Archive:
     found = open_archive(given) if isinstance(given, str | Path) else given
     if isinstance(found, LifetimeIndex):
         raise ArchiveError(
-            where=str(found.disk.root),
+            where=found.disk.where(),
             expected="an archive of days",
             found="an index of records with lifetimes, which tasks do not write",
             remedy="LifetimeIndex.insert(now, frame, expiries) takes a DataFrame in by way of the "
@@ -101,7 +101,7 @@ def write_runs(
     """Write a DataFrame's rows in its partitions, a run for each day that a partition has."""
     base = session.base
     task = RunTask(
-        str(archive.disk.root.absolute()), base.layout, base.format, dict(base.encodings),
+        archive.disk.address(), base.layout, base.format, dict(base.encodings),
         session.name("task"), stamps,
     )  # fmt: skip
     runs: dict[int, Sequence[RunRef]] = {}
@@ -152,7 +152,7 @@ class RunTask:
         freeze_imports()
         context = TaskContext.get()
         assert context is not None, "called by Spark, in a task"
-        disk, layout = Disk(Path(self.root)), self.layout
+        disk, layout = disk_at(self.root), self.layout
         writer = Writer(
             disk, layout, self.format, self.encodings, f"{self.token}-{context.taskAttemptId()}",
             lambda ref: Run(disk, layout, ref),

@@ -1,0 +1,113 @@
+"""Local copies of objects, to be mapped into memory.
+
+A copy is known by the address, the size and the tag of its object, so it is never out of date. It
+is downloaded under another name, synced and renamed: what has its name is whole. Processes share
+the directory. When it outgrows its bound, the copies that were not used for longest go; those that
+somebody has mapped stay readable.
+
+``WINDROW_CACHE_DIR`` names the directory, ``WINDROW_CACHE_BYTES`` its bound.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from windrow.core.errors import InputError
+from windrow.object_store.bucket import Stored
+
+BOUND = 10 << 30
+_PART = ".part-"
+_OLD = 24 * 3600
+"""Seconds after which a part that nobody has finished is nobody's, by the times of the disk."""
+
+
+class FileCache:
+    """See the module."""
+
+    def __init__(self, directory: Path, bound: int = BOUND) -> None:
+        self.directory, self.bound = directory, bound
+
+    def path(self, url: str, stored: Stored) -> Path:
+        """Where the copy of an object is, if there is one."""
+        known = f"{url}\n{stored.size}\n{stored.tag}".encode()
+        return self.directory / hashlib.sha256(known).hexdigest()
+
+    def find(self, url: str, stored: Stored) -> Path | None:
+        """The copy of an object, if there is one; it counts as used now."""
+        path = self.path(url, stored)
+        with suppress(FileNotFoundError):
+            if path.stat().st_size == stored.size:
+                os.utime(path)
+                return path
+        return None
+
+    def new_part(self) -> Path:
+        """A name for a file that is being made."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        return self.directory / f"{_PART}{uuid.uuid4().hex}"
+
+    def download(self, url: str, stored: Stored, pieces: Iterable[bytes]) -> Path:
+        """Make the copy of an object from its bytes."""
+        part = self.new_part()
+        try:
+            with part.open("xb") as file:
+                for piece in pieces:
+                    file.write(piece)
+                file.flush()
+                os.fsync(file.fileno())
+            return self.adopt(url, stored, part)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def adopt(self, url: str, stored: Stored, part: Path) -> Path:
+        """Let a file that has an object's bytes be its copy; older ones make room."""
+        path = self.path(url, stored)
+        part.replace(path)
+        self._make_room(path)
+        return path
+
+    def discard(self, url: str, stored: Stored) -> None:
+        """Forget a copy."""
+        self.path(url, stored).unlink(missing_ok=True)
+
+    def _make_room(self, newest: Path) -> None:
+        files = []
+        for path in self.directory.iterdir():
+            with suppress(FileNotFoundError):
+                status = path.stat()
+                files.append((status.st_mtime, status.st_size, path))
+        files.sort()
+        total = sum(size for _, size, _ in files)
+        now = max(time for time, _, _ in files) if files else 0.0
+        for time, size, path in files:
+            part = path.name.startswith(_PART)
+            if (part and now - time < _OLD) or path == newest:
+                continue
+            if part or total > self.bound:
+                path.unlink(missing_ok=True)
+                total -= size
+
+
+def default_cache() -> FileCache:
+    """The cache that the environment names, in the user's directory for such if it names none."""
+    named = os.environ.get("WINDROW_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME")
+    base = Path(home) if home else Path.home() / ".cache"
+    return FileCache(Path(named) if named else base / "windrow" / "objects", _bound())
+
+
+def _bound() -> int:
+    text = os.environ.get("WINDROW_CACHE_BYTES", str(BOUND))
+    if not text.isascii() or not text.isdigit():
+        raise InputError(
+            where="WINDROW_CACHE_BYTES",
+            expected="a number of bytes",
+            found=repr(text),
+            remedy="set it to a number, or unset it",
+        )
+    return int(text)
