@@ -42,6 +42,7 @@ class BucketLeases:
     ) -> None:
         self._bucket, self.period, self._clock, self._sleep = bucket, period, clock, sleep
         self._held: dict[int, tuple[str, str]] = {}  # the lease and its token, by handle
+        self._signed: set[str] = set()
         self._numbers = count(1)
         self._changed, self._giving = threading.Condition(), threading.Lock()
         self._seen: dict[str, tuple[Sign, float]] = {}
@@ -67,7 +68,9 @@ class BucketLeases:
             self._changed.notify_all()
         with self._giving, suppress(StoreError):  # no sign comes after it is deleted
             self._bucket.delete(name)
-            self._bucket.delete(f"{SIGNS}/{token}")
+            if token in self._signed:
+                self._bucket.delete(f"{SIGNS}/{token}")
+                self._signed.discard(token)
 
     def is_held(self, token: str) -> bool:
         """Whether the lease of this process with that token is still in the store; yes if there
@@ -153,6 +156,7 @@ class BucketLeases:
             for token in tokens:
                 with self._giving, suppress(StoreError, FileNotFoundError):
                     if token in {own for _, own in tuple(self._held.values())}:
+                        self._signed.add(token)
                         self._bucket.put(f"{SIGNS}/{token}", f"{number} {token}\n".encode())
 
 
