@@ -72,6 +72,31 @@ def test_a_machine_that_cannot_start_says_why(monkeypatch, tmp_path):
         Machine().launch(None, quiet=True)
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            (
+                'Exception in thread "main" org.apache.spark.SparkException: Executor memory is none\n'
+                "\tat org.apache.spark.SparkSubmitArguments.error(SparkSubmitArguments.scala:670)\n"
+            ),
+            "found Executor memory is none; check what it names",
+        ),
+        (
+            (
+                "Invalid maximum heap size: -Xmxlots\n"
+                "Error: Could not create the Java Virtual Machine.\n"
+                "Error: A fatal exception has occurred. Program will exit.\n"
+            ),
+            "found Invalid maximum heap size: -Xmxlots; check",
+        ),
+    ],
+)
+def test_a_setting_that_keeps_java_from_starting_is_named(watched, said, words):
+    watched._lines.extend(said.splitlines())
+    assert words in str(watched._could_not_start())
+
+
 def test_a_machine_that_is_killed_while_it_starts_is_said_to_have_ended(monkeypatch, tmp_path):
     home = tmp_path / "bin"
     home.mkdir()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from windrow.core.errors import InputError
-from windrow.spark.run.masters import private_checkpoint
+from windrow.spark.run.masters import private_checkpoint, refuse_silent_master
 from windrow.spark.run.spark_settings import check_modules, check_settings, parse_settings
 
 
@@ -56,3 +57,17 @@ def test_modules_are_files_that_python_can_import_from(tmp_path, monkeypatch):
 
 def test_a_checkpoint_of_the_drivers_own_is_refused_on_a_cluster():
     assert "--checkpoint" in str(private_checkpoint("spark://h:7077"))
+
+
+def test_a_master_at_which_nobody_answers_is_named_at_once():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        silent = f"127.0.0.1:{server.getsockname()[1]}"  # bound, but not listening
+        with pytest.raises(InputError, match=rf"{silent}.*Connection refused.*master's web page"):
+            refuse_silent_master(f"spark://{silent}")
+        with socket.create_server(("127.0.0.1", 0)) as answering:
+            heard = f"127.0.0.1:{answering.getsockname()[1]}"
+            refuse_silent_master(f"spark://{silent},{heard}")
+    refuse_silent_master("yarn")
+    with pytest.raises(InputError, match=r"expected spark://HOST:PORT.*found 'spark://host'"):
+        refuse_silent_master("spark://host")

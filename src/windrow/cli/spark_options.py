@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,20 +55,24 @@ def session_options(
     from windrow.spark.run.session import SessionOptions  # noqa: PLC0415 - starts pyspark
     from windrow.spark.run.worker_check import SharedPaths  # noqa: PLC0415
 
-    written = [settings.checkpoint, settings.quarantine, *_destinations(catalog)]
     return SessionOptions(
         parse_settings(settings.conf),
         check_modules(settings.py_files),
-        SharedPaths(tuple(_sources(catalog)), tuple(path for path in written if path)),
+        SharedPaths(_sources(catalog), {**_destinations(catalog), **_own_places(settings)}),
         on_work,
     )
 
 
-def _sources(catalog: Catalog) -> list[Path]:
-    sources = (getattr(d, "source", None) for d in catalog.declarations.values())
-    return [Path(source.path) for source in sources if source is not None]
+def _own_places(settings: Settings) -> dict[str, Path]:
+    given = {"--checkpoint": settings.checkpoint, "--quarantine": settings.quarantine}
+    return {name: path for name, path in given.items() if path is not None}
 
 
-def _destinations(catalog: Catalog) -> list[Path]:
-    places = (getattr(d, "into", None) for d in catalog.declarations.values())
-    return [Path(into.path) for into in places if into is not None and os.fspath(into.path)]
+def _sources(catalog: Catalog) -> dict[str, Path]:
+    sources = {name: getattr(d, "source", None) for name, d in catalog.declarations.items()}
+    return {name: Path(s.path) for name, s in sources.items() if s is not None}
+
+
+def _destinations(catalog: Catalog) -> dict[str, Path]:
+    places = {name: getattr(d, "into", None) for name, d in catalog.declarations.items()}
+    return {name: Path(i.path) for name, i in places.items() if i is not None and i.path}

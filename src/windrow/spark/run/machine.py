@@ -33,6 +33,7 @@ PATIENCE = 5.0
 """Seconds that a process that does not answer may take to be seen as ended."""
 TELLING = re.compile(
     r"OutOfMemoryError|insufficient memory|Could not reserve|Could not create the Java|"
+    r"Invalid \w+ heap size|Unrecognized (VM )?option|"
     r"bad_alloc|MemoryError|Fatal Python error|ModuleNotFoundError|ImportError|"
     r"UnsupportedClassVersionError|No space left"
 )
@@ -88,12 +89,15 @@ class Machine:
     def last_words(self) -> str:
         """The last line that says why something ended, if there is one."""
         found = [line.strip() for line in tuple(self._lines) if TELLING.search(line)]
-        return found[-1][:300] if found else ""
+        reasons = [line for line in found if "Could not create" not in line]  # it says no reason
+        return (reasons or found or [""])[-1][:300]
 
     def _last_complaint(self) -> str:
         lines = [line.strip() for line in tuple(self._lines) if line.strip()]
+        lines = [line for line in lines if not line.startswith("at ")]  # where in Spark
         complaints = [line for line in lines if re.search(r"(Exception|[Ee]rror)\b", line)]
-        return (complaints or lines or ["no reason given"])[-1][:300]
+        last = (complaints or lines or ["no reason given"])[-1][:300]
+        return re.sub(r'^Exception in thread "main" [\w.$]+: ', "", last)
 
     def exit_code(self, patience: float = 0.0) -> int | None:
         """How it ended; None while it runs."""

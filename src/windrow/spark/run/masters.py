@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 
 from windrow.core.errors import InputError
 
@@ -29,4 +31,36 @@ def private_checkpoint(master: str) -> InputError:
         found="none",
         remedy="name a directory that driver and workers share, with --checkpoint or the argument "
         "`checkpoint`",
+    )
+
+
+STANDALONE = "spark://"
+PATIENCE = 5.0
+"""Seconds that a master may take to answer; Spark itself would wait for a minute."""
+
+
+def refuse_silent_master(master: str) -> None:
+    """InputError if nobody answers at any of the addresses of a standalone master."""
+    if not master.startswith(STANDALONE):
+        return
+    reasons = []
+    for address in master.removeprefix(STANDALONE).split(","):
+        known = re.fullmatch(r"(.+):(\d+)/?", address.strip())
+        if known is None:
+            raise InputError(
+                where="--master",
+                expected="spark://HOST:PORT, or spark://HOST:PORT,HOST:PORT",
+                found=repr(master),
+            )
+        try:
+            socket.create_connection((known[1].strip("[]"), int(known[2])), PATIENCE).close()
+        except (OSError, OverflowError) as failure:
+            reasons.append(f"{address}: {getattr(failure, 'strerror', None) or failure}")
+        else:
+            return
+    raise InputError(
+        where=f"--master {master}",
+        expected="a master of Spark's that answers",
+        found="; ".join(reasons),
+        remedy="copy the address from the master's web page or log, and see that it is reachable",
     )

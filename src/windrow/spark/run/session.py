@@ -28,6 +28,7 @@ from windrow.spark.run.masters import (  # noqa: E402
     is_cluster,
     is_submitted,
     private_checkpoint,
+    refuse_silent_master,
 )
 from windrow.spark.run.spark_settings import check_modules, check_settings  # noqa: E402
 from windrow.spark.run.worker_check import SharedPaths, check_workers  # noqa: E402
@@ -124,6 +125,7 @@ def open_session(
     spark_conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     if not is_submitted():
         spark_conf.setMaster(master)
+        refuse_silent_master(master)
     start_machine(spark_conf, quiet=not verbose, directory=workers.directory)
     session = SparkSession.builder.config(conf=spark_conf).getOrCreate()
     context = session.sparkContext
@@ -132,7 +134,7 @@ def open_session(
     for module in options.modules:
         context.addPyFile(module)
     if is_cluster(context.master or LOCALHOST):
-        check_workers(context, options.paths)
+        check_workers(context, options.paths, options.on_work)
     elif ours:
         _start_workers_fast(context)
     if not verbose:

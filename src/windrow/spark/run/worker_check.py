@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 
 from windrow.core.errors import InputError
 from windrow.spark.run.failures import SparkError, whole_text
@@ -25,40 +28,73 @@ NO_WINDROW = re.compile(r"No module named '(windrow|pyspark|pyarrow|numba)[^\n]*
 NO_PYTHON = re.compile(r"Cannot run program [^\n]*|PYTHON_VERSION_MISMATCH[^\n]*|GLIBC_[^\n]*")
 
 
+NO_EXECUTOR_AFTER = 20.0
+"""Seconds after which it is said that the cluster has given no executor yet."""
+
+
 @dataclass(frozen=True)
 class SharedPaths:
-    """What a run reads and writes, of which its workers have to see the same."""
+    """What a run reads and writes, by who needs it; its workers have to see the same."""
 
-    read: tuple[Path, ...] = ()
-    write: tuple[Path, ...] = ()
+    read: Mapping[str, Path] = field(default_factory=dict)
+    write: Mapping[str, Path] = field(default_factory=dict)
 
 
-def check_workers(context: SparkContext, paths: SharedPaths) -> None:
+def check_workers(
+    context: SparkContext, paths: SharedPaths, on_work: Callable[[str], None] = lambda _: None
+) -> None:
     """InputError if a worker lacks Windrow as it is here, or does not see one of the paths."""
+    _wait_for_executors(context, on_work)
     tasks = max(2, context.defaultParallelism)
-    read, write = (tuple(_existing(found)) for found in (paths.read, paths.write))
+    read, write = ({who: _existing(p) for who, p in d.items()} for d in (paths.read, paths.write))
     look = _Look(version("windrow"), read, write)
     try:
         refusals = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
-    except Py4JJavaError as failure:
+    except (Py4JJavaError, PySparkException) as failure:
         raise _no_python(context.pythonExec, failure) from failure
     for refusal in refusals:
         raise refusal.error(context.pythonExec)
 
 
-def _existing(paths: Iterable[Path]) -> Iterator[str]:
-    """What there is by now of each path: it, or the directory that it will be in."""
-    for path in paths:
-        found = path.absolute()
-        while not found.exists() and found != found.parent:
-            found = found.parent
-        if found != found.parent:
-            yield str(found)
+def _wait_for_executors(context: SparkContext, on_work: Callable[[str], None]) -> None:
+    """As long as the cluster takes: it may be busy, or start machines."""
+    spark: Any = context._jsc.sc()  # noqa: SLF001 - no other way to ask for them
+    began, said = time.monotonic(), False
+    while len(spark.statusTracker().getExecutorInfos()) < 2:  # the driver is one of them
+        if spark.isStopped():
+            raise SparkError(
+                "the cluster has given no executor, and ended the application",
+                where=str(context.master),
+                remedy="check the master's log; run again with -v to see Spark's own",
+            )
+        if not said and time.monotonic() - began > NO_EXECUTOR_AFTER:
+            on_work(_waiting(context))
+            said = True
+        time.sleep(0.1)
+
+
+def _waiting(context: SparkContext) -> str:
+    conf = context.getConf()
+    memory, cores = (conf.get(f"spark.executor.{what}", "") for what in ("memory", "cores"))
+    wanted = f"{memory or '1g'} of memory" + (f" and {cores} cores" if cores else "")
+    return (
+        f"waiting for executors: {context.master} has given none yet; "
+        f"is there a worker with {wanted} free?"
+    )
+
+
+def _existing(path: Path) -> str:
+    """What there is by now of a path: it, or the directory that it will be in."""
+    found = path.absolute()
+    while not found.exists() and found != found.parent:
+        found = found.parent
+    return str(found)
 
 
 @dataclass(frozen=True)
 class _Refusal:
     host: str
+    who: str = ""
     path: str = ""
     verb: str = ""
     version: str = ""
@@ -73,7 +109,7 @@ class _Refusal:
                 "environment is sent to the workers",
             )
         return InputError(
-            where=self.path,
+            where=f"{self.who}, {self.path}",
             expected="a path that driver and workers share",
             found=f"worker {self.host}, which cannot {self.verb} it",
             remedy="use a directory that is mounted at the same path everywhere, such as a network "
@@ -86,18 +122,20 @@ class _Look:
     """The job's function: what is wrong where it runs, nothing if all is well."""
 
     version: str
-    read: tuple[str, ...]
-    write: tuple[str, ...]
+    read: Mapping[str, str]
+    write: Mapping[str, str]
 
     def __call__(self, _: Iterable[int]) -> Iterator[_Refusal]:
         host = socket.gethostname()
         if version("windrow") != self.version:
             yield _Refusal(host, version=version("windrow"))
         for verb, paths, mode in (("read", self.read, os.R_OK), ("write to", self.write, os.W_OK)):
-            yield from (_Refusal(host, p, verb) for p in paths if not os.access(p, mode))
+            for who, path in paths.items():
+                if not os.access(path, mode):
+                    yield _Refusal(host, who, path, verb)
 
 
-def _no_python(python: str, failure: Py4JJavaError) -> Exception:
+def _no_python(python: str, failure: BaseException) -> Exception:
     text = whole_text(failure)
     if found := NO_WINDROW.search(text):
         return InputError(
