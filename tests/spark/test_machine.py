@@ -77,10 +77,10 @@ def test_a_machine_that_cannot_start_says_why(monkeypatch, tmp_path):
     [
         (
             (
-                'Exception in thread "main" org.apache.spark.SparkException: Executor memory is none\n'
+                'Exception in thread "main" org.apache.spark.SparkException: No memory\n'
                 "\tat org.apache.spark.SparkSubmitArguments.error(SparkSubmitArguments.scala:670)\n"
             ),
-            "found Executor memory is none; check what it names",
+            "found No memory; check what it names",
         ),
         (
             (
