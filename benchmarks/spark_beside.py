@@ -23,9 +23,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.report import median
+from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
+from windrow.plan.strategy import Strategy
+from windrow.spark.run.feed import Feed
+from windrow.spark.run.pipeline import Pipeline
+from windrow.spark.run.runtime import OnSpark
 from windrow.spark.run.session import configure
-from windrow.spark.run.streaming_query import Feed, SparkQuery
 
 MILLISECOND, HALF = 1_000, 500
 """Rows lie between milliseconds: who counts an end of a window in does not matter."""
@@ -86,11 +90,22 @@ def ours(
     )
     text += f"CREATE QUERY q AS {contest.query(size)} INTO '{place / 'out'}' FORMAT parquet;"
     catalog = compile_script(text).catalog
-    query = SparkQuery(configure(session), catalog.queries[0], catalog, place / "home")
-    query.prepare()
-    running: Any = query.start(Feed(once=True, files=1))
+    (pipeline,) = pipelines(session, catalog, place / "checkpoint", Feed(once=True, files=1))
+    running: Any = pipeline.start()
     running.awaitTermination()
     return [p["durationMs"]["triggerExecution"] / 1000 for p in running.recentProgress]
+
+
+def pipelines(
+    session: SparkSession, catalog: Catalog, checkpoint: Path, feed: Feed, *, apart: bool = False
+) -> list[Pipeline]:
+    """The queries of a script, ready to start: together, or ``apart``, each by itself."""
+    ours = configure(session)
+    runtime = OnSpark(lambda: ours, checkpoint, Strategy.UPA, feed)
+    jobs = runtime.jobs(catalog.queries, (), catalog)
+    for part in [[job] for job in jobs] if apart else [jobs]:
+        runtime.start(part, catalog)
+    return runtime.pipelines
 
 
 def spark(

@@ -12,6 +12,7 @@ from windrow.cli.main import app
 from windrow.result_files.commits import Commit
 from windrow.result_files.directory_lock import LOCK, Lock
 from windrow.result_files.reader import published_results
+from windrow.spark.checkpoint.pipeline_directory import new_pipeline, read_pipeline
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.source.file_log import Entry, FileLog
 
@@ -39,11 +40,13 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 
 
 def made(here: Path, query: str, top: int, into: Path | None = None) -> Path:
-    """A query's directory as a run leaves it, Spark's own files apart."""
+    """A query's directory as a run leaves it, and a pipeline, Spark's own files apart."""
     directory = here / "state" / query
-    (directory / "spark" / "offsets").mkdir(parents=True)
+    directory.mkdir(parents=True)
     (directory / IDENTITY).write_text(json.dumps({"run": "r1"}))
-    FileLog(directory / "streams" / "s.log").append([Entry(str(here / "s" / "1.csv"), 9, top)])
+    home = new_pipeline(here / "state", [query])
+    home.offsets.mkdir(parents=True)
+    FileLog(home.log("s")).append([Entry(str(here / "s" / "1.csv"), 9, top)])
     results = into or directory / "results"
     results.mkdir(parents=True)
     (results / "batch-0.csv").write_text("instant,change,k\n")
@@ -59,15 +62,15 @@ def test_what_is_astray_is_moved_away_and_everything_else_stays(here: Path) -> N
     assert dry.exit_code == 0, dry.output
     assert "q: s has a watermark of 9999-12-31 00:00:00; at most " in dry.output
     assert "q: the next run would start it over, and read 1 file" in dry.output
-    assert (q / "spark").exists()
+    assert (here / "state" / "pipeline-1").exists()
     assert published_results(here / "out").commits
     done = windrow("checkpoint", "rewind", "script.cql", "state")
     assert "q: the next run starts it over, and reads 1 file; its old state is in" in done.output
     assert sorted(p.name for p in q.iterdir()) == ["removed-1", IDENTITY]
-    assert sorted(p.name for p in (q / "removed-1").iterdir()) == ["into-0", "spark", "streams"]
+    assert sorted(p.name for p in (q / "removed-1").iterdir()) == ["into-0", "pipeline-1"]
     assert sorted(p.name for p in (here / "out").iterdir()) == [LOCK, "mine.txt"]
     assert published_results(q / "removed-1" / "into-0").commits
-    assert (other / "spark").exists()
+    assert (here / "state" / "pipeline-2").exists()
     assert published_results(other / "results").commits
     again = windrow("checkpoint", "rewind", "script.cql", "state")
     assert again.output.startswith("no stream is further ahead than AHEAD allows")
@@ -75,13 +78,13 @@ def test_what_is_astray_is_moved_away_and_everything_else_stays(here: Path) -> N
 
 def test_a_query_that_is_named_begins_anew_whatever_its_time(here: Path) -> None:
     other = made(here, "other", PAST)
-    for number in (1, 2):
-        done = windrow("checkpoint", "rewind", "script.cql", "state", "--query", "other")
-        assert done.exit_code == 0, done.output
-        assert (other / f"removed-{number}").exists()
+    made(here, "q", PAST)
+    done = windrow("checkpoint", "rewind", "script.cql", "state", "--query", "other")
+    assert done.exit_code == 0, done.output
+    assert (other / "removed-1" / "pipeline-1").exists()
     wrong = windrow("checkpoint", "rewind", "script.cql", "state", "--query", "nobody")
     assert wrong.exit_code == 2
-    assert "expected one of other; found no such query" in wrong.output
+    assert "expected one of q; found no such query" in wrong.output
 
 
 @pytest.mark.parametrize("clause", ["AHEAD UNBOUNDED", "AHEAD 9999 WEEKS"])
@@ -96,24 +99,24 @@ def test_what_the_script_allows_is_not_astray(here: Path, clause: str) -> None:
 
 
 def test_files_that_are_gone_are_named_before_anything_is_touched(here: Path) -> None:
-    q = made(here, "q", YEAR_9999, here / "out")
+    made(here, "q", YEAR_9999, here / "out")
     (here / "s" / "1.csv").rename(here / "s" / "2.csv")
     refused = windrow("checkpoint", "rewind", "script.cql", "state")
     assert refused.exit_code == 2
     assert "1.csv: expected the files that were read" in refused.output
-    assert (q / "spark").exists()
+    assert (here / "state" / "pipeline-1").exists()
     done = windrow("checkpoint", "rewind", "script.cql", "state", "--without-missing")
     assert "starts it over, and reads 0 files" in done.output
 
 
 def test_a_checkpoint_that_a_run_is_using_is_left_alone(here: Path) -> None:
-    q = made(here, "q", YEAR_9999, here / "out")
+    made(here, "q", YEAR_9999, here / "out")
     lock = Lock(here / "state", "state")
     refused = windrow("checkpoint", "rewind", "script.cql", "state")
     lock.release()
     assert refused.exit_code == 2
     assert "expected no other run that uses the directory" in refused.output
-    assert (q / "spark").exists()
+    assert (here / "state" / "pipeline-1").exists()
 
 
 @pytest.mark.parametrize("place", ["state", "nowhere"])
@@ -124,9 +127,22 @@ def test_what_is_no_checkpoint_of_the_script_is_refused(here: Path, place: str) 
     assert "expected the checkpoint of a query of this script" in refused.output
 
 
+def test_a_query_that_is_not_alone_leaves_its_pipeline_to_the_others(here: Path) -> None:
+    made(here, "other", PAST)
+    q = made(here, "q", PAST, here / "out")
+    state = here / "state"
+    (state / "pipeline-2" / "pipeline.json").unlink()
+    read_pipeline(state / "pipeline-1").write(members=("other", "q"))
+    done = windrow("checkpoint", "rewind", "script.cql", "state", "--query", "q")
+    assert done.exit_code == 0, done.output
+    assert read_pipeline(state / "pipeline-1").members == ("other", None)
+    assert published_results(q / "removed-1" / "into-0").commits
+    assert published_results(state / "other" / "results").commits
+
+
 def test_the_checkpoint_of_a_connection_is_refused(here: Path) -> None:
-    q = made(here, "q", YEAR_9999)
-    (q / "inboxes.json").write_text("{}")
+    made(here, "q", YEAR_9999)
+    (here / "state" / "pipeline-1" / "inboxes.json").write_text("{}")
     refused = windrow("checkpoint", "rewind", "script.cql", "state")
     assert "push the rows again" in refused.output
 

@@ -8,7 +8,7 @@ import pytest
 @pytest.fixture
 def shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows go through reading tasks and a shuffle, as those of large micro-batches do."""
-    from windrow.spark.run import direct_plan  # noqa: PLC0415 - starts Java
+    from windrow.spark.run import micro_batches  # noqa: PLC0415 - starts Java
 
-    monkeypatch.setattr(direct_plan.PARQUET_BYTES, "value", -1)
-    monkeypatch.setattr(direct_plan.TEXT_BYTES, "value", -1)
+    monkeypatch.setattr(micro_batches.PARQUET_BYTES, "value", -1)
+    monkeypatch.setattr(micro_batches.TEXT_BYTES, "value", -1)

@@ -16,11 +16,13 @@ from windrow.columns.delta import Delta
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.result_files.change_table import changes_batch
+from windrow.spark.stage.level_task import LevelTask, reports_in
 from windrow.spark.stage.packing import RESULT, Blob, Parcel, blobs, packed_batch, scatter, tell
 from windrow.spark.stage.routes import Routes
-from windrow.spark.stage.stage_task import Report, ResultDelivery, StageTask, reports_in
+from windrow.spark.stage.stage_task import Report, ResultDelivery, StageTask
 from windrow.spark.stage.state_files import StateCommits
 from windrow.streams.stream_time import StreamTime
 
@@ -63,18 +65,20 @@ class Staged:
         self._place = TemporaryDirectory(dir=MEMORY)
         self.state = Path(self._place.name)
         self.tasks = [
-            StageTask(
-                run=run,
-                stage=stage,
-                slacks=dict.fromkeys(self.streams, 0),
-                routes=Routes.of(stage.number, self.stages, BUCKETS),
-                clock=Clock.INTEGER,
-                state=str(self.state),
-                delivery=(delivery or self.collected) if stage is self.stages[-1] else None,
-                strategy=strategy,
-            )
+            LevelTask(run, stage.number, str(self.state), (self._task(stage, strategy, delivery),))
             for stage in self.stages
         ]
+
+    def _task(self, stage: Stage, strategy: Strategy, delivery: ResultDelivery | None) -> StageTask:
+        return StageTask(
+            run="",
+            stage=stage,
+            slacks=dict.fromkeys(self.streams, 0),
+            routes=Routes.of(stage.number, self.stages, BUCKETS),
+            clock=Clock.INTEGER,
+            delivery=(delivery or self.collected) if stage is self.stages[-1] else None,
+            strategy=strategy,
+        )
 
     def reports(self, number: int, rows: dict[str, Delta], time: Time) -> list[Report]:
         """What the tasks of a micro-batch tell the driver, which commits its state."""
@@ -88,8 +92,9 @@ class Staged:
         assert {n for batch in frame for n in batch["stage"].to_pylist()} == {RESULT}
         told = reports_in(value.as_buffer() for batch in frame for value in batch["blob"])
         written = {key: name for report in told for key, name in report.state.items()}
-        StateCommits(self.state).publish(number, written)
-        return [report for report in told if report.hidden is not None]
+        commits = StateCommits(self.state)
+        commits.publish(number, commits.before(number).after(number, written, [0]))
+        return [report for told_by_task in told for report in told_by_task.jobs.values()]
 
     def changes(self, number: int, rows: dict[str, Delta], time: Time) -> pa.Table:
         """What a micro-batch changes in the answer."""

@@ -51,7 +51,7 @@ def micro_batch(filling: Filling, first: int, last: int) -> list[Report]:
     halves = [whole.take(np.arange(i, len(whole), 2)) for i in range(2)]
     counts = {"rows_in": 0, "late": 1, "cut": 2}
     hide = filling.delivery.hide
-    return [Report({}, last - 1, counts, hide([half])) for half in halves]
+    return [Report(last - 1, counts, hide([half])) for half in halves]
 
 
 def contents(kind, path) -> Counter:

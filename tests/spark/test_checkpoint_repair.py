@@ -51,7 +51,7 @@ def test_a_damaged_checkpoint_is_refused_repaired_and_gone_on_with(spark, tmp_pa
     write_streams(tmp_path, files=4, rows=100)
     found = compiled(tmp_path, QUERY, "found")
     checkpoint = tmp_path / "checkpoint"
-    home = checkpoint / "pairs"
+    home = checkpoint / "pipeline-1"
     run_on_spark(found, checkpoint)
     last = survey(home).whole
     assert last >= 3

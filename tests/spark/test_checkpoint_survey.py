@@ -15,9 +15,9 @@ from windrow.core.errors import StateError
 from windrow.operators.base import Saved
 from windrow.spark.checkpoint.checksums import checksums_of, damage_of
 from windrow.spark.checkpoint.repair import planned_repair
-from windrow.spark.checkpoint.survey import query_directories, quick_survey, survey
+from windrow.spark.checkpoint.survey import quick_survey, survey, surveyed_directories
 from windrow.spark.source.file_log import Entry, FileLog
-from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits
+from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits, Version
 
 BATCHES = 4
 FIRST, SECOND = "0.3", "0.5"
@@ -35,19 +35,22 @@ def write(path: Path, content: bytes) -> None:
 @pytest.fixture
 def home(tmp_path):
     """Four batches that are over; the second bucket lives on the segment of batch 2 to the end."""
-    directory = tmp_path / "checkpoint" / "q"
+    directory = tmp_path / "checkpoint" / "pipeline-1"
     spark = directory / "spark"
     write(spark / "metadata", b'{"id":"x"}')
-    (directory / "windrow.json").write_text(
+    (directory.parent / "q").mkdir()
+    (directory.parent / "q" / "windrow.json").write_text(
         json.dumps({"version": 1, "fingerprint": "f", "run": "r", "buckets": [0, 1]})
     )
+    known = {"version": 1, "run": "r", "members": ["q", None], "left": []}
+    (directory / "pipeline.json").write_text(json.dumps(known))
     files = [tmp_path / f"{batch}.csv" for batch in range(BATCHES)]
     for file in files:
         file.touch()
     log = FileLog(directory / "streams" / "s.log")
     log.append([Entry(str(f), batch=batch) for batch, f in enumerate(files)])
     for batch in range(BATCHES):
-        lines = ["v1", json.dumps({"at": "x" * 600}), json.dumps({"entries": batch + 1})]
+        lines = ["v1", json.dumps({"at": "x" * 600}), json.dumps({"S": batch + 1})]
         write(spark / "offsets" / str(batch), "\n".join(lines).encode())
         write(spark / "commits" / str(batch), b'v1\n{"nextBatchWatermarkMs":0}')
     contents = {FIRST: Contents(), SECOND: Contents()}
@@ -60,7 +63,7 @@ def home(tmp_path):
             drop = [f"r{batch - 1}"] if put else []
             saved = Saved(put, drop, {"now": batch})
             named[key], contents[key] = files.write(batch, before, saved)
-        StateCommits(directory / "state").publish(batch, named)
+        StateCommits(directory / "state").publish(batch, Version(named))
     return directory
 
 
@@ -88,7 +91,7 @@ def test_a_whole_checkpoint_has_no_problems_and_needs_no_repair(home):
     found = survey(home)
     assert (found.problems, found.whole, found.last) == ((), 3, 3)
     assert planned_repair(home) is None
-    assert query_directories(home.parent) == [home]
+    assert surveyed_directories(home.parent) == [home]
 
 
 def test_a_batch_that_was_begun_and_not_ended_is_no_damage(home):
@@ -193,10 +196,14 @@ def forget_batches(home: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda home: cut(home / "windrow.json"), r"windrow\.json: .*cut short"),
-        (lambda home: remove(home / "windrow.json"), r"windrow\.json: .*missing"),
+        (lambda home: cut(home / "../q/windrow.json"), r"windrow\.json: .*cut short"),
+        (lambda home: remove(home / "../q/windrow.json"), r"windrow\.json: .*missing"),
+        (lambda home: cut(home / "pipeline.json"), r"pipeline\.json: .*cut short"),
         (damage_log, r"s\.log, line 2"),
-        (lambda home: remove(home / "streams" / "s.log"), "file logs lack entries"),
+        (
+            lambda home: remove(home / "streams" / "s.log"),
+            "it lacks entries: the offsets count 4",
+        ),
         (lose_a_file, r"3\.csv: .*must be read again for batch 3"),
         (forget_batches, "batches before 1 are gone"),
     ],
@@ -225,7 +232,7 @@ def test_a_run_does_not_begin_a_batch_anew_whose_offsets_are_gone(home, damage):
 
 def test_no_checkpoint_is_said_to_be_none(tmp_path):
     with pytest.raises(StateError, match="no checkpoint of a query"):
-        query_directories(tmp_path)
+        surveyed_directories(tmp_path)
 
 
 def test_checksums_are_those_of_every_stretch(tmp_path):

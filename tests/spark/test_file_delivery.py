@@ -37,7 +37,7 @@ def delivery(
 
 
 def report(into: FileDelivery, instants: list[int], now: int, **counts: int) -> Report:
-    return Report({}, now, counts, into.hide([answer(instants)]))
+    return Report(now, counts, into.hide([answer(instants)]))
 
 
 @pytest.mark.parametrize("format_", ["parquet", "csv", "json"])
@@ -53,7 +53,7 @@ def test_published_changes_are_read_back_in_order_of_their_instants(tmp_path, fo
 def test_the_buckets_of_a_task_share_a_file(tmp_path):
     into = delivery(tmp_path)
     hidden = into.hide([answer([5]), answer([]), answer([2])])
-    into.publish(0, [Report({}, 6, {}, hidden)])
+    into.publish(0, [Report(6, {}, hidden)])
     assert len(commits(tmp_path / "out")[0].files) == 1
     assert read_changes(tmp_path / "out", "parquet", CHANGES)["k"].to_pylist() == [2, 5]
 

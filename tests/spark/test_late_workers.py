@@ -10,65 +10,65 @@ from windrow.core.errors import DataError, WindrowError
 from windrow.core.time import Clock
 from windrow.plan.jobs import Job
 from windrow.result_files.commits import Commit
-from windrow.spark.run import restarts, spark_run
+from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.run import pipeline, restarts, spark_run
 from windrow.spark.run.deaths import EXECUTOR, SOURCE, WORKER, death_in
 from windrow.spark.run.failures import SparkError, translated
+from windrow.spark.run.feed import Feed
+from windrow.spark.run.pipeline import Pipeline
 from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.runtime import OnSpark
 from windrow.spark.run.spark_run import SparkRun
-from windrow.spark.run.streaming_query import Feed
 
 LATE = RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back.")
 DIED = RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).")
 BROKEN = RuntimeError("windrow.core.errors.DataError: BIGINT overflow")
 
 
-class FakeQuery:
+class FakePipeline(Pipeline):
     """Ends in each of ``ends``, one after the other: at once, later, or well (None)."""
 
     def __init__(self, tmp_path, *ends: BaseException | None, at_once: bool = False) -> None:
-        self.ends, self.at_once, self.started = list(ends), at_once, 0
-        self.declaration = SimpleNamespace(name="q", into=None, clock=None)
-        self.results = tmp_path
+        results = SimpleNamespace(
+            directory=tmp_path, begin=lambda _: None, for_console=lambda *_: []
+        )
+        job = Job("q", None, Clock.INTEGER, {})  # type: ignore[arg-type]
+        declared = SimpleNamespace(name="q")
+        found = SimpleNamespace(job=job, declaration=declared, results=results, streams={})
+        context = SimpleNamespace(master="local[2]")
+        home = PipelineHome(tmp_path, "run", ("q",))
+        self.said: list[str] = []
+        super().__init__(
+            SimpleNamespace(sparkContext=context), home, {0: found}, Feed(), self.said.append
+        )  # type: ignore[arg-type]
+        self.ends, self.at_once, self.starts = list(ends), at_once, 0
 
-    def prepare(self, *, overwrite: bool = False) -> None:
+    def _prepare(self) -> None:
         pass
 
-    settle = damage = prepare
+    def _damage(self) -> None:
+        return None
 
-    def begin(self, first: int) -> None:
-        pass
-
-    def for_console(self, after: int, upto: int) -> list[object]:
-        return []
-
-    def idle_streams(self) -> tuple[str, ...]:
-        return ()
-
-    refusals = idle_streams
-
-    def start(self, _feed: Feed) -> SimpleNamespace:
-        self.started += 1
+    def _start(self) -> SimpleNamespace:
+        self.starts += 1
         end = self.ends.pop(0)
         if end is not None and self.at_once:
             raise end
         return SimpleNamespace(isActive=False, exception=lambda: end, status={"message": ""})
 
 
-def watched(query: FakeQuery, monkeypatch, published=lambda: 0) -> list[str]:
+def watched(query: FakePipeline, monkeypatch, published=lambda: 0) -> list[str]:
     def commits(_directory, after):
         return [commit(n) for n in range(after + 1, published())]
 
     monkeypatch.setattr(spark_run, "new_commits", commits)
-    said: list[str] = []
-    job = Job("q", None, Clock.INTEGER, {})  # type: ignore[arg-type]
-    feed = Feed(once=True)
-    runtime = OnSpark(lambda: None, None, "upa", feed, said.append)  # type: ignore[arg-type, return-value]
-    runtime.runs.append(SparkRun(job, query, feed, said.append))  # type: ignore[arg-type]
+    runtime = OnSpark(lambda: None, None, "upa", Feed(once=True))  # type: ignore[arg-type, return-value]
+    runtime.pipelines.append(query)
+    runtime.runs.append(SparkRun(query, 0))
     while runtime.work(once=True) is not None:
         pass
     runtime.publish()
-    return said
+    return query.said
 
 
 def commit(number: int) -> Commit:
@@ -78,49 +78,47 @@ def commit(number: int) -> Commit:
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("why", [LATE, DIED])
 def test_a_query_with_a_late_or_dead_worker_is_started_again(tmp_path, monkeypatch, at_once, why):
-    query = FakeQuery(tmp_path, why, why, None, at_once=at_once)
+    query = FakePipeline(tmp_path, why, why, None, at_once=at_once)
     said = watched(query, monkeypatch)
-    assert query.started == 3
+    assert query.starts == 3
     assert len(said) == 2
     assert all(words.startswith("q: a Python worker") for words in said)
 
 
 def test_workers_that_are_late_for_minutes_are_reported(tmp_path, monkeypatch):
     now = iter(range(0, 10_000, 20))  # each start takes twenty seconds or more
-    monkeypatch.setattr(
-        spark_run, "Restarts", lambda name: Restarts(name, lambda: float(next(now)))
-    )
-    query = FakeQuery(tmp_path, *[LATE] * 100)
+    monkeypatch.setattr(pipeline, "Restarts", lambda name: Restarts(name, lambda: float(next(now))))
+    query = FakePipeline(tmp_path, *[LATE] * 100)
     with pytest.raises(
         SparkError, match=r"query q: Python workers did not start within.*without success"
     ):
         watched(query, monkeypatch)
-    assert query.started > 5, "for longer than fifty seconds"
+    assert query.starts > 5, "for longer than fifty seconds"
 
 
 def test_a_worker_that_dies_again_and_again_is_reported(tmp_path, monkeypatch):
-    query = FakeQuery(tmp_path, *[DIED] * 50)
+    query = FakePipeline(tmp_path, *[DIED] * 50)
     with pytest.raises(SparkError, match=r"query q: a Python worker has died; .*restarted 5 times"):
         watched(query, monkeypatch)
-    assert query.started == restarts.MOST_DEATHS + 1
+    assert query.starts == restarts.MOST_DEATHS + 1
 
 
 def test_a_query_that_publishes_in_between_is_started_again_for_ever(tmp_path, monkeypatch):
-    query = FakeQuery(tmp_path, *[DIED, LATE] * 20, None)
-    said = watched(query, monkeypatch, published=lambda: query.started)
-    assert query.started == 41
+    query = FakePipeline(tmp_path, *[DIED, LATE] * 20, None)
+    said = watched(query, monkeypatch, published=lambda: query.starts)
+    assert query.starts == 41
     assert len(said) == 40
 
 
 def test_any_other_failure_is_reported_at_once(tmp_path, monkeypatch):
-    query = FakeQuery(tmp_path, BROKEN, None)
+    query = FakePipeline(tmp_path, BROKEN, None)
     with pytest.raises(DataError, match="BIGINT overflow"):
         watched(query, monkeypatch)
-    assert query.started == 1
+    assert query.starts == 1
 
 
 def test_a_defect_at_the_start_stays_one(tmp_path, monkeypatch):
-    query = FakeQuery(tmp_path, TypeError("no such thing"), at_once=True)
+    query = FakePipeline(tmp_path, TypeError("no such thing"), at_once=True)
     with pytest.raises(TypeError, match="no such thing"):
         watched(query, monkeypatch)
 
@@ -186,16 +184,14 @@ class Stopped:
     """A query of a connection, which may fail to catch up before it is stopped."""
 
     def __init__(self, failure: Exception | None) -> None:
-        self.job, self.failure, self.ended = (
-            Job("q", None, Clock.INTEGER, {0: None}),
-            failure,
-            False,
-        )  # type: ignore[arg-type, dict-item]
+        self.failure, self.ended = failure, False
 
-    def stop(self, _number: int) -> None:
-        self.ended = True
+    def finish(self) -> None:
         if self.failure is not None:
             raise self.failure
+
+    def close(self) -> None:
+        self.ended = True
 
 
 def test_a_query_that_fails_to_stop_leaves_no_other_running_and_no_lock(tmp_path):

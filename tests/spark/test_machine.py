@@ -11,10 +11,10 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 from windrow.plan.program import compile_script
 from windrow.spark.run import machine
+from windrow.spark.run.feed import Feed
 from windrow.spark.run.machine import Machine, MachineError, death_of_machine
 from windrow.spark.run.memory import MemoryWatch, available
 from windrow.spark.run.runtime import OnSpark
-from windrow.spark.run.streaming_query import Feed
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_an_error_of_a_machine_that_cannot_be_asked_any_more_is_its_death(watche
 
 
 class Unanswered:
-    """A run whose virtual machine does not answer."""
+    """A pipeline whose virtual machine does not answer."""
 
     started = True
 
@@ -172,7 +172,7 @@ def test_a_machine_that_ends_with_a_run_that_is_stopped_is_no_news(watched):
     watched._process = ended("raise SystemExit(143)")
     stop = threading.Event()
     runtime = OnSpark(lambda: None, None, "upa", Feed(once=True), stop=stop)
-    runtime.runs.append(Unanswered())
+    runtime.pipelines.append(Unanswered())
     with pytest.raises(MachineError, match="SIGTERM"):
         runtime.work(once=True)
     stop.set()

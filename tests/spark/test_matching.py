@@ -18,7 +18,7 @@ from windrow.core.schema import Type
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
 from windrow.spark import match_frame
-from windrow.spark.run import streaming_query
+from windrow.spark.run import spark_job
 from windrow.spark.run.session import INDEX_MEMORY, configure, index_memory
 from windrow.spark.stage.range_partition import cut_by, part_of, parts_for
 from windrow.subscriptions.subscriptions import Subscriptions
@@ -148,7 +148,7 @@ def catalog_in(directory: Path, data: Path) -> Catalog:
 
 def test_a_script_with_subscriptions_gives_the_same_on_both_runners(spark, tmp_path, monkeypatch):
     # So little that one of the indexes is cut by ranges and the other is not.
-    monkeypatch.setattr(streaming_query, "index_memory", lambda _: 600)
+    monkeypatch.setattr(spark_job, "index_memory", lambda _: 600)
     table = rows().drop_columns(["x"])
     (tmp_path / "rows").mkdir()
     for number in range(3):

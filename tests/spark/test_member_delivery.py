@@ -29,7 +29,7 @@ def report(into: MemberDelivery, rows: list[tuple[int, int]], now: int, **counts
     """``rows``: the number of a query and an instant."""
     ts = np.array([t for _, t in rows], np.int64)
     values = pa.record_batch({MEMBER: pa.array([m for m, _ in rows], pa.int64()), "k": ts})
-    return Report({}, now, counts, into.hide([Delta.insertions(ts, values)]))
+    return Report(now, counts, into.hide([Delta.insertions(ts, values)]))
 
 
 def delivery(tmp_path: Path, run: str = "r1") -> MemberDelivery:
@@ -64,8 +64,8 @@ BATCH = [(1, 5), (0, 4), (2, 6), (0, 2), (3, 1), (1, 3)]
 
 def test_each_query_gets_its_own_changes_in_order_and_one_that_has_left_gets_none(tmp_path):
     into = delivery(tmp_path)
-    parts = [report(into, BATCH[:3], 9, rows_in=4), Report({}, None, {}, None),
-             report(into, BATCH[3:], 9)]  # fmt: skip
+    nothing = Report(None, {}, {"file": None, "rows": 0, "own": []})
+    parts = [report(into, BATCH[:3], 9, rows_in=4), nothing, report(into, BATCH[3:], 9)]
     into.publish(0, parts)
     assert found(tmp_path) == [[2, 4], [3, 5], [6]]
     (whole,) = commits(tmp_path / "group")

@@ -74,7 +74,7 @@ def test_a_batch_that_failed_or_was_not_noted_is_repeated_without_a_row_twice_or
         run_on_spark(found, tmp_path / "checkpoint", quarantine=quarantine)
     assert len(commits(tmp_path / "found" / "pairs")) == 2
 
-    noted = sorted((tmp_path / "checkpoint" / "pairs" / "spark" / "commits").glob("[0-9]*"))
+    noted = sorted((tmp_path / "checkpoint" / "pipeline-1" / "spark" / "commits").glob("[0-9]*"))
     noted[-1].unlink()  # as if Spark had died after the sink's commit
     published = sorted(p.name for p in (tmp_path / "found" / "pairs").iterdir())
     shutil.rmtree(quarantine / page)

@@ -18,7 +18,7 @@ from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
 from windrow.result_files.commits import commits
 from windrow.spark.checkpoint.query_groups import PREFIX, SEATS
-from windrow.spark.run.streaming_query import SparkQuery
+from windrow.spark.run.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
 
@@ -61,15 +61,15 @@ def same_reports(one: Report, other: Report) -> None:
 
 @pytest.fixture
 def started(monkeypatch) -> list[str]:
-    """The names of the streaming queries that were started."""
+    """The names of the jobs that were started."""
     names: list[str] = []
-    start = SparkQuery.start
+    start = Pipeline._start
 
-    def noting(self, feed):
-        names.append(self.declaration.name)
-        return start(self, feed)
+    def noting(self):
+        names.extend(job.declaration.name for job in self.jobs.values())
+        return start(self)
 
-    monkeypatch.setattr(SparkQuery, "start", noting)
+    monkeypatch.setattr(Pipeline, "_start", noting)
     return names
 
 
@@ -95,7 +95,7 @@ def test_a_script_answers_as_embedded_with_one_streaming_query_per_group(
     assert printed.startswith("shown\n")
     assert shown.startswith("shown\n")
     homes = sorted(p.name for p in (tmp_path / "checkpoint").glob("[!.]*"))
-    assert homes == [f"{PREFIX}q0", f"{PREFIX}s0"]
+    assert homes == ["pipeline-1", f"{PREFIX}q0", f"{PREFIX}s0"]
 
 
 @pytest.mark.usefixtures("shuffled")
@@ -112,17 +112,17 @@ def test_a_run_that_is_stopped_and_a_batch_that_is_repeated_leave_no_row_twice_o
             stop.set()
 
     first = run_on_spark(found, tmp_path / "checkpoint", on_progress=on_progress, stop=stop)
-    home = tmp_path / "checkpoint" / f"{PREFIX}q0"
+    home, pipeline = (tmp_path / "checkpoint" / n for n in (f"{PREFIX}q0", "pipeline-1"))
     done = commits(home / "results")
     assert 2 <= len(done) < 5
     # As if the driver had died in the middle of the last commit: some queries have published,
     # others and the group have not, Spark has not noted the micro-batch nor planned the next.
     last = done[-1]
-    for path in (home / "spark" / "offsets").glob("[0-9]*"):
+    for path in (pipeline / "spark" / "offsets").glob("[0-9]*"):
         if int(path.name) > last.batch:
             path.unlink()
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    (home / "spark" / "commits" / str(last.batch)).unlink(missing_ok=True)
+    (pipeline / "spark" / "commits" / str(last.batch)).unlink(missing_ok=True)
     last.path(home / "results").unlink()
     for name in ("q1", "q3"):
         last.path(tmp_path / "found" / name).unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from windrow.plan.physical.stages import RangeKey
 from windrow.plan.program import compile_script
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
-from windrow.spark.stage import stage_task
+from windrow.spark.stage import level_task
 from windrow.spark.stage import subscription_index as index
 from windrow.spark.stage.range_partition import layout_for
 from windrow.spark.stage.subscription_index import with_cut
@@ -56,7 +56,7 @@ def whole(plan: Node):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_shared_selection_in_stages_gives_the_answer_of_one_pipeline(shape, monkeypatch):
-    monkeypatch.setattr(stage_task, "CACHE", WorkerCache(seconds=-1))
+    monkeypatch.setattr(level_task, "CACHE", WorkerCache(seconds=-1))
     text = "".join(f"{SHAPES[shape].format(r)};" for r in RANGES)
     (group,) = shared_selections(compile_script(STREAM + text).queries)
     found = run_staged(group.plan, INPUTS, Strategy.UPA, seed=4, run=f"shared {shape}")
@@ -89,7 +89,7 @@ def subscribed_to(view: str, directory: Path) -> Subscribe:
 @pytest.mark.parametrize("view", VIEWS)
 def test_subscriptions_cut_by_range_match_as_the_whole_index_does(view, tmp_path):
     plan = subscribed_to(view, tmp_path)
-    layout = layout_for(plan, 2, memory=4_000)
+    layout = layout_for(plan, cut_into_stages(plan), 2, memory=4_000)
     assert layout.cut is not None
     assert len(layout.cut.starts) + 1 == len(layout.buckets) >= 3
     cut = replace(layout.cut, starts=layout.cut.starts[: len(BUCKETS) - 1])
@@ -102,15 +102,15 @@ def test_subscriptions_cut_by_range_match_as_the_whole_index_does(view, tmp_path
 
 def test_an_index_within_memory_and_one_on_texts_stay_whole(tmp_path):
     plan = subscribed_to("the stream", tmp_path)
-    assert layout_for(plan, 2, memory=1 << 20).cut is None
+    assert layout_for(plan, cut_into_stages(plan), 2, memory=1 << 20).cut is None
     texts = replace(plan, columns=plan.columns[1:])
     (tmp_path / "wanted.csv").write_text("id,w\n" + "a,b\n" * 100)
-    assert layout_for(texts, 2, memory=100).cut is None
+    assert layout_for(texts, cut_into_stages(texts), 2, memory=100).cut is None
 
 
 def test_a_worker_holds_its_part_and_forgets_what_is_past_its_memory(tmp_path):
     plan = subscribed_to("the stream", tmp_path)
-    layout = layout_for(plan, 2, memory=4_000)
+    layout = layout_for(plan, cut_into_stages(plan), 2, memory=4_000)
     assert layout.cut is not None
     node = with_cut(plan, layout.cut)
     assert isinstance(node, Subscribe)
@@ -127,7 +127,7 @@ def test_a_worker_holds_its_part_and_forgets_what_is_past_its_memory(tmp_path):
 
 def test_a_file_that_is_replaced_is_read_again(tmp_path):
     plan = subscribed_to("the stream", tmp_path)
-    layout = layout_for(plan, 2, memory=4_000)
+    layout = layout_for(plan, cut_into_stages(plan), 2, memory=4_000)
     node = with_cut(plan, layout.cut)
     before = len(index.matched_in_parts(node, run_input(node)))
     (tmp_path / "wanted.csv").write_text("id,n,w\nonly,> 100000,\n")

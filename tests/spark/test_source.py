@@ -11,11 +11,15 @@ import pytest
 
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import BEGINNING
-from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.nodes import StreamScan
+from windrow.plan.physical.stages import StageEdge
 from windrow.plan.program import compile_script
+from windrow.spark.source.batch_tasks import PipelineTasks
 from windrow.spark.source.file_log import FileLog
-from windrow.spark.source.file_source import PackingReader, SourceSpec, Stretch, decoded, encoded
+from windrow.spark.source.file_source import LogReader, Offset, SourceSpec, decoded, encoded
 from windrow.spark.source.inbox import Inbox
+from windrow.spark.source.stream_task import StreamTask
+from windrow.spark.source.stretch import Stretch
 from windrow.spark.stage.blobs import unpack
 from windrow.spark.stage.routes import Routes
 from windrow.streams.quarantine import Quarantine
@@ -38,9 +42,32 @@ def spec(
         f"CREATE STREAM s (ts {kind}, k INT) {start}TIMESTAMP BY ts SLACK 2 {clause};"
         "CREATE QUERY q AS SELECT k FROM s [RANGE 5];"
     )
-    routes = Routes.of("s", cut_into_stages(compiled.queries[0].plan), BUCKETS)
-    log, offsets = (str(tmp_path / "checkpoint" / name) for name in ("s.log", "offsets"))
-    return SourceSpec(compiled.catalog.streams[0], routes, log, offsets, tasks=2, **options)
+    log = str(tmp_path / "checkpoint" / "s.log")
+    return SourceSpec(compiled.catalog.streams[0], log, tasks=2, **options)
+
+
+class Source:
+    """The source as Spark calls it, and its log as tasks read it."""
+
+    def __init__(self, source: SourceSpec) -> None:
+        declared = source.declaration
+        scan = StreamScan(declared.name, declared.schema, declared.clock)
+        edge = StageEdge("s#0", "s", scan, None)
+        routes = Routes(((0, edge),), BUCKETS)
+        self.spec, task = source, StreamTask(source, ((0, routes),))
+        self._reader = LogReader([source], str(Path(source.log).parent / "offsets"))
+        self._tasks = PipelineTasks((task,), (), ())
+        for name in ("initialOffset", "latestOffset", "getDefaultReadLimit"):
+            setattr(self, name, getattr(self._reader, name))
+        self.prepareForTriggerAvailableNow = self._reader.prepareForTriggerAvailableNow
+
+    def partitions(self, start: Offset, end: Offset) -> list[Stretch]:
+        log, first, last = FileLog(Path(self.spec.log), self.spec.start), start["s"], end["s"]
+        whole = Stretch(first, log.entries[first:last], log.times[first : last + 1])
+        return whole.split(self.spec.tasks)
+
+    def read(self, stretch: Stretch):
+        return self._tasks.read((0, stretch), frozenset({0}))
 
 
 def write(tmp_path: Path, name: str, ts: list[int]) -> None:
@@ -49,7 +76,7 @@ def write(tmp_path: Path, name: str, ts: list[int]) -> None:
     pq.write_table(table, tmp_path / "in" / f"{name}.parquet")
 
 
-def triggers(reader: PackingReader) -> list[list[Stretch]]:
+def triggers(reader: Source) -> list[list[Stretch]]:
     """All micro-batches until nothing new comes."""
     at, batches = reader.initialOffset(), []
     while (end := reader.latestOffset(at, reader.getDefaultReadLimit())) != at:
@@ -58,7 +85,7 @@ def triggers(reader: PackingReader) -> list[list[Stretch]]:
     return batches
 
 
-def read(reader: PackingReader, stretches: list[Stretch]) -> tuple[list[int], StreamTime, dict]:
+def read(reader: Source, stretches: list[Stretch]) -> tuple[list[int], StreamTime, dict]:
     """The timestamps that are sent, the time that is told, and the counts."""
     ts, told, counts = [], [], {}
     for stretch in stretches:
@@ -77,13 +104,13 @@ def read(reader: PackingReader, stretches: list[Stretch]) -> tuple[list[int], St
 
 def test_a_specification_survives_being_an_option(tmp_path):
     write(tmp_path, "0", [1])
-    assert decoded(encoded(spec(tmp_path))) == spec(tmp_path)
+    assert decoded(encoded([spec(tmp_path)])) == (spec(tmp_path),)
 
 
 def test_files_are_admitted_in_their_order_and_each_once(tmp_path):
     for name in ("b", "a", "c"):
         write(tmp_path, name, [1, 2])
-    batches = triggers(PackingReader(spec(tmp_path, files=1)))
+    batches = triggers(Source(spec(tmp_path, files=1)))
     names = [[Path(e.path).stem for s in batch for e in s.entries if e.path] for batch in batches]
     assert names == [["a"], ["b"], ["c"]]
 
@@ -91,7 +118,7 @@ def test_files_are_admitted_in_their_order_and_each_once(tmp_path):
 def test_small_files_are_taken_together(tmp_path):
     for i in range(9):
         write(tmp_path, str(i), [i])
-    (batch,) = triggers(PackingReader(spec(tmp_path)))
+    (batch,) = triggers(Source(spec(tmp_path)))
     assert len(batch) == 2, "as many partitions as tasks"
     assert sum(len(s.entries) for s in batch) == 9
 
@@ -99,16 +126,16 @@ def test_small_files_are_taken_together(tmp_path):
 def test_a_stream_that_is_read_once_ends_after_its_last_file(tmp_path):
     write(tmp_path, "0", [1, 5])
     write(tmp_path, "1", [6, 9])
-    reader = PackingReader(spec(tmp_path, once=True, files=1))
+    reader = Source(spec(tmp_path, once=True, files=1))
     first, second = triggers(reader)
     assert not read(reader, first)[1].over
     assert read(reader, second)[:2] == ([6, 9], StreamTime(9, over=True, at=3))
-    assert triggers(PackingReader(spec(tmp_path, once=True)))[0], "a new run finds the same log"
+    assert triggers(Source(spec(tmp_path, once=True)))[0], "a new run finds the same log"
 
 
 def test_a_stream_without_files_ends_at_once(tmp_path):
     (tmp_path / "in").mkdir()
-    reader = PackingReader(spec(tmp_path, once=True))
+    reader = Source(spec(tmp_path, once=True))
     (batch,) = triggers(reader)
     assert read(reader, batch) == (
         [],
@@ -119,14 +146,14 @@ def test_a_stream_without_files_ends_at_once(tmp_path):
 
 def test_a_file_that_comes_after_the_start_waits_for_the_next_run(tmp_path):
     write(tmp_path, "0", [1])
-    reader = PackingReader(spec(tmp_path, once=True, files=1))
+    reader = Source(spec(tmp_path, once=True, files=1))
     reader.prepareForTriggerAvailableNow()
     write(tmp_path, "1", [2])
     (batch,) = triggers(reader)
     assert read(reader, batch)[0] == [1]
-    after = PackingReader(spec(tmp_path, once=True))
-    end = after.latestOffset({"entries": 2}, after.getDefaultReadLimit())
-    assert read(after, list(after.partitions({"entries": 2}, end)))[:2] == (
+    after = Source(spec(tmp_path, once=True))
+    end = after.latestOffset({"s": 2}, after.getDefaultReadLimit())
+    assert read(after, list(after.partitions({"s": 2}, end)))[:2] == (
         [2],
         StreamTime(2, over=True, at=4),
     )
@@ -135,12 +162,12 @@ def test_a_file_that_comes_after_the_start_waits_for_the_next_run(tmp_path):
 def test_a_micro_batch_that_is_repeated_reads_the_same_files(tmp_path):
     write(tmp_path, "0", [1, 2])
     write(tmp_path, "1", [3])
-    reader = PackingReader(spec(tmp_path, files=1))
+    reader = Source(spec(tmp_path, files=1))
     batches = triggers(reader)
     write(tmp_path, "00", [9])
-    again = PackingReader(spec(tmp_path, files=1))
+    again = Source(spec(tmp_path, files=1))
     for number, batch in enumerate(batches):
-        repeated = list(again.partitions({"entries": number}, {"entries": number + 1}))
+        repeated = list(again.partitions({"s": number}, {"s": number + 1}))
         assert read(again, repeated) == read(reader, batch)
 
 
@@ -149,7 +176,7 @@ def test_lateness_is_judged_across_files_however_they_are_taken(tmp_path, files)
     write(tmp_path, "0", [10, 4, 12])
     write(tmp_path, "1", [10, 9, 30])
     write(tmp_path, "2", [27, 28, 31])
-    reader = PackingReader(spec(tmp_path, files=files, quarantine=Quarantine(tmp_path / "q")))
+    reader = Source(spec(tmp_path, files=files, quarantine=Quarantine(tmp_path / "q")))
     results = [read(reader, batch) for batch in triggers(reader)]
     assert sorted(t for ts, *_ in results for t in ts) == [10, 10, 12, 28, 30, 31]
     assert sum(c["late"] for *_, c in results) == 3
@@ -163,7 +190,7 @@ def test_rows_ahead_are_judged_across_files_however_they_are_taken(tmp_path, fil
     write(tmp_path, "1", [25, 30, 41])
     write(tmp_path, "2", [700, 40, 51])
     source = spec(tmp_path, files=files, clause="AHEAD 10", quarantine=Quarantine(tmp_path / "q"))
-    reader = PackingReader(source)
+    reader = Source(source)
     results = [read(reader, batch) for batch in triggers(reader)]
     assert sorted(t for ts, *_ in results for t in ts) == [10, 15, 25, 30, 40]
     assert sum(c["rejected"] for *_, c in results) == 4
@@ -178,22 +205,22 @@ def test_a_micro_batch_that_is_repeated_judges_by_the_wall_of_its_admission(tmp_
     (tmp_path / "in" / "0.csv").write_text("ts,k\n1970-01-02,1\n1970-02-01,2\n1970-01-02,3\n")
     day = 86_400_000_000
     options = {"format_": "csv", "kind": "TIMESTAMP"}
-    reader = PackingReader(spec(tmp_path, **options, wall=lambda: 2 * day))
+    reader = Source(spec(tmp_path, **options, wall=lambda: 2 * day))
     (batch,) = triggers(reader)
     found = read(reader, batch)
     assert found[2] == {"rows_in": 2, "late": 0, "rejected": 1}
-    later = PackingReader(spec(tmp_path, **options, wall=lambda: 90 * day))
-    unlimited = PackingReader(spec(tmp_path, **options, clause="AHEAD UNBOUNDED"))
+    later = Source(spec(tmp_path, **options, wall=lambda: 90 * day))
+    unlimited = Source(spec(tmp_path, **options, clause="AHEAD UNBOUNDED"))
     for again in (later, unlimited):
-        assert read(again, list(again.partitions({"entries": 0}, {"entries": 1}))) == found
+        assert read(again, list(again.partitions({"s": 0}, {"s": 1}))) == found
 
 
 def test_a_stream_that_is_silent_for_too_long_says_so_once_in_its_log(tmp_path):
     write(tmp_path, "0", [1, 5])
     walls = [0]
-    reader = PackingReader(spec(tmp_path, idle=30, wall=lambda: walls[-1]))
+    reader = Source(spec(tmp_path, idle=30, wall=lambda: walls[-1]))
     assert len(triggers(reader)) == 1
-    at = {"entries": 1}
+    at = {"s": 1}
 
     def look(wall: int) -> dict[str, int]:
         walls.append(wall)
@@ -201,10 +228,10 @@ def test_a_stream_that_is_silent_for_too_long_says_so_once_in_its_log(tmp_path):
 
     assert look(29) == at
     at = look(30)
-    assert at == {"entries": 2}
-    assert read(reader, list(reader.partitions({"entries": 1}, at)))[1].idle
+    assert at == {"s": 2}
+    assert read(reader, list(reader.partitions({"s": 1}, at)))[1].idle
     assert look(99) == at, "once is enough"
-    again = PackingReader(spec(tmp_path, idle=30, wall=lambda: walls[-1]))
+    again = Source(spec(tmp_path, idle=30, wall=lambda: walls[-1]))
     assert triggers(again) == triggers(reader), "a new run finds it in the log"
     write(tmp_path, "1", [9])
     woken = look(100)
@@ -212,13 +239,13 @@ def test_a_stream_that_is_silent_for_too_long_says_so_once_in_its_log(tmp_path):
     assert found[:2] == ([9], StreamTime(9, at=3))
     at = woken
     assert look(129) == at
-    assert look(131) == {"entries": 4}
+    assert look(131) == {"s": 4}
 
 
 def test_a_stream_that_has_been_read_once_is_over_and_not_idle(tmp_path):
     write(tmp_path, "0", [1, 5])
     walls = iter(range(0, 10_000, 1_000))
-    reader = PackingReader(spec(tmp_path, idle=30, once=True, wall=lambda: next(walls)))
+    reader = Source(spec(tmp_path, idle=30, once=True, wall=lambda: next(walls)))
     (batch,) = triggers(reader)
     assert read(reader, batch)[1] == StreamTime(5, over=True, at=2)
 
@@ -227,7 +254,7 @@ def test_reading_again_leaves_the_same_quarantine(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.csv").write_text("ts,k\n1,2\nx,3\n2,y\n3,1\n")
     source = spec(tmp_path, format_="csv", quarantine=Quarantine(tmp_path / "q"))
-    reader = PackingReader(source)
+    reader = Source(source)
     (batch,) = triggers(reader)
     assert read(reader, batch)[2] == {"rows_in": 2, "late": 0, "rejected": 2}
     (page,) = (tmp_path / "q").rglob("*.jsonl")
@@ -241,12 +268,12 @@ def test_deliveries_are_read_in_the_order_of_their_numbers(tmp_path):
     rows = pa.RecordBatch.from_pydict({"ts": [5, 6], "k": pa.array([1, 2], pa.int32())})
     inbox.push(rows, 6)
     inbox.advance(9)
-    reader = PackingReader(spec(tmp_path, source="", inbox=str(inbox.directory)))
+    reader = Source(spec(tmp_path, source="", inbox=str(inbox.directory)))
     (batch,) = triggers(reader)
     assert read(reader, batch)[:2] == ([5, 6], StreamTime(6, 9, at=2))
     inbox.push(rows.slice(2), 40)
-    end = reader.latestOffset({"entries": 2}, reader.getDefaultReadLimit())
-    found = read(reader, list(reader.partitions({"entries": 2}, end)))
+    end = reader.latestOffset({"s": 2}, reader.getDefaultReadLimit())
+    found = read(reader, list(reader.partitions({"s": 2}, end)))
     assert found[:2] == ([], StreamTime(40, 9, at=3))
     assert Inbox(inbox.directory).next == 3
 
@@ -258,19 +285,19 @@ def test_a_query_that_comes_later_reads_later_deliveries_only(tmp_path):
         inbox.push(rows, ts)
     start = StreamTime(5, BEGINNING)
     source = spec(tmp_path, source="", inbox=str(inbox.directory), inbox_from=1, start=start)
-    reader = PackingReader(source)
+    reader = Source(source)
     (batch,) = triggers(reader)
     assert read(reader, batch)[:2] == ([8], StreamTime(8, at=1))
 
 
 def test_a_log_that_is_shorter_than_the_offsets_is_refused(tmp_path):
     write(tmp_path, "0", [1])
-    reader = PackingReader(spec(tmp_path))
+    reader = Source(spec(tmp_path))
     with pytest.raises(StateError, match="does not match Spark's offsets"):
-        reader.latestOffset({"entries": 7}, reader.getDefaultReadLimit())
+        reader.latestOffset({"s": 7}, reader.getDefaultReadLimit())
 
 
 def test_a_missing_directory_is_an_error_that_names_it(tmp_path):
-    reader = PackingReader(spec(tmp_path))
+    reader = Source(spec(tmp_path))
     with pytest.raises(InputError, match="in: expected a file"):
         reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())

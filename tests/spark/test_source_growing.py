@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spark.test_source import read, spec, triggers
+from tests.spark.test_source import Source, read, spec, triggers
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
 from windrow.spark.source.file_log import Entry, FileLog, Refusals
-from windrow.spark.source.file_source import PackingReader, SourceSpec
+from windrow.spark.source.file_source import SourceSpec
 from windrow.streams.growing_files import LEFT_ALONE, SETTLING
 from windrow.streams.quarantine import Quarantine
 
@@ -34,7 +34,7 @@ class Run:
     """One run: its reader, and where it has come to."""
 
     def __init__(self, source: SourceSpec, start: int = 0) -> None:
-        self.reader, self.at = PackingReader(source), {"entries": start}
+        self.reader, self.at = Source(source), {"s": start}
 
     def trigger(self) -> tuple[list[int], dict]:
         """The timestamps and counts of the next micro-batch; nothing if there is none."""
@@ -59,12 +59,11 @@ def quarantined(tmp_path: Path) -> list[dict]:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from tests.spark.test_source import spec, triggers
+from tests.spark.test_source import Source, spec, triggers
 from windrow.spark.source.file_log import FileLog
-from windrow.spark.source.file_source import PackingReader
 for place in ("as-myself", "as-nobody"):
     source = spec(Path(sys.argv[1]) / place, format_="csv", once=True)
-    triggers(PackingReader(source))
+    triggers(Source(source))
     for entry in FileLog(Path(source.log)).entries:
         print(Path(entry.path or "the end").name, entry.refused)
     if os.getuid() == 0:  # whom no file is closed to; by now all modules are imported
@@ -106,7 +105,7 @@ def test_a_watched_file_is_read_by_whole_rows_as_it_grows(inbox, tmp_path):
         whole = max(0, content[:end].count(b"\n") - 1)
         assert rows == [10, 11, 12, 13][:whole]
     assert quarantined(tmp_path) == []
-    entries = run.reader._open().entries
+    entries = FileLog(Path(run.reader.spec.log)).entries
     assert [e.part.start for e in entries] == [0, 10, 15, 22]
     assert [e.part.row for e in entries] == [0, 1, 2, 3]
 
@@ -119,12 +118,12 @@ def test_a_later_run_on_the_checkpoint_reads_what_the_file_grew_by(inbox, tmp_pa
     assert [(r["row"], r["text"]) for r in quarantined(tmp_path)] == [(2, "11,2")]
     with (inbox / "a.csv").open("a") as file:
         file.write("2\n12,3\n13,x\n")
-    second = Run(csv_spec(tmp_path, once=True), first.at["entries"])
+    second = Run(csv_spec(tmp_path, once=True), first.at["s"])
     ts, counts = second.trigger()
     # The half row is read, and another one is put aside: it is one row all the time.
     assert (ts, counts) == ([11, 12], {"rows_in": 2, "late": 0, "rejected": 0})
     assert [(r["row"], r["text"]) for r in quarantined(tmp_path)] == [(4, "13,x")]
-    assert Run(csv_spec(tmp_path, once=True), second.at["entries"]).trigger() == ([], {})
+    assert Run(csv_spec(tmp_path, once=True), second.at["s"]).trigger() == ([], {})
 
 
 def test_a_micro_batch_that_is_repeated_reads_the_same_bytes_though_the_file_grew(inbox, tmp_path):
@@ -133,8 +132,8 @@ def test_a_micro_batch_that_is_repeated_reads_the_same_bytes_though_the_file_gre
     before = run.trigger()
     with (inbox / "a.csv").open("a") as file:
         file.write(",3\n13,4\n")
-    again = PackingReader(csv_spec(tmp_path))
-    repeated = list(again.partitions({"entries": 0}, run.at))
+    again = Source(csv_spec(tmp_path))
+    repeated = list(again.partitions({"s": 0}, run.at))
     ts, _, counts = read(again, repeated)
     assert (ts, counts) == before == ([10, 11], {"rows_in": 2, "late": 0, "rejected": 0})
 
@@ -145,8 +144,8 @@ def test_a_repeated_micro_batch_over_a_file_that_was_rewritten_reads_none_of_it(
     run.trigger()
     for content in ("ts,k\n90,1\n91,2\n", "", None):
         (inbox / "a.csv").unlink() if content is None else (inbox / "a.csv").write_text(content)
-        again = PackingReader(csv_spec(tmp_path))
-        ts, _, counts = read(again, list(again.partitions({"entries": 0}, run.at)))
+        again = Source(csv_spec(tmp_path))
+        ts, _, counts = read(again, list(again.partitions({"s": 0}, run.at)))
         assert (ts, counts["rejected"]) == ([], 1)
         (record,) = quarantined(tmp_path)
         assert "expected the file unchanged since it was added to the log" in record["reason"]
@@ -185,7 +184,7 @@ def test_a_file_that_cannot_be_read_is_quarantined_and_the_others_are_read(
     log = Path(source.log)
     refusals = Refusals([log])
     with pytest.raises(InputError, match=f"{inbox}.*expected"):
-        triggers(PackingReader(source))
+        triggers(Source(source))
     assert FileLog(log).entries == []
     good = inbox / f"b.{form}"
     if form == "parquet":
@@ -222,7 +221,7 @@ def test_a_last_row_without_its_newline_counts_when_the_file_was_left_alone(inbo
     assert quarantined(tmp_path) == []
     with (inbox / "a.csv").open("a") as file:
         file.write("\n12,3\n")
-    assert Run(source, run.at["entries"]).trigger() == (
+    assert Run(source, run.at["s"]).trigger() == (
         [12],
         {"rows_in": 1, "late": 0, "rejected": 0},
     )

@@ -8,7 +8,7 @@ from tests.operators.samples import QUERIES, plan_of, random_input, run
 from tests.spark.staged import end_of, expected, run_staged
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.strategy import Strategy
-from windrow.spark.stage import stage_task
+from windrow.spark.stage import level_task
 from windrow.spark.stage.worker_cache import WorkerCache
 
 pytestmark = pytest.mark.usefixtures("sizes")
@@ -33,6 +33,6 @@ def test_buckets_that_stay_in_memory_give_the_answer_of_one_pipeline(query, stra
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_buckets_that_are_loaded_every_time_give_the_answer_of_one_pipeline(query, monkeypatch):
-    monkeypatch.setattr(stage_task, "CACHE", WorkerCache(seconds=-1))
+    monkeypatch.setattr(level_task, "CACHE", WorkerCache(seconds=-1))
     found = run_staged(plan_of(query), INPUTS, Strategy.UPA, seed=2, run=query)
     assert found == whole_answer(query)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from windrow.core.errors import StateError
 from windrow.operators.base import Saved
 from windrow.spark.checkpoint.state import sweep
-from windrow.spark.stage.state_files import RETAINED, BucketFiles, Contents, StateCommits
+from windrow.spark.stage.state_files import RETAINED, BucketFiles, Contents, StateCommits, Version
 
 
 def rows(first: int, count: int = 3) -> pa.RecordBatch:
@@ -33,12 +33,16 @@ class Bucket:
         name, self.contents = self.files.write(self.batch, self.contents, saved)
         self.held = {n: b for n, b in self.held.items() if n not in drop} | put
         self.versions.append(self.held)
-        self.commits.publish(self.batch, {self.files.key: name})
+        self.commit({self.files.key: name})
         self.batch += 1
         return name
 
+    def commit(self, written: dict[str, str]) -> None:
+        before = self.commits.before(self.batch)
+        self.commits.publish(self.batch, before.after(self.batch, written, [3]))
+
     def load(self, batch: int) -> tuple[dict[str, pa.RecordBatch], dict[str, object]]:
-        contents = self.files.read(self.commits.read(batch)[self.files.key])
+        contents = self.files.read(self.commits.read(batch).files[self.files.key])
         return self.files.segments(contents), contents.meta
 
 
@@ -123,7 +127,7 @@ def test_state_that_should_be_there_and_is_not_is_no_fresh_start(tmp_path):
     bucket = Bucket(tmp_path)
     bucket.save({"a": rows(0)}, [])
     assert bucket.commits.before(1) == bucket.commits.read(0)
-    assert bucket.commits.before(0) == {}
+    assert bucket.commits.before(0) == Version()
     with pytest.raises(StateError, match="expected the state after micro-batch 4; found no such"):
         bucket.commits.before(5)
 
@@ -131,8 +135,8 @@ def test_state_that_should_be_there_and_is_not_is_no_fresh_start(tmp_path):
 def test_a_bucket_that_gets_nothing_keeps_the_state_that_it_has(tmp_path):
     bucket = Bucket(tmp_path)
     name = bucket.save({"a": rows(0)}, [])
-    bucket.commits.publish(1, {"0.9": "other"})
-    assert bucket.commits.read(1) == {"0.7": name, "0.9": "other"}
+    bucket.commit({"0.9": "other"})
+    assert bucket.commits.read(1) == Version({"0.7": name, "0.9": "other"}, {3: (1, 2)})
 
 
 def test_segments_can_be_read_as_arrow_by_others(tmp_path):

@@ -60,7 +60,7 @@ def test_a_row_of_the_year_9999_moves_nothing_and_a_repetition_judges_the_same(s
     assert sum(r.startswith("ahead: ts is 9999-12-31") for r in said) == 1
 
     # As if Spark had died before its commit: the batch is repeated a hundred years later.
-    checkpoint = tmp_path / "ck" / "q"
+    checkpoint = tmp_path / "ck" / "pipeline-1"
     for noted in (checkpoint / "spark" / "commits").glob("[0-9]*"):
         noted.unlink()
     for published in (tmp_path / "f").iterdir():
@@ -167,7 +167,7 @@ def test_an_idle_stream_is_still_idle_for_the_run_that_goes_on(spark, tmp_path):
     end_some_day(stop)
     run_on_spark(catalog, on_progress=hear_again, stop=stop, **settings)
     assert (told[-1].now, told[-1].idle) == (60, ("b",))
-    log = (tmp_path / "ck/q/streams/b.log").read_text().splitlines()
+    log = (tmp_path / "ck/pipeline-1/streams/b.log").read_text().splitlines()
     assert sum(json.loads(line).get("idle", False) for line in log) == 1
 
 

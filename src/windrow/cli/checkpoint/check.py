@@ -11,9 +11,9 @@ from windrow.cli.console import err, out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose
 from windrow.result_files.directory_lock import hold_directories
-from windrow.spark.checkpoint.query_directory import IDENTITY
+from windrow.spark.checkpoint.pipeline_directory import PIPELINE
 from windrow.spark.checkpoint.repair import Repair, planned_repair
-from windrow.spark.checkpoint.survey import Survey, query_directories, survey
+from windrow.spark.checkpoint.survey import Survey, survey, surveyed_directories
 
 DAMAGED = 1
 """Exit code if something is damaged."""
@@ -33,7 +33,7 @@ def check(path: Where, verbose: Verbose = False) -> None:
       windrow checkpoint check state/
     """
     with errors_in_words(verbose=verbose):
-        directories = query_directories(path)
+        directories = surveyed_directories(path)
         with hold_directories([_lock(path)]):
             found = [survey(directory) for directory in directories]
         for query in found:
@@ -61,7 +61,7 @@ def repair(
       windrow checkpoint repair state/
     """
     with errors_in_words(verbose=verbose):
-        directories = query_directories(path)
+        directories = surveyed_directories(path)
         with hold_directories([_lock(path)]):
             for directory, found in [(d, planned_repair(d)) for d in directories]:
                 if found is None:
@@ -72,7 +72,7 @@ def repair(
 
 def _lock(path: Path) -> tuple[Path, str]:
     """What a run that has this checkpoint holds: the directory of all its queries."""
-    return (path.parent if (path / IDENTITY).exists() else path), f"the checkpoint {path}"
+    return (path.parent if (path / PIPELINE).exists() else path), f"the checkpoint {path}"
 
 
 def _print_survey(found: Survey) -> None:

@@ -33,7 +33,7 @@ from windrow.result_files.atomic_files import publish
 from windrow.result_files.sinks import COMPACT_AT, compact_if_due
 from windrow.spark.archive.sink import ATTEMPTS
 from windrow.spark.archive.waiting import Piece, Waiting, by_day, few, load, save, tidy, write
-from windrow.spark.sink.file_delivery import hidden_in, summary
+from windrow.spark.sink.file_delivery import summary
 from windrow.spark.stage.stage_task import Report
 
 
@@ -74,7 +74,7 @@ class Filling:
         """Let the rows of a micro-batch count, and put days in that are over."""
         waiting = load(self._directory)
         if number > waiting.batch:
-            pieces = (hidden.get("piece") for hidden in hidden_in(reports))
+            pieces = (report.hidden.get("piece") for report in reports)
             new = tuple(Piece(**piece) for piece in pieces if piece is not None)
             waiting = replace(waiting, batch=number, pieces=(*waiting.pieces, *new))
             waiting = few(self._directory, waiting, self._schema)

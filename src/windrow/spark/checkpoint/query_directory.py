@@ -1,11 +1,10 @@
-"""The checkpoint directory of one query: Spark's own, the file logs, and what they belong to.
+"""What a checkpoint has of one job: what it is, and results that have no place of their own.
 
 windrow.json        fingerprint of the plan, identity of the run, bucket numbers, ranges
-spark/              Spark's offsets and commits
-state/              the state of stages (``windrow.spark.stage.state_files``)
-exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.exchange``)
-streams/<name>.log  the file log of each stream
 results/            results that have no destination of their own
+
+How far it has come, and its state, are in the directory of the pipeline that runs it
+(``windrow.spark.checkpoint.pipeline_directory``).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.stage.range_partition import Layout
 
 IDENTITY = "windrow.json"
-VERSION = 3
+VERSION = 4
 """Of everything below the directory; a checkpoint of another version is refused."""
 REMEDY = "restore it, or choose a new directory with --checkpoint"
 
@@ -45,33 +44,8 @@ class Home:
         return self.layout.buckets
 
     @property
-    def spark(self) -> Path:
-        return self.directory / "spark"
-
-    @property
-    def state(self) -> Path:
-        return self.directory / "state"
-
-    @property
-    def exchange(self) -> Path:
-        return self.directory / "exchange"
-
-    @property
-    def offsets(self) -> Path:
-        return self.spark / "offsets"
-
-    @property
     def results(self) -> Path:
         return self.directory / "results"
-
-    @property
-    def last_batch(self) -> int | None:
-        """The last micro-batch that Spark has noted as done; None if there is none."""
-        noted = (self.spark / "commits").glob("[0-9]*")
-        return max((int(path.name) for path in noted if path.name.isdigit()), default=None)
-
-    def log(self, stream: str) -> Path:
-        return self.directory / "streams" / f"{stream.lower()}.log"
 
 
 def open_home(

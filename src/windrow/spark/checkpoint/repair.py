@@ -47,7 +47,7 @@ class Repair:
 
 
 def planned_repair(directory: Path) -> Repair | None:
-    """What makes the checkpoint of a query whole; None if it is, StateError if nothing does."""
+    """What makes the checkpoint of a pipeline whole; None if it is, StateError if nothing does."""
     found = survey(directory)
     if not found.problems:
         return None

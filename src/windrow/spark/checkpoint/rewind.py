@@ -2,11 +2,13 @@
 
 Once a stream's time has come to the year 9999, its windows have expired, all rows since were late,
 and results say so. None of that can be taken back piece by piece. What can be had again are the
-rows, from the files that the log names: so state, logs and results of the query are moved away, and
-the next run starts over, with AHEAD in force. The query stays the one it was, by its identity.
+rows, from the files that the log names: so the results of the query are moved away, it is struck
+from its pipeline, and the next run starts it over, with AHEAD in force. The query stays the one it
+was, by its identity.
 
-Nothing is deleted: everything goes to ``removed-<n>/`` in the query's directory, results first and
-each commit before the files that it names, the logs last. Cut short, the same can be done again.
+Nothing is deleted: results go to ``removed-<n>/`` in the query's directory, each commit before the
+files that it names; with the last query of a pipeline that is moved too. Cut short, the same can be
+done again.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ from windrow.plan.catalog import (
     StreamDeclaration,
     SubscriptionsDeclaration,
 )
+from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.result_files.commits import COMPACTED
 from windrow.result_files.reader import published_results
+from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.query_groups import SEATS
 from windrow.spark.checkpoint.removed import new_removed_directory
@@ -36,7 +40,7 @@ from windrow.spark.source.file_log import FileLog
 from windrow.streams.horizon import horizon_of
 from windrow.streams.relations import updates_of
 
-PARTS = ("spark", "state", "results", "streams")
+RESULTS = "results"
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,11 @@ class StreamLog:
 
 @dataclass(frozen=True)
 class Rewind:
-    """A query's directory, the queries that are answered there, and where their results are."""
+    """A query's directory, its pipeline's, the queries that are answered there, and where their
+    results are."""
 
     directory: Path
+    pipeline: Path
     queries: tuple[str, ...]
     streams: tuple[StreamLog, ...]
     results: tuple[Path, ...]
@@ -86,10 +92,19 @@ class Rewind:
             target.mkdir()
             for path in _published(directory, run):
                 shutil.move(path, target / path.name)
-        for part in PARTS:
-            if (self.directory / part).exists():
-                (self.directory / part).rename(place / part)
+        if (self.directory / RESULTS).exists():
+            (self.directory / RESULTS).rename(place / RESULTS)
+        self._strike(place)
         return place
+
+    def _strike(self, place: Path) -> None:
+        """Take the query out of its pipeline; with the last one, that goes too."""
+        name, home = self.directory.name, read_pipeline(self.pipeline)
+        left = tuple(None if member == name else member for member in home.members)
+        if any(member is not None for member in left):
+            home.write(members=left, left=home.left - {name})
+        else:
+            self.pipeline.rename(place / self.pipeline.name)
 
 
 def _published(directory: Path, run: str) -> Iterator[Path]:
@@ -106,17 +121,17 @@ def _published(directory: Path, run: str) -> Iterator[Path]:
 def rewinds(checkpoint: Path, catalog: Catalog, wall: Wall) -> list[Rewind]:
     """What there is to rewind: every directory of a query that the script has."""
     found = []
-    for identity in sorted(checkpoint.glob(f"*/{IDENTITY}")):
-        directory = identity.parent
+    for directory, pipeline in _running(checkpoint):
         declared = [d for d in map(catalog.find, _names(directory)) if d is not None]
         if not declared:
             continue
-        _refuse_pushed(directory)
+        _refuse_pushed(pipeline)
         clock = next((d.clock for d in declared if isinstance(d, RUNNING)), catalog.clock)
-        streams = _streams(directory, catalog, clock, wall)
+        read = {name for d in declared for name in _read_by(d)}
+        streams = _streams(pipeline, read, catalog, clock, wall)
         results = tuple(_destinations(declared))
         names = tuple(d.name for d in declared)
-        found.append(Rewind(directory, names, streams, results))
+        found.append(Rewind(directory, pipeline, names, streams, results))
     if not found:
         raise StateError(
             where=str(checkpoint),
@@ -128,6 +143,20 @@ def rewinds(checkpoint: Path, catalog: Catalog, wall: Wall) -> list[Rewind]:
 
 
 RUNNING = (QueryDeclaration, SubscriptionsDeclaration, ArchiveDeclaration)
+
+
+def _running(checkpoint: Path) -> Iterator[tuple[Path, Path]]:
+    """The directory of every query that has run, and that of its pipeline."""
+    for directory in pipeline_directories(checkpoint):
+        for member in read_pipeline(directory).members:
+            if member is not None:
+                yield checkpoint / member, directory
+
+
+def _read_by(declared: object) -> set[str]:
+    """The lower-case names of the streams and relations that a query reads."""
+    leaves = walk(declared.plan) if isinstance(declared, RUNNING) else ()
+    return {leaf.name.lower() for leaf in leaves if isinstance(leaf, StreamScan | RelationScan)}
 
 
 def _names(directory: Path) -> list[str]:
@@ -145,10 +174,12 @@ def _destinations(declared: Sequence[object]) -> Iterator[Path]:
             yield Path(into.path).absolute()
 
 
-def _streams(directory: Path, catalog: Catalog, clock: Clock, wall: Wall) -> tuple[StreamLog, ...]:
+def _streams(
+    pipeline: Path, read: set[str], catalog: Catalog, clock: Clock, wall: Wall
+) -> tuple[StreamLog, ...]:
     found = []
-    for path in sorted((directory / "streams").glob("*.log")):
-        declared = catalog.find(path.stem)
+    for path in sorted((pipeline / "streams").glob("*.log")):
+        declared = catalog.find(path.stem) if path.stem in read else None
         if isinstance(declared, RelationDeclaration):
             declared = updates_of(declared, clock)
         if isinstance(declared, StreamDeclaration):
@@ -165,10 +196,10 @@ def _stream(log: FileLog, declared: StreamDeclaration, now: int) -> StreamLog:
     return StreamLog(declared.name, declared.clock, reached, limit, files)
 
 
-def _refuse_pushed(directory: Path) -> None:
-    if (directory / "inboxes.json").exists():
+def _refuse_pushed(pipeline: Path) -> None:
+    if read_pipeline(pipeline).inboxes.exists():
         raise StateError(
-            where=str(directory),
+            where=str(pipeline.parent),
             expected="a checkpoint of windrow run, whose rows are in files",
             found="that of a connection in Python",
             remedy="push the rows again, into a connection with another checkpoint",

@@ -50,7 +50,7 @@ class StateVersions:
 
     def _damages(self, batch: int) -> Iterator[tuple[Path, str]]:
         try:
-            named = self._commits.read(batch)
+            named = self._commits.read(batch).files
         except StateError as error:
             yield self.path(batch), f"it is cut short or overwritten: {error.found}"
             return
@@ -85,7 +85,7 @@ def _needed(directory: Path) -> set[Path]:
     commits = StateCommits(directory)
     needed: set[Path] = set()
     for batch in commits.numbers():
-        for key, name in commits.read(batch).items():
+        for key, name in commits.read(batch).files.items():
             files = BucketFiles(directory, *map(int, key.split(".")))
             contents = files.read(name)
             places = (segment.file for segment in contents.segments.values())

@@ -1,4 +1,4 @@
-"""What of a query's checkpoint is damaged, and the last micro-batch to which it is whole.
+"""What of a pipeline's checkpoint is damaged, and the last micro-batch to which it is whole.
 
 A micro-batch is whole if Spark has noted its offsets and its end, and every stage's state after it
 can be loaded. Going back to one repeats those after it. That is exact as long as they are what they
@@ -18,12 +18,15 @@ from windrow.core.errors import StateError
 from windrow.result_files.commits import COMMIT
 from windrow.spark.checkpoint.batches import BatchLog, read_batch_log
 from windrow.spark.checkpoint.checksums import damage_of
+from windrow.spark.checkpoint.pipeline_directory import PIPELINE
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.state import StateVersions
 from windrow.spark.source.file_log import Entry, FileLog
 
 RECORD = {"version", "fingerprint", "run", "buckets"}
 WAITING = "waiting.json"
+OURS = 2
+"""Lines of a file of offsets: Spark's settings, and our source; more are those of DataFrames."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Survey:
-    """Of the checkpoint of one query; ``whole`` is the last micro-batch that is, or -1."""
+    """Of the checkpoint of one pipeline; ``whole`` is the last micro-batch that is, or -1."""
 
     directory: Path
     problems: tuple[Problem, ...]
@@ -63,10 +66,10 @@ class Survey:
         return tuple(problem for problem in self.problems if problem.hopeless)
 
 
-def query_directories(checkpoint: Path) -> list[Path]:
-    """The queries of a checkpoint; it may also be that of one query alone."""
+def surveyed_directories(checkpoint: Path) -> list[Path]:
+    """The pipelines of a checkpoint; it may also be one of them."""
     candidates = [checkpoint, *sorted(checkpoint.glob("*"))]
-    found = [d for d in candidates if (d / IDENTITY).exists() or (d / "spark" / "offsets").is_dir()]
+    found = [d for d in candidates if (d / PIPELINE).exists() or (d / "spark" / "offsets").is_dir()]
     if not found:
         raise StateError(
             where=str(checkpoint),
@@ -82,16 +85,18 @@ def survey(directory: Path) -> Survey:
     offsets, commits = read_batch_log(spark / "offsets"), read_batch_log(spark / "commits")
     state = StateVersions(directory / "state")
     whole = _last_whole(offsets, commits, state)
-    logs, problems = _logs(directory)
+    members, problems = _members(directory)
+    logs, lost = _logs(directory)
     last = max(offsets.last, commits.last)
     problems = [
-        *_identity(directory),
         *problems,
+        *(problem for member in members for problem in _record(member / IDENTITY, RECORD)),
+        *lost,
         *_log_lengths(directory, offsets, logs),
         *_spark_files(spark, offsets, commits),
         *_missing(offsets, commits, state, whole),
         *_damaged_state(_last_over(offsets, commits), state),
-        *_results(directory / "results"),
+        *(problem for member in members for problem in _results(member / "results")),
     ]
     problems += _repetitions(directory, offsets, logs, whole, last)
     return Survey(directory, tuple(problems), offsets, commits, state, whole)
@@ -129,8 +134,18 @@ def _last_whole(offsets: BatchLog, commits: BatchLog, state: StateVersions) -> i
     return -1
 
 
-def _identity(directory: Path) -> Iterator[Problem]:
-    path = directory / IDENTITY
+def _members(directory: Path) -> tuple[list[Path], list[Problem]]:
+    """The directories of the jobs of a pipeline, and what is wrong with its record of them."""
+    path = directory / PIPELINE
+    problems = list(_record(path, {"version", "run", "members", "left"}))
+    if problems:
+        return [], problems
+    names = json.loads(path.read_text())["members"]
+    return [directory.parent / name for name in names if name is not None], []
+
+
+def _record(path: Path, keys: set[str]) -> Iterator[Problem]:
+    """What is wrong with a small file that says what a directory is."""
     try:
         known = json.loads(path.read_text())
     except FileNotFoundError:
@@ -138,8 +153,8 @@ def _identity(directory: Path) -> Iterator[Problem]:
     except ValueError as error:
         yield Problem(path, f"it is cut short or overwritten: {error}", hopeless=True)
     else:
-        if not isinstance(known, dict) or not known.keys() >= RECORD:
-            yield Problem(path, f"it lacks {', '.join(sorted(RECORD))}", hopeless=True)
+        if not isinstance(known, dict) or not known.keys() >= keys:
+            yield Problem(path, f"it lacks {', '.join(sorted(keys))}", hopeless=True)
 
 
 def _logs(directory: Path) -> tuple[dict[str, list[Entry]], list[Problem]]:
@@ -162,16 +177,14 @@ def _logs(directory: Path) -> tuple[dict[str, list[Entry]], list[Problem]]:
 def _log_lengths(
     directory: Path, offsets: BatchLog, logs: dict[str, list[Entry]]
 ) -> Iterator[Problem]:
-    """Whether the logs have all that Spark's offsets speak of; which is whose is not said there."""
-    if not offsets.whole:
-        return
-    counted = [o["entries"] for o in offsets.whole[max(offsets.whole)][1:] if "entries" in o]
-    lengths = sorted((len(entries) for entries in logs.values()), reverse=True)
-    lengths += [0] * (len(counted) - len(lengths))
-    if any(n > length for n, length in zip(sorted(counted, reverse=True), lengths, strict=False)):
-        found = ", ".join(f"{name} has {len(entries)}" for name, entries in logs.items()) or "none"
-        what = f"file logs lack entries: the offsets count {counted}; {found}"
-        yield Problem(directory / "streams", what, hopeless=True)
+    """Whether the logs have all that Spark's offsets speak of."""
+    counted = offsets.whole[max(offsets.whole)][1] if offsets.whole else {}
+    for stream, count in counted.items():
+        length = len(logs.get(stream.lower(), ()))
+        if count > length:
+            path = directory / "streams" / f"{stream.lower()}.log"
+            what = f"it lacks entries: the offsets count {count}, and it has {length}"
+            yield Problem(path, what, hopeless=True)
 
 
 def _spark_files(spark: Path, offsets: BatchLog, commits: BatchLog) -> Iterator[Problem]:
@@ -231,8 +244,8 @@ def _repetitions(
     if whole == -1 and offsets.first not in (0, None):
         what = f"batches before {offsets.first} are gone, and no later one is complete"
         yield Problem(offsets.directory, what, hopeless=True)
-    read = offsets.whole[max(offsets.whole)] if offsets.whole else [{}]
-    if len(read) - 1 > len(logs):
+    read = offsets.whole[max(offsets.whole)] if offsets.whole else []
+    if len(read) > OURS:
         what = "a source that is a DataFrame cannot be read again as it was"
         yield Problem(offsets.directory, what, hopeless=True)
     for name, entries in logs.items():

@@ -35,13 +35,8 @@ def translated(query: str, failure: BaseException) -> WindrowError:
     if "no cause message" in text:  # Spark says nothing of a cause that has a class only
         text = whole_text(failure)
     found = OURS.search(text)
-    if found is not None:
-        kind = getattr(errors, found[1], WindrowError)
-        message = found[2].strip()
-        if kind is DataError:
-            return DataError(message).inside(query)
-        if isinstance(kind, type) and issubclass(kind, WindrowError):
-            return kind(message) if kind is not errors.NotExecutableError else WindrowError(message)
+    if found is not None and (error := own_error(query, found[1], found[2].strip())):
+        return error
     if found := OUT_OF_MEMORY.search(text):
         return _out_of_memory(query, found)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -53,6 +48,16 @@ def translated(query: str, failure: BaseException) -> WindrowError:
         remedy="run again with -v to see Spark's own log; the checkpoint holds the last "
         "complete micro-batch",
     )
+
+
+def own_error(query: str, kind: str, message: str) -> WindrowError | None:
+    """One of our errors, by the name of its class; None if it is another's."""
+    found = getattr(errors, kind, WindrowError)
+    if found is DataError:
+        return DataError(message).inside(query)
+    if isinstance(found, type) and issubclass(found, WindrowError):
+        return found(message) if found is not errors.NotExecutableError else WindrowError(message)
+    return None
 
 
 def whole_text(failure: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""The runtime on Spark: each job a streaming query on a SparkSession.
+"""The runtime on Spark: jobs that start together are one streaming query on a SparkSession.
 
 A connection judges pushed rows as they come and delivers them into the streams' inboxes, from which
 the queries read (``windrow.spark.source.inbox``); a query runs from the moment somebody looks at
@@ -12,7 +12,7 @@ import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,10 +38,13 @@ from windrow.result_files.atomic_files import publish
 from windrow.result_files.directory_lock import Lock
 from windrow.result_files.ownership import refuse_results_of_others
 from windrow.result_files.sinks import into, result_directories
+from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.checkpoint.pipelines import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
-from windrow.spark.run.archive_query import ArchiveQuery
+from windrow.spark.run.feed import Delivery, Feed
 from windrow.spark.run.machine import death_of_machine
+from windrow.spark.run.pipeline import Pipeline
 from windrow.spark.run.session import (
     PLAIN,
     SessionOptions,
@@ -49,9 +52,8 @@ from windrow.spark.run.session import (
     open_session,
     refuse_private_checkpoint,
 )
-from windrow.spark.run.shared_query import SharedSparkQuery
+from windrow.spark.run.spark_job import SparkJob, inputs_of
 from windrow.spark.run.spark_run import SparkRun
-from windrow.spark.run.streaming_query import Delivery, Feed, SparkQuery, inputs_of
 from windrow.spark.source.inbox_inputs import InboxInputs
 from windrow.spark.source.refused_pages import RefusedPages
 from windrow.streams.quarantine import Quarantine
@@ -97,6 +99,7 @@ class OnSpark:
         pushed = None if given is None else given.directory
         self.inputs = InboxInputs(self._directory, pushed, feed.wall, pages)
         self.runs: list[SparkRun] = []
+        self.pipelines: list[Pipeline] = []
         self.frames: dict[str, DataFrame] = {}
         self._groups: dict[str, Group] = {}
         self._session: SparkSession | None = None
@@ -105,7 +108,7 @@ class OnSpark:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """Whatever fails within leaves everything as it was."""
-        locks, runs = [*self._locks], [*self.runs]
+        locks, runs, pipelines = [*self._locks], [*self.runs], [*self.pipelines]
         try:
             with self.inputs.all_or_nothing():
                 yield
@@ -113,7 +116,7 @@ class OnSpark:
             for lock in self._locks:
                 if lock not in locks:
                     lock.release()
-            self._locks, self.runs = locks, runs
+            self._locks, self.runs, self.pipelines = locks, runs, pipelines
             raise
 
     def jobs(
@@ -150,7 +153,7 @@ class OnSpark:
                 self._session = self._open_session()
             if self._temporary:
                 refuse_private_checkpoint(self._session)
-            runs = [self._run(self._session, job, catalog) for job in jobs]
+            runs = self._run_together(self._session, jobs, catalog)
         except Exception as failure:
             died = None if isinstance(failure, WindrowError) else death_of_machine(failure)
             if died is None:
@@ -161,21 +164,29 @@ class OnSpark:
             self._open_files(catalog)
         return runs
 
-    def _run(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkRun:
-        query = self._query(session, job, catalog)
-        feed = self._feed
-        if feed.live:
-            feed = replace(feed, inboxes=self._deliveries(query), frames=self.frames)
-        return SparkRun(job, query, feed, self._on_restart, self.inputs.refusals)
+    def _run_together(
+        self, session: SparkSession, jobs: Sequence[Job], catalog: Catalog
+    ) -> list[SparkRun]:
+        """Pipelines for the jobs, and what looks at each of these."""
+        found = {job.name: job for job in (self._spark_job(session, j, catalog) for j in jobs)}
+        starting = [Starting(n, j.job.clock, [*j.streams]) for n, j in found.items()]
+        running = [pipeline.home.directory for pipeline in self.pipelines]
+        runs: dict[str, SparkRun] = {}
+        for home, numbers in pipelines_for(self._directory, starting, running):
+            mine = {number: found[name] for name, number in numbers.items()}
+            feed = self._feed
+            if feed.live:
+                feed = replace(feed, inboxes=self._deliveries(home, mine), frames=self.frames)
+            pipeline = Pipeline(session, home, mine, feed, self._on_restart)
+            self.pipelines.append(pipeline)
+            for name, number in numbers.items():
+                runs[name] = SparkRun(pipeline, number, self.inputs.refusals)
+        return [runs[name] for name in found]
 
-    def _query(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkQuery:
-        """The job as a streaming query."""
-        if job.selection is not None:
-            return SharedSparkQuery(session, self._groups[job.name], catalog, self.strategy)
-        directory = self._directory / job.name
-        if job.archive is not None:
-            return ArchiveQuery(session, job.archive, catalog, directory, self.strategy)
-        return SparkQuery(session, job.members[0].query, catalog, directory, self.strategy)
+    def _spark_job(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkJob:
+        group = self._groups[job.name] if job.selection is not None else None
+        directory = self._directory / job.name if group is None else group.directory
+        return SparkJob(session, job, catalog, directory, self.strategy, group)
 
     # What comes through a connection
 
@@ -236,26 +247,28 @@ class OnSpark:
             if run.writes:
                 run.start()
 
-    def _deliveries(self, query: SparkQuery) -> dict[str, Delivery]:
-        """From where in each inbox a query reads: from where it stood when the query was made.
+    def _deliveries(self, home: PipelineHome, jobs: Mapping[int, SparkJob]) -> dict[str, Delivery]:
+        """From where in each inbox a pipeline reads: from where it stood when its jobs were made.
 
-        Of a relation a query needs all, but what it held by then is news to it.
+        Of a relation they need all, but what it held by then is news to them.
         """
-        known = query.home.directory / "inboxes.json"
-        monitors = {name: self.inputs.read_by(query.declaration, name) for name in query.streams}
-        if not known.exists():
+        if not home.inboxes.exists():
+            readers = {name: job for job in jobs.values() for name in job.streams}
             stood = {}
-            for name, monitor in monitors.items():
+            for name, job in readers.items():
+                monitor = self.inputs.read_by(job.declaration, name)
                 top = BEGINNING if monitor.top is None else monitor.top
                 first, since = self.inputs.inbox(name).next, BEGINNING
                 time = [top, monitor.advanced_to]
                 if isinstance(monitor, RelationMonitor):
                     first, since, time = 0, max(monitor.closed_instant, BEGINNING + 1), []
                 stood[name] = [first, since, *time]
-            publish(known, json.dumps(stood))
+            publish(home.inboxes, json.dumps(stood))
+        known = json.loads(home.inboxes.read_text())
         return {
             name: Delivery(self.inputs.inbox(name).directory, first, StreamTime(*time), since)
-            for name, (first, since, *time) in json.loads(known.read_text()).items()
+            for name, (first, since, *time) in known.items()
+            if any(name in job.streams for job in jobs.values())
         }
 
     # Over files
@@ -268,18 +281,20 @@ class OnSpark:
         return SECONDS_BETWEEN_LOOKS if running else None
 
     def _look_at_all(self) -> bool:
-        """Start one query if none is starting, and look at all: whether one of them runs.
+        """Start a pipeline if none is starting, and look at all: whether one of them runs.
 
-        The Python processes of many queries, one for each source, must not all start at once: Spark
-        gives each of them ten seconds.
+        The Python processes of many must not all start at once: Spark gives each of them ten
+        seconds.
         """
-        starting = any(run.starting for run in self.runs) and self._waited < LONGEST_START
-        waiting = next((run for run in self.runs if not run.started), None)
+        starting = any(p.starting for p in self.pipelines) and self._waited < LONGEST_START
+        waiting = next((p for p in self.pipelines if not p.started), None)
         if waiting is not None and not starting:
             waiting.start()
             self._waited = 0.0
-        running = waiting is not None or any(run.active for run in self.runs)
-        again = [run.look() for run in self.runs if run.started]
+        running = waiting is not None or any(p.active for p in self.pipelines)
+        for run in self.runs:
+            run.look()
+        again = [pipeline.look() for pipeline in self.pipelines if pipeline.started]
         self._waited += SECONDS_BETWEEN_LOOKS
         return running or any(again)
 
@@ -300,11 +315,14 @@ class OnSpark:
 
     def publish(self) -> None:
         """End all queries, and take note of what they have published."""
+        ended: list[tuple[Pipeline, BaseException | None]] = []
         with self._naming_a_death():
-            for run in self.runs:
-                run.finish()
+            ended += [(pipeline, pipeline.finish()) for pipeline in self.pipelines]
         for run in self.runs:
             run.conclude()
+        for pipeline, failure in ended:
+            if failure is not None and not pipeline.restarts.may_restart(failure):
+                raise pipeline.error(failure)
 
     def progress(self) -> list[Progress]:
         """How far each run has come."""
@@ -322,16 +340,20 @@ class OnSpark:
         """
         with ExitStack() as last:  # the last that is pushed is done first
             last.callback(self._forget)
-            for run in self.runs if self._feed.live else ():
-                for number in run.job.members:
-                    last.callback(run.stop, number)
+            if self._feed.live:
+                for run in self.runs:
+                    last.callback(run.close)
+                for pipeline in self.pipelines:
+                    last.callback(pipeline.finish)
+                for run in self.runs:
+                    last.callback(run.finish)
 
     def _forget(self) -> None:
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
         for lock in self._locks:
             lock.release()
-        self.runs, self.frames, self._locks = [], {}, []
+        self.runs, self.frames, self._locks, self.pipelines = [], {}, [], []
         self.inputs.forget()
         self._close_session()
 

@@ -53,15 +53,10 @@ class FileDelivery:
 
     def publish(self, batch: int, reports: Sequence[Report]) -> None:
         """Publish what the tasks wrote, unless that has been done."""
-        hidden = hidden_in(reports)
+        hidden = [report.hidden for report in reports]
         names = [h["file"] for h in hidden if h["file"] is not None]
         rows_out = sum(h["rows"] for h in hidden)
         self.place.publish(names, summary(batch, self.run, reports, rows_out))
-
-
-def hidden_in(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """What tasks of a last stage have hidden."""
-    return [report.hidden for report in reports if report.hidden is not None]
 
 
 def summary(batch: int, run: str, reports: Sequence[Report], rows_out: int) -> Commit:

@@ -22,7 +22,7 @@ from windrow.columns.delta import Delta
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files.member_rows import ByMember
 from windrow.result_files.sinks import Place
-from windrow.spark.sink.file_delivery import FileDelivery, hidden_in, summary
+from windrow.spark.sink.file_delivery import FileDelivery, summary
 from windrow.spark.stage.stage_task import Report
 
 HANDS = 8
@@ -56,7 +56,7 @@ class MemberDelivery(FileDelivery):
 
     def publish(self, batch: int, reports: Sequence[Report]) -> None:
         """Publish for every query, then for the group."""
-        hidden = hidden_in(reports)
+        hidden = [report.hidden for report in reports]
         whole = summary(batch, self.run, reports, sum(h["rows"] for h in hidden))
         files: dict[int, list[tuple[str, int]]] = {}
         for number, name, rows in (file for h in hidden for file in h["own"]):

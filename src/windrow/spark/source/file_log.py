@@ -204,6 +204,12 @@ def read_entries(whole: bytes, path: Path) -> Iterator[Entry]:
             ) from error
 
 
+def next_batch(offsets: Path) -> int:
+    """The number of the micro-batch that Spark is about to begin."""
+    begun = [int(p.name) for p in offsets.glob("[0-9]*") if p.name.isdigit()]
+    return max(begun, default=-1) + 1
+
+
 def ends_idle(path: Path) -> bool:
     """Whether the stream of a log is idle, as its last line tells; for those who only look."""
     try:

@@ -1,12 +1,15 @@
 # ruff: noqa: N802 - the names and arguments of methods are Spark's
-"""The source: a stream's files, listed at the driver, read and packed in tasks.
+"""The source of a pipeline: what there is to read, written down before anybody reads it.
 
-The driver admits files into the file log (``windrow.spark.source.file_log``), in the order in which
-they are found, each with its greatest credible timestamp; an offset is a number of entries. A task
-gets a stretch of the log and the stream's time before it, so it judges rows as one reader of the
-whole stream would. It sends each bucket what it has for it, and what it knows of time. What depends
-on the clock on the wall, which rows are ahead and whether the stream is idle, the driver decides
-once, and it is in the log before it takes effect.
+Spark asks how far the streams have come, writes the answer down, and begins a micro-batch. All of
+that happens here, at the driver: files are admitted into the file log of their stream
+(``windrow.spark.source.file_log``), in the order in which they are found, each with its greatest
+credible timestamp; an offset is the number of entries of each log. What depends on the clock on the
+wall, which rows are ahead and whether a stream is idle, is decided once, and is in the log before
+it takes effect.
+
+No row comes through this source. Tasks read what the logs say (``windrow.spark.source.read_task``),
+so that a micro-batch can be planned when it is known how large it is.
 
 Besides its files a stream can have an *inbox*: a directory of numbered Parquet files and advance
 markers that a connection writes, read in the order of their numbers.
@@ -22,7 +25,6 @@ import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -37,38 +39,34 @@ from windrow.core.errors import StateError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
-from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.source.admission import Admission, check_some_readable
-from windrow.spark.source.file_log import Entry, FileLog
-from windrow.spark.source.stretch import Stretch
-from windrow.spark.stage.routes import PACKED, Routes
+from windrow.spark.source.file_log import Entry, FileLog, next_batch
+from windrow.spark.stage.routes import PACKED
 from windrow.streams.growing_files import Arrival
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import UNKNOWN, StreamTime
 
-FORMAT = "windrow-packed"
-ROWS_PER_BLOB = Threshold(1_000_000, least=1)
-"""Tuples that a task gathers before it packs them."""
+FORMAT = "windrow-log"
 BYTES_PER_TRIGGER = Threshold(16 * 2**20)
-"""Small files are taken together up to this size, since a trigger costs half a second by itself."""
+"""Small files are taken together up to this size, since a trigger takes time by itself."""
+
+Offset = dict[str, int]
+"""Entries of the log of each stream."""
 
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """All that the driver and the tasks need to know of one stream of one query.
+    """All that the driver and the tasks need to know of one stream of a pipeline.
 
     ``once``: the files that are there at the start are all that will come. ``files`` is how many
     of them a trigger takes; None leaves it to their size and to ``tasks``. A query that comes to a
     running connection reads the inbox from the number ``inbox_from``, at the time ``start``; of a
     ``relation`` it reads all of it, and earlier updates as if they had come at ``since``.
-    ``offsets`` is the directory where Spark has one file for each micro-batch that was begun.
     Without rows for ``idle`` microseconds by the ``wall`` the stream holds nobody back.
     """
 
     declaration: StreamDeclaration
-    routes: Routes
     log: str
-    offsets: str
     tasks: int
     once: bool = False
     files: int | None = None
@@ -81,9 +79,13 @@ class SourceSpec:
     idle: int = FOREVER
     wall: Wall = wall_clock
 
+    @property
+    def name(self) -> str:
+        return self.declaration.name
 
-class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """See the module. All methods but ``read`` run at the driver."""
+
+class StreamFiles:
+    """One stream at the driver: its log, and what is to be added to it."""
 
     def __init__(self, spec: SourceSpec) -> None:
         self.spec = spec
@@ -92,71 +94,25 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._files: Admission | None = None
         self._heard: int | None = None
 
-    def initialOffset(self) -> dict[str, int]:
-        return {"entries": 0}
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+    def entries_for(self, batch: int, start: int) -> int:
+        """Admit what there is for a micro-batch; how many entries there are up to its last."""
         log = self._open()
-        if len(log.entries) < start["entries"]:
+        if len(log.entries) < start:
             raise StateError(
                 "the file log does not match Spark's offsets",
                 where=self.spec.log,
-                expected=f"at least {start['entries']} entries",
+                expected=f"at least {start} entries",
                 found=f"{len(log.entries)}",
                 remedy="restore all of the checkpoint, or start over with a new one",
             )
-        batch = next_batch(Path(self.spec.offsets))
-        if len(log.entries) == start["entries"]:
+        if len(log.entries) == start:
             entries = self._admitted(log) or self._silence(log)
             log.append([replace(entry, batch=batch) for entry in entries])
-        return {"entries": max(log.until(batch), start["entries"])}
+        return max(log.until(batch), start)
 
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """How much is taken is decided in ``latestOffset``, by the size of the files."""
-        return ReadAllAvailable()
-
-    def prepareForTriggerAvailableNow(self) -> None:
+    def take_listing(self) -> None:
         """Whatever comes from now on is for the next run."""
         self._listing = self._admission(self._open()).found()
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Stretch]:
-        log, first, last = self._open(), start["entries"], end["entries"]
-        total = sum(e.size for e in log.entries[first:last])
-        share = max(1, -(-total // self.spec.tasks))
-        stretches: list[Stretch] = []
-        filled = share
-        for at in range(first, last):
-            entry = log.entries[at]
-            if filled >= share and (entry.path is not None or not stretches):
-                stretches.append(Stretch(at, [], [log.times[at]]))
-                filled = 0
-            stretches[-1].entries.append(entry)
-            stretches[-1].times.append(log.times[at + 1])
-            filled += entry.size
-        return stretches
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Runs in a task."""
-        # Imported late: of the many processes that Spark starts for a source, few need kernels.
-        from windrow.spark.source.read_task import Intake  # noqa: PLC0415
-        from windrow.spark.stage.packing import blobs, packed_batch, scatter, tell  # noqa: PLC0415
-
-        freeze_imports()
-        assert isinstance(partition, Stretch)
-        spec, stream, routes = self.spec, self.spec.declaration.name, self.spec.routes
-        intake = Intake(
-            spec.declaration, spec.quarantine, ROWS_PER_BLOB.value, spec.relation, spec.since
-        )
-        before = zip(partition.entries, partition.times, strict=False)
-        for chunk, delta in enumerate(intake.files(before)):
-            parcels = scatter(delta, routes, intake.counts, (partition.first, chunk))
-            yield packed_batch(blobs(parcels, routes.exchange))
-        known: dict[tuple[int, int], Any] = {}
-        tell(known, 0, routes.buckets, {stream: partition.times[-1]}, intake.counts)
-        yield packed_batch(blobs(known))
-
-    def commit(self, end: dict[str, int]) -> None:
-        """The log keeps everything: a file is known by its name for as long as the query lives."""
 
     def _open(self) -> FileLog:
         if self._log is None:
@@ -216,14 +172,41 @@ class PackingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [Entry(idle=True, wall=now)]
 
 
-def next_batch(offsets: Path) -> int:
-    """The number of the micro-batch that Spark is about to begin."""
-    begun = [int(p.name) for p in offsets.glob("[0-9]*") if p.name.isdigit()]
-    return max(begun, default=-1) + 1
+class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """See the module. ``offsets`` is where Spark has one file for each micro-batch it has begun."""
+
+    def __init__(self, specs: Sequence[SourceSpec], offsets: str) -> None:
+        self._streams = [StreamFiles(spec) for spec in specs]
+        self._offsets = Path(offsets)
+
+    def initialOffset(self) -> Offset:
+        return {stream.spec.name: 0 for stream in self._streams}
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        batch = next_batch(self._offsets)
+        return {s.spec.name: s.entries_for(batch, start[s.spec.name]) for s in self._streams}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """How much is taken is decided in ``latestOffset``, by the size of the files."""
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        for stream in self._streams:
+            stream.take_listing()
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        return [InputPartition(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """No rows: tasks read the files that the logs name."""
+        return iter(())
+
+    def commit(self, end: Offset) -> None:
+        """The logs keep everything: a file is known by its name while there is a checkpoint."""
 
 
 class WindrowSource(DataSource):
-    """The format ``windrow-packed``: the packing file source."""
+    """The format ``windrow-log``: the source of a pipeline."""
 
     @classmethod
     def name(cls) -> str:
@@ -232,19 +215,19 @@ class WindrowSource(DataSource):
     def schema(self) -> str:
         return PACKED
 
-    def streamReader(self, schema: StructType) -> PackingReader:
-        return PackingReader(decoded(self.options["spec"]))
+    def streamReader(self, schema: StructType) -> LogReader:
+        return LogReader(decoded(self.options["specs"]), self.options["offsets"])
 
 
-def encoded(spec: SourceSpec) -> str:
-    """A specification as an option: options of a data source are text.
+def encoded(specs: Sequence[SourceSpec]) -> str:
+    """Specifications as an option: options of a data source are text.
 
     Spark itself pickles the reader that is made of it, within one application; so does this.
     """
-    return base64.b64encode(pickle.dumps(spec)).decode()
+    return base64.b64encode(pickle.dumps(tuple(specs))).decode()
 
 
-def decoded(text: str) -> SourceSpec:
-    spec = pickle.loads(base64.b64decode(text))  # noqa: S301 - made by ``encoded``
-    assert isinstance(spec, SourceSpec)
-    return spec
+def decoded(text: str) -> tuple[SourceSpec, ...]:
+    specs = pickle.loads(base64.b64decode(text))  # noqa: S301 - made by ``encoded``
+    assert isinstance(specs, tuple)
+    return specs

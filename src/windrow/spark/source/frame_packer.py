@@ -63,15 +63,15 @@ def _in_time(
 
 @dataclass(frozen=True)
 class FramePacker:
-    """The function that ``mapInArrow`` calls in every task."""
+    """The function that ``mapInArrow`` calls in every task; ``routes`` are by job."""
 
     declaration: StreamDeclaration
-    routes: Routes
+    routes: tuple[tuple[int, Routes], ...]
     quarantine: Quarantine | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_imports()
-        declaration, routes = self.declaration, self.routes
+        declaration = self.declaration
         counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0, "cut": 0}
         parts, refused, top = [], list[Rejected](), BEGINNING
         for batch in batches:
@@ -88,11 +88,13 @@ class FramePacker:
             return
         context: Any = TaskContext.get()
         delta = concat(parts, arrow_schema(declaration.schema))
-        parcels = scatter(delta, routes, counts, (context.partitionId(),))
-        yield packed_batch(blobs(parcels, routes.exchange))
-        known: dict[tuple[int, int], Any] = {}
-        tell(known, 0, routes.buckets, {declaration.name: StreamTime(top)}, counts)
-        yield packed_batch(blobs(known))
+        for job, routes in self.routes:
+            counted = dict(counts)
+            parcels = scatter(delta, routes, counted, (context.partitionId(),))
+            yield packed_batch(blobs(parcels, routes.exchange), job)
+            known: dict[tuple[int, int], Any] = {}
+            tell(known, 0, routes.buckets, {declaration.name: StreamTime(top)}, counted)
+            yield packed_batch(blobs(known), job)
         if refused and self.quarantine is not None:
             name = f"frame-{context.getLocalProperty(BATCH_ID)}-{context.partitionId()}"
             self.quarantine.write(declaration.name, Path(name), refused)

@@ -1,8 +1,8 @@
 """Packing: the tuples of a sender as one blob per stage and bucket, filtered, projected, hashed.
 
-A packed DataFrame has the columns ``stage``, ``bucket`` and ``blob``. All stages of a query stand
-in one chain, whatever their dependencies, and a stage hands on the blobs that are meant for later
-ones: so every stream is read once, and all stages hear of time in the same micro-batch.
+A packed DataFrame has the columns ``job``, ``stage``, ``bucket`` and ``blob``. All stages of a job
+stand in one chain, whatever their dependencies, and a stage hands on the blobs that are meant for
+later ones: so every stream is read once, and all stages hear of time in the same micro-batch.
 
 The header of a blob has ``order`` (where its tuples stand in their stream), ``times`` (see
 ``windrow.streams.stream_time``) and ``counts`` (what became of the input rows).
@@ -29,7 +29,9 @@ from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.subscription_index import matching_for, range_of, routing_for
 from windrow.streams.stream_time import Times, to_json
 
-PACKED_ARROW = pa.schema([("stage", pa.int32()), ("bucket", pa.int32()), ("blob", pa.binary())])
+PACKED_ARROW = pa.schema(
+    [("job", pa.int32()), ("stage", pa.int32()), ("bucket", pa.int32()), ("blob", pa.binary())]
+)
 RESULT = -1
 """The ``stage`` of blobs that are for the sink."""
 
@@ -46,21 +48,44 @@ class Parcel:
     header: Header = field(default_factory=dict)
 
 
+Scattered = dict[int, tuple[list[tuple[int, pa.RecordBatch]], int]]
+"""What was made of some tuples along edges that are alike: packed, by bucket; and overflows."""
+
+
 def scatter(
-    delta: Delta, routes: Routes, counts: Counts, order: Sequence[int] = ()
+    delta: Delta,
+    routes: Routes,
+    counts: Counts,
+    order: Sequence[int] = (),
+    known: Scattered | None = None,
 ) -> dict[tuple[int, int], Parcel]:
-    """The tuples by stage and bucket, for those that get any; overflows are counted."""
+    """The tuples by stage and bucket, for those that get any; overflows are counted.
+
+    What is ``known`` of the same tuples need not be done again: many jobs may have edges alike.
+    """
     parcels: dict[tuple[int, int], Parcel] = {}
+    known = {} if known is None else known
+    kinds = routes.kinds or range(len(routes.edges))
+    for kind, (stage, edge) in zip(kinds, routes.edges, strict=True):
+        if kind not in known:
+            known[kind] = _packed_by_bucket(delta, edge, routes)
+        packed, overflows = known[kind]
+        for bucket, part in packed:
+            parcel = parcels.setdefault((stage, bucket), Parcel())
+            parcel.parts[edge.name] = part
+            parcel.header = {"order": list(order)} if order else {}
+        if overflows:
+            counts["overflows"] = counts.get("overflows", 0) + overflows
+    return parcels
+
+
+def _packed_by_bucket(
+    delta: Delta, edge: StageEdge, routes: Routes
+) -> tuple[list[tuple[int, pa.RecordBatch]], int]:
     overflows = Overflows()
     with count_overflows(overflows):
-        for stage, edge in routes.edges:
-            for bucket, part in _by_bucket(prepared(edge.pre, delta), edge, routes):
-                parcel = parcels.setdefault((stage, bucket), Parcel())
-                parcel.parts[edge.name] = pack_delta(part)
-                parcel.header = {"order": list(order)} if order else {}
-    if overflows.count:
-        counts["overflows"] = counts.get("overflows", 0) + overflows.count
-    return parcels
+        parts = _by_bucket(prepared(edge.pre, delta), edge, routes)
+        return [(bucket, pack_delta(part)) for bucket, part in parts], overflows.count
 
 
 def tell(
@@ -92,9 +117,10 @@ def blobs(parcels: Mapping[tuple[int, int], Parcel], exchange: str | None = None
         yield stage, bucket, send_by_file(pack(parcel.header, parcel.parts), exchange)
 
 
-def packed_batch(rows: Iterable[Blob]) -> pa.RecordBatch:
-    """Blobs as a batch of a packed DataFrame."""
-    columns = list(zip(*rows, strict=True)) or [(), (), ()]
+def packed_batch(rows: Iterable[Blob], job: int = 0) -> pa.RecordBatch:
+    """Blobs of a job as a batch of a packed DataFrame."""
+    stages, buckets, found = zip(*rows, strict=True) if (rows := list(rows)) else ((), (), ())
+    columns = ([job] * len(rows), stages, buckets, found)
     arrays = [pa.array(c, f.type) for c, f in zip(columns, PACKED_ARROW, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=PACKED_ARROW)
 

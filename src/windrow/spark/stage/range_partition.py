@@ -7,6 +7,7 @@ what one worker may hold is a setting of the session (``windrow.spark.run.sessio
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.plan.nodes import Node, Subscribe, walk
 from windrow.plan.nodes.routed import Ranges
+from windrow.plan.physical.stages import Stage
 from windrow.spark.stage.bucket_hash import spread_buckets
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.entry_columns import EntryColumns
@@ -111,19 +113,24 @@ def parts_for(entries: Sequence[EntryColumns], attributes: Mapping[str, Kind], m
     return max(1, -(-size // memory))
 
 
-def layout_for(plan: Node, partitions: int, memory: int) -> Layout:
-    """The buckets of a query and, if its subscriptions are past ``memory``, the range of each.
+def layout_for(plan: Node, stages: Sequence[Stage], partitions: int, memory: int) -> Layout:
+    """The buckets of a job and, if its subscriptions are past ``memory``, the range of each.
 
-    There are as many ranges as buckets, and never fewer than are needed.
+    There are as many ranges as buckets, and never fewer than are needed. A job that needs all of
+    its tuples in one place has one bucket; which one that is depends on its plan, so that such jobs
+    are not all in the same.
     """
+    buckets = spread_buckets(partitions)
+    if all(edge.key is None for stage in stages for edge in stage.inputs):
+        return Layout((buckets[zlib.crc32(repr(stages).encode()) % len(buckets)],))
     node = next((n for n in walk(plan) if isinstance(n, Subscribe)), None)
     if node is None:
-        return Layout(spread_buckets(partitions))
+        return Layout(buckets)
     files = find_files(node.source)
     entries = [read(p, node.source.format, node.attributes, node.clock) for p in files]
     parts = parts_for(entries, node.attributes, memory)
     if parts == 1:
-        return Layout(spread_buckets(partitions))
+        return Layout(buckets)
     buckets = spread_buckets(partitions, max(2, -(-parts // partitions)))
     cut = cut_by(entries, node.attributes, None, len(buckets))
     return Layout(buckets, Ranges(cut.place, tuple(cut.starts.tolist()), memory))

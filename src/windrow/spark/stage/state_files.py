@@ -1,7 +1,10 @@
-"""The state of stages as files of the checkpoint: one per stage, bucket and micro-batch.
+"""The state of stages as files of the checkpoint: one per level, bucket and micro-batch.
 
     state/commits/<batch>.json         which file is the state of each bucket after a micro-batch
-    state/<stage>.<bucket>/<file>      what the micro-batch changed, and the list of all that lives
+    state/<level>.<bucket>/<file>      what the micro-batch changed, and the list of all that lives
+
+On a level are the stages of one number, of all jobs (``windrow.spark.stage.level_task``); names of
+segments begin with the number of the job.
 
 A file has the segments that its micro-batch wrote, each an Arrow stream that can be mapped, and
 then the *contents*: where every living segment of the bucket is, in this file or an older one. So
@@ -26,7 +29,7 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,6 +78,11 @@ class Contents:
         whole = {"segments": segments, "meta": self.meta, "over": self.over}
         return json.dumps(whole, separators=(",", ":")).encode()
 
+    def of(self, prefix: str) -> Contents:
+        """What is there of one component."""
+        mine = {n: s for n, s in self.segments.items() if n.startswith(f"{prefix}.")}
+        return Contents(mine, {prefix: self.meta[prefix]} if prefix in self.meta else {})
+
     @classmethod
     def from_json(cls, text: bytes) -> Contents:
         known = json.loads(text)
@@ -83,10 +91,10 @@ class Contents:
 
 
 class BucketFiles:
-    """The files of one stage and bucket; see the module."""
+    """The files of one level and bucket; see the module."""
 
-    def __init__(self, state: Path, stage: int, bucket: int) -> None:
-        self.key = f"{stage}.{bucket}"
+    def __init__(self, state: Path, level: int, bucket: int) -> None:
+        self.key = f"{level}.{bucket}"
         self.directory = state / self.key
 
     def read(self, name: str) -> Contents:
@@ -173,16 +181,50 @@ class BucketFiles:
         raise StateError("the checkpoint is damaged", where=str(path), found=found, remedy=REMEDY)
 
 
+@dataclass(frozen=True)
+class Version:
+    """What there is after a micro-batch: the ``files`` of state by level and bucket; and of each
+    job that has ``published`` results, in which micro-batch it did so last, and in how many."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    published: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    def after(self, batch: int, written: Mapping[str, str], jobs: Iterable[int]) -> Version:
+        """The next version, after a micro-batch in which these jobs have published."""
+        counts = {job: self.published.get(job, (-1, 0))[1] + 1 for job in jobs}
+        new = {job: (batch, count) for job, count in counts.items()}
+        return Version({**self.files, **written}, {**self.published, **new})
+
+    def to_json(self) -> str:
+        told = {"files": dict(self.files), "published": {str(j): n for j, n in self._sorted()}}
+        return json.dumps({**told, "crc": _checksum(told)})
+
+    def _sorted(self) -> list[tuple[int, list[int]]]:
+        return sorted((job, list(noted)) for job, noted in self.published.items())
+
+    @classmethod
+    def from_json(cls, known: Any) -> Version:
+        told = {"files": known["files"], "published": known["published"]}
+        if known["crc"] != _checksum(told):
+            raise ValueError("contents that differ from their checksum")
+        published = {int(job): (last, n) for job, (last, n) in known["published"].items()}
+        return cls(known["files"], published)
+
+
+def _checksum(told: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
+
+
 class StateCommits:
-    """Which file is the state of each bucket after each of the last micro-batches."""
+    """The versions of the state after each of the last micro-batches."""
 
     def __init__(self, state: Path) -> None:
         self.directory = state / "commits"
 
-    def before(self, batch: int) -> dict[str, str]:
-        """The names of files by stage and bucket, as the micro-batch before left them."""
+    def before(self, batch: int) -> Version:
+        """What the micro-batch before left."""
         if batch == 0:
-            return {}
+            return Version()
         path = self.path(batch - 1)
         if not path.exists():
             raise StateError(
@@ -194,15 +236,15 @@ class StateCommits:
             )
         return self.read(batch - 1)
 
-    def read(self, batch: int) -> dict[str, str]:
-        """The names of files after a micro-batch."""
-        return read_record(self.path(batch), "the record of the state", _checked, remedy=REMEDY)
+    def read(self, batch: int) -> Version:
+        """What there is after a micro-batch."""
+        what = "the record of the state"
+        return read_record(self.path(batch), what, Version.from_json, remedy=REMEDY)
 
-    def publish(self, batch: int, written: Mapping[str, str]) -> None:
-        """Make what tasks have written the state after the micro-batch."""
-        files = {**self.before(batch), **written}
+    def publish(self, batch: int, version: Version) -> None:
+        """Make a version that of a micro-batch; those that nobody goes back to are removed."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        publish(self.path(batch), json.dumps({"files": files, "crc": _checksum(files)}))
+        publish(self.path(batch), version.to_json())
         for old in self.numbers():
             if old < batch - RETAINED - 1:
                 self.path(old).unlink(missing_ok=True)
@@ -215,13 +257,3 @@ class StateCommits:
     def path(self, batch: int) -> Path:
         """Where the commit of a micro-batch is."""
         return self.directory / f"{batch}.json"
-
-
-def _checksum(files: Mapping[str, str]) -> int:
-    return zlib.crc32(json.dumps(files, sort_keys=True).encode())
-
-
-def _checked(known: Any) -> dict[str, str]:
-    if known["crc"] != _checksum(known["files"]):
-        raise ValueError("names that differ from their checksum")
-    return dict(known["files"])

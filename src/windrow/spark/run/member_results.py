@@ -1,9 +1,9 @@
-"""Queries that share their selection as one streaming query with one chain of stages.
+"""The results of queries that share their selection: one job, many directories.
 
-The plan is the widened one (``windrow.plan.sharing``): the senders ask the index whose tuple it is
-while they pack, every stage works on tuples with a query's number in front, and the sink gives each
-query what is its own (``windrow.spark.sink.member_delivery``). A micro-batch costs what it costs
-for one query, but for the directories that it publishes in.
+Their plan is the widened one (``windrow.plan.sharing``): the senders ask the index whose tuple it
+is while they pack, every stage works on tuples with a query's number in front, and each query gets
+what is its own (``windrow.spark.sink.member_delivery``). A micro-batch costs what it costs for one
+query, but for the directories that it publishes in.
 """
 
 from __future__ import annotations
@@ -14,37 +14,29 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from windrow.columns.delta import empty_batch
 from windrow.core.file_formats import FORMATS
-from windrow.plan.catalog import Catalog, Destination, QueryDeclaration
+from windrow.plan.catalog import Destination, QueryDeclaration
 from windrow.plan.nodes.routed import MEMBER
-from windrow.plan.strategy import Strategy
 from windrow.result_files.compaction import compact_before_answering, forget_drained
 from windrow.result_files.identity import Identity, identity_of
 from windrow.result_files.last_answer import last_answer
 from windrow.result_files.member_rows import ByMember
 from windrow.result_files.ownership import prepare
 from windrow.result_files.reader import Reading, last_committed, published_results
-from windrow.spark.checkpoint.lost_results import refuse_lost_member
+from windrow.spark.checkpoint.lost_results import Noted, refuse_lost_member
+from windrow.spark.checkpoint.query_directory import Home
 from windrow.spark.checkpoint.query_groups import Group
-from windrow.spark.run.streaming_query import SparkQuery, on_console
+from windrow.spark.run.job_results import JobResults, on_console
 from windrow.spark.sink.member_delivery import MemberDelivery
 
 
-class SharedSparkQuery(SparkQuery):
-    """The queries of a group; ``own`` are the destinations of those that write files."""
+class MemberResults(JobResults):
+    """Of the queries of a group; ``own`` are the destinations of those that write files."""
 
-    def __init__(
-        self,
-        session: SparkSession,
-        group: Group,
-        catalog: Catalog,
-        strategy: Strategy = Strategy.UPA,
-    ) -> None:
-        group.take_seats()
-        super().__init__(session, group.declaration, catalog, group.directory, strategy)
+    def __init__(self, group: Group, home: Home) -> None:
+        super().__init__(group.declaration, home)
         self.group = group
         self.own: dict[int, Destination] = {
             number: query.into
@@ -64,11 +56,11 @@ class SharedSparkQuery(SparkQuery):
         kept = frozenset(self.group.members) - frozenset(own)
         return MemberDelivery(**vars(super()._files), own=own, kept=kept)
 
-    def prepare(self, *, overwrite: bool = False) -> None:
+    def prepare(self, noted: Noted, *, overwrite: bool = False) -> None:
         """As for one query, for each; all of them are looked at before anything is removed."""
         for number in self.own:
-            refuse_lost_member(self.home, self._own_place(number))
-        super().prepare(overwrite=overwrite)
+            refuse_lost_member(self.home, noted, self._own_place(number))
+        super().prepare(noted, overwrite=overwrite)
         for number in self.own:
             prepare(self._own_place(number), self.member(number), overwrite=overwrite)
 
@@ -86,7 +78,7 @@ class SharedSparkQuery(SparkQuery):
         if number in self.own:
             known = self.member(number)
             return Reading(self._own_place(number), known.format, known.schema).parts(after)
-        last = last_committed(self.results, max(after, -1))
+        last = last_committed(self.directory, max(after, -1))
         return iter([(last, pa.Table.from_batches([self.kept(after, last).part(number)]))])
 
     def forget(self, number: int, drained: int) -> None:
@@ -94,7 +86,7 @@ class SharedSparkQuery(SparkQuery):
         if number not in self.own:
             self._drained[number] = drained
             kept = set(self.group.members) - set(self.own)
-            forget_drained(self.results, min(self._drained.get(n, -1) for n in kept))
+            forget_drained(self.directory, min(self._drained.get(n, -1) for n in kept))
 
     def answer_of(self, number: int) -> pa.Table:
         if number not in self.own:
@@ -128,7 +120,7 @@ class SharedSparkQuery(SparkQuery):
 
     def kept(self, after: int = -1, upto: int | None = None) -> ByMember:
         """The changes of queries without files of their own, read once for all of them."""
-        state = published_results(self.results)
+        state = published_results(self.directory)
         asked = (after, state.last if upto is None else upto)
         if self._split is None or self._split[0] != asked:
             tables = [self.schema.empty_table(), *self.reading.tables(*asked, state=state)]
@@ -141,7 +133,7 @@ class SharedSparkQuery(SparkQuery):
 
     def kept_answers(self) -> ByMember:
         """The rows of their answers, put together once for all; of streams, the last of each."""
-        last = last_committed(self.results, -1)
+        last = last_committed(self.directory, -1)
         if self._answers is None or self._answers[0] != last:
             rows = self.answer().rows.combine_chunks()
             (batch,) = rows.to_batches() or [empty_batch(rows.schema)]
@@ -151,7 +143,7 @@ class SharedSparkQuery(SparkQuery):
 
     def _counts(self) -> npt.NDArray[np.int64]:
         """How many changes each query that is kept here has had in this run, counted once."""
-        last = last_committed(self.results, -1)
+        last = last_committed(self.directory, -1)
         if self._counted is None or self._counted[0] != last:
             total = np.zeros(len(self.group.seats), np.int64)
             for table in self.reading.tables(self._first):

@@ -1,0 +1,157 @@
+"""What a checkpoint has of a pipeline: jobs that run as one streaming query.
+
+pipeline.json       who runs in it: the number of a job is its place in the list
+spark/              Spark's offsets and commits
+state/              the state of stages (``windrow.spark.stage.state_files``)
+exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.exchange``)
+streams/<name>.log  the file log of each stream
+inboxes.json        of a connection: from where its inboxes are read
+
+Jobs that start together on one clock make a pipeline. A job that comes later begins another one,
+since it reads its streams from their beginning. One that stays behind while the others go on, since
+it failed or the script no longer has it, has *left*, and its state stays as it was then; if it
+comes back it goes on from there in a pipeline of its own (``windrow.spark.checkpoint.split``).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from windrow.core.errors import StateError
+from windrow.result_files.atomic_files import publish, read_record
+from windrow.spark.checkpoint.query_directory import REMEDY, VERSION
+from windrow.spark.source.file_log import next_batch
+from windrow.spark.stage.state_files import StateCommits, Version
+
+PIPELINE = "pipeline.json"
+PREFIX = "pipeline-"
+
+
+@dataclass(frozen=True)
+class PipelineHome:
+    """See the module. ``members`` are the directories of jobs, None for one that is gone for good;
+    those in ``left`` have stayed behind."""
+
+    directory: Path
+    run: str
+    members: tuple[str | None, ...]
+    left: frozenset[str] = frozenset()
+
+    @property
+    def spark(self) -> Path:
+        return self.directory / "spark"
+
+    @property
+    def state(self) -> Path:
+        return self.directory / "state"
+
+    @property
+    def exchange(self) -> Path:
+        return self.directory / "exchange"
+
+    @property
+    def offsets(self) -> Path:
+        return self.spark / "offsets"
+
+    @property
+    def inboxes(self) -> Path:
+        return self.directory / "inboxes.json"
+
+    def log(self, stream: str) -> Path:
+        return self.directory / "streams" / f"{stream.lower()}.log"
+
+    @property
+    def last_batch(self) -> int:
+        """The last micro-batch that Spark has noted as done; -1 if there is none."""
+        noted = (self.spark / "commits").glob("[0-9]*")
+        return max((int(path.name) for path in noted if path.name.isdigit()), default=-1)
+
+    @property
+    def last_begun(self) -> int:
+        """The last micro-batch that Spark has begun; -1 if there is none."""
+        return next_batch(self.offsets) - 1
+
+    @property
+    def version(self) -> Version:
+        """What there is after that micro-batch."""
+        return StateCommits(self.state).before(self.last_batch + 1)
+
+    def number_of(self, member: str) -> int:
+        """The number of a job."""
+        return self.members.index(member)
+
+    @property
+    def present(self) -> dict[str, int]:
+        """The jobs that go on here, and their numbers."""
+        found = {name: number for number, name in enumerate(self.members) if name is not None}
+        return {name: number for name, number in found.items() if name not in self.left}
+
+    def batch_of(self, member: str) -> int:
+        """The last micro-batch that is part of a job's state, -1 if none is."""
+        return self.version.published.get(self.number_of(member), (-1, 0))[0]
+
+    def without(self, names: Iterable[str]) -> PipelineHome:
+        """Let jobs stay behind that are here now; what is written down is returned."""
+        return self.write(left=self.left | frozenset(names))
+
+    def write(self, **changes: Any) -> PipelineHome:
+        """Write this down, with changes."""
+        new = replace(self, **changes)
+        known = {
+            "version": VERSION,
+            "run": new.run,
+            "members": list(new.members),
+            "left": sorted(new.left),
+        }
+        publish(new.directory / PIPELINE, json.dumps(known, indent=1))
+        return new
+
+
+def read_pipeline(directory: Path) -> PipelineHome:
+    """The pipeline of a directory; StateError if it is damaged or of another version."""
+    path = directory / PIPELINE
+    known = read_record(path, "the checkpoint", _checked, remedy=REMEDY)
+    if known["version"] != VERSION:
+        raise StateError(
+            "the checkpoint is of another version of Windrow",
+            where=str(directory),
+            expected=f"a checkpoint of version {VERSION}",
+            found=f"one of version {known['version']}",
+            remedy="finish the run with the Windrow that began it, or start over with another "
+            "--checkpoint and other result directories",
+        )
+    left = frozenset(map(str, known["left"]))
+    return PipelineHome(directory, known["run"], tuple(known["members"]), left)
+
+
+def _checked(known: Any) -> dict[str, Any]:
+    return {name: known[name] for name in ("version", "run", "members", "left")}
+
+
+def pipeline_directories(checkpoint: Path) -> list[Path]:
+    """The directories of a checkpoint's pipelines, the oldest first."""
+    found = [path.parent for path in checkpoint.glob(f"{PREFIX}*/{PIPELINE}")]
+    return sorted(found, key=lambda directory: (_number(directory), directory.name))
+
+
+def new_pipeline(checkpoint: Path, members: Sequence[str]) -> PipelineHome:
+    """A pipeline of jobs that have not run, or not since they were rewound."""
+    directory = next_directory(checkpoint)
+    directory.mkdir(parents=True)
+    return PipelineHome(directory, uuid.uuid4().hex, tuple(members)).write()
+
+
+def next_directory(checkpoint: Path) -> Path:
+    """A directory for one more pipeline; what a start that was cut short left is not used again."""
+    taken = [_number(path) for path in checkpoint.glob(f"{PREFIX}*")]
+    return checkpoint / f"{PREFIX}{max(taken, default=0) + 1}"
+
+
+def _number(directory: Path) -> int:
+    text = directory.name.removeprefix(PREFIX)
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,101 @@
+"""A job that stayed behind goes on: its state moves from its old pipeline into one of its own.
+
+The old pipeline has the state as it was when the job left, in whatever version is its newest, since
+nobody has changed it. The new one begins after the last micro-batch of that state, with Spark's
+notes that it is over, and with all of the logs: so the micro-batches that follow have the same rows
+under the same numbers, and results that the job had published already are not published twice.
+
+``pipeline.json`` is written last, so what was cut short is no pipeline; then the job is struck from
+the old one.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from windrow.core.errors import StateError
+from windrow.operators.base import Saved
+from windrow.result_files.atomic_files import publish
+from windrow.spark.checkpoint.batches import FORMAT, read_batch_log
+from windrow.spark.checkpoint.pipeline_directory import PipelineHome, next_directory
+from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits, Version
+
+
+def split_off(old: PipelineHome, name: str, streams: Iterable[str]) -> PipelineHome:
+    """A pipeline in which the job that left ``old`` goes on; these are the streams it reads."""
+    batch, number = old.batch_of(name), old.number_of(name)
+    new = PipelineHome(next_directory(old.directory.parent), uuid.uuid4().hex, (name,))
+    new.directory.mkdir()
+    logs = {stream: _copy_log(old, new, stream) for stream in streams}
+    if batch >= 0:
+        _copy_state(old, new, number, batch)
+        _write_notes(old, new, batch, logs)
+    if old.inboxes.exists():
+        publish(new.inboxes, old.inboxes.read_text())
+    new = new.write()
+    members = tuple(None if member == name else member for member in old.members)
+    old.write(members=members, left=old.left - {name})
+    return new
+
+
+def _copy_log(old: PipelineHome, new: PipelineHome, stream: str) -> FileLog:
+    entries = FileLog.entries_in(old.log(stream)) if old.log(stream).exists() else []
+    log = FileLog(new.log(stream))
+    log.append([_with_own_updates(entry, log.path) for entry in entries])
+    return log
+
+
+def _with_own_updates(entry: Entry, log: Path) -> Entry:
+    """The same entry; what was accepted of a relation's file is copied."""
+    if entry.origin is None or entry.path is None:
+        return entry
+    copy = log.with_suffix("") / Path(entry.path).name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(entry.path, copy)
+    return replace(entry, path=str(copy))
+
+
+def _copy_state(old: PipelineHome, new: PipelineHome, number: int, batch: int) -> None:
+    version = old.version
+    files = {}
+    for key, file in version.files.items():
+        level, bucket = map(int, key.split("."))
+        source, target = (BucketFiles(h.state, level, bucket) for h in (old, new))
+        mine = source.read(file).of(str(number))
+        if mine.meta:
+            put = {f"0.{n.partition('.')[2]}": rows for n, rows in source.segments(mine).items()}
+            saved = Saved(put=put, meta={"0": mine.meta[str(number)]})
+            files[key], _ = target.write(batch, Contents(), saved)
+    noted = version.published.get(number)
+    published = {} if noted is None else {0: noted}
+    StateCommits(new.state).publish(batch, Version(files, published))
+
+
+def _write_notes(
+    old: PipelineHome, new: PipelineHome, batch: int, logs: Mapping[str, FileLog]
+) -> None:
+    """Let Spark find that the micro-batch is over; it looks at the one before it too."""
+    known = read_batch_log(old.offsets).whole
+    if not known:
+        raise StateError(
+            "the checkpoint is damaged",
+            where=str(old.offsets),
+            expected="what Spark notes of micro-batches",
+            found="nothing that can be read",
+            remedy="`windrow checkpoint check` says what else is damaged",
+        )
+    settings = known[max(known)][0]
+    for directory in (new.offsets, new.spark / "commits"):
+        directory.mkdir(parents=True)
+    publish(new.spark / "metadata", json.dumps({"id": str(uuid.uuid4())}))
+    for number in range(max(batch - 1, 0), batch + 1):
+        entries = {stream: log.until(number) for stream, log in logs.items()}
+        lines = (FORMAT, json.dumps(settings), json.dumps(entries))
+        publish(new.offsets / str(number), "\n".join(lines))
+    publish(new.spark / "commits" / str(batch), f'{FORMAT}\n{{"nextBatchWatermarkMs":0}}')

@@ -1,0 +1,124 @@
+"""How micro-batches are run: read where they are needed if they are small, else through a shuffle.
+
+Spark plans a streaming query once. What came is known when a micro-batch begins, from the logs, and
+so the driver plans each by itself. If the files are small the tasks of the first level read all of
+them (``windrow.spark.source.batch_tasks``), which saves a step of tasks and the way between the
+two: most of what a small micro-batch takes. With one level there is no shuffle at all.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from windrow.core.thresholds import Threshold
+from windrow.spark.run.session import shuffle_partitions
+from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks
+from windrow.spark.source.file_source import SourceSpec
+from windrow.spark.source.log_tail import LogTail
+from windrow.spark.source.stream_task import StreamTask
+from windrow.spark.source.stretch import Stretch
+from windrow.spark.stage.bucket_hash import spark_hash
+from windrow.spark.stage.level_task import LevelTask, TaskReport, reports_in
+from windrow.spark.stage.routes import PACKED
+
+PARQUET_BYTES = Threshold(64 * 2**20)
+TEXT_BYTES = Threshold(4 * 2**20)
+"""Bytes that may be read once more than needed, by all tasks together."""
+
+
+class MicroBatches:
+    """The micro-batches of a pipeline, from the log of each stream.
+
+    ``reads`` says which streams each job reads; ``framed`` that rows also come from DataFrames.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        streams: Sequence[StreamTask],
+        levels: Sequence[LevelTask],
+        *,
+        framed: bool = False,
+    ) -> None:
+        self._session, self._framed = session, framed
+        self._specs = [stream.spec for stream in streams]
+        self._logs = [LogTail(Path(spec.log), spec.start) for spec in self._specs]
+        self._depth = {task.job: number for number, level in enumerate(levels)
+                       for task in level.stages}  # fmt: skip
+        self._partitions = shuffle_partitions(session)
+        shares = shares_of(streams, self._partitions)
+        self._shares = len(shares)
+        self._tasks = pickle.dumps(PipelineTasks(tuple(streams), tuple(levels), shares))
+        self._reads: Mapping[int, frozenset[int]] = {
+            number: frozenset(job for job, _ in stream.routes)
+            for number, stream in enumerate(streams)
+        }
+
+    def run(self, frame: DataFrame, batch: int, jobs: frozenset[int]) -> list[TaskReport]:
+        """What the tasks of a micro-batch report for some jobs; ``frame`` has rows of DataFrames,
+        packed."""
+        stretches = tuple(log.stretch(batch) for log in self._logs)
+        touched = {
+            job for number, s in enumerate(stretches) if s.entries for job in self._reads[number]
+        }
+        active = jobs if self._framed else jobs & touched
+        if not active:
+            return []
+        tasks = BatchTasks(self._tasks, batch, active)
+        levels = 1 + max(self._depth[job] for job in active)
+        if not self._framed and self._is_small(stretches):
+            if levels == 1:
+                return self._report(tasks, stretches)
+            whole = self._range(self._shares).mapInArrow(tasks.answering(stretches), PACKED)
+            return self._through(whole, tasks, range(1, levels))
+        readings = tuple(
+            (number, part)
+            for number, stretch in enumerate(stretches)
+            if stretch.entries
+            for part in stretch.split(self._session.sparkContext.defaultParallelism)
+        )
+        if readings:
+            read = self._range(len(readings)).mapInArrow(tasks.reading(readings), PACKED)
+            frame = frame.union(read) if self._framed else read
+        return self._through(frame, tasks, range(levels))
+
+    def _report(self, tasks: BatchTasks, stretches: tuple[Stretch, ...]) -> list[TaskReport]:
+        numbers = self._session.sparkContext.parallelize(range(self._shares), self._shares)
+        return reports_in(numbers.mapPartitions(tasks.reporting(stretches)).collect())
+
+    def _through(self, frame: DataFrame, tasks: BatchTasks, levels: range) -> list[TaskReport]:
+        """Packed rows through levels of stages, each bucket in its partition."""
+        for number in levels:
+            frame = frame.repartition(self._partitions, "bucket")
+            frame = frame.mapInArrow(tasks.level(number), PACKED)
+        return reports_in(bytes(row.blob) for row in frame.select("blob").collect())
+
+    def _range(self, partitions: int) -> DataFrame:
+        return self._session.range(0, partitions, 1, partitions)
+
+    def _is_small(self, stretches: Sequence[Stretch]) -> bool:
+        """Whether to read everything in each task takes less than to send it."""
+        more, found = self._shares - 1, list(zip(self._specs, stretches, strict=True))
+        columnar = sum(stretch.size for spec, stretch in found if _is_columnar(spec))
+        text = sum(stretch.size for spec, stretch in found if not _is_columnar(spec))
+        return more * columnar <= PARQUET_BYTES.value and more * text <= TEXT_BYTES.value
+
+
+def shares_of(streams: Sequence[StreamTask], partitions: int) -> tuple[tuple[int, ...], ...]:
+    """The buckets that each task of a level has, as Spark spreads them."""
+    buckets = {b for stream in streams for _, routes in stream.routes for b in routes.buckets}
+    shares = [
+        tuple(sorted(b for b in buckets if spark_hash(b) % partitions == p))
+        for p in range(partitions)
+    ]
+    return tuple(share for share in shares if share)
+
+
+def _is_columnar(spec: SourceSpec) -> bool:
+    """Whether a stream's rows are in Parquet; those of inboxes and relations are by now."""
+    source = spec.declaration.source
+    return spec.relation is not None or source is None or source.format.lower() == "parquet"

@@ -1,0 +1,354 @@
+"""Jobs that read their streams together, as one streaming query of Spark's.
+
+Each micro-batch is planned and run at the driver (``windrow.spark.run.micro_batches``), in a
+``foreachBatch`` function. When its tasks have reported, the results of every job are published,
+then the state of all is committed. Spark goes on to the next micro-batch when that returns, and
+repeats this one otherwise; both steps may be repeated.
+
+A job that cannot go on stays behind, and the micro-batch is run again without it; the others go on.
+Processes of Spark's that die under the query are started again as long as that helps
+(``windrow.spark.run.restarts``).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial, reduce
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from windrow.core.errors import StateError, WindrowError
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.engine.idling import idle_after
+from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.spark.active_session import active
+from windrow.spark.checkpoint.lost_results import Noted
+from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.checkpoint.state import sweep
+from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
+from windrow.spark.run.deaths import death_in
+from windrow.spark.run.failures import own_error
+from windrow.spark.run.feed import Feed
+from windrow.spark.run.machine import death_of_machine
+from windrow.spark.run.micro_batches import MicroBatches
+from windrow.spark.run.restarts import Restarts
+from windrow.spark.run.session import on_one_machine
+from windrow.spark.run.spark_job import SparkJob
+from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encoded
+from windrow.spark.source.frame_packer import FramePacker, with_wall
+from windrow.spark.source.stream_task import StreamTask
+from windrow.spark.stage import exchange
+from windrow.spark.stage.level_task import LevelTask, TaskReport
+from windrow.spark.stage.routes import PACKED, Routes, with_kinds
+from windrow.spark.stage.stage_task import Report
+from windrow.spark.stage.state_files import StateCommits
+from windrow.streams.stream_time import StreamTime
+
+WATCHING = "500 milliseconds"
+"""How often a directory that is watched is looked at."""
+STARTING = ("Initializing", "Getting offsets")
+"""What Spark says of a query whose sources do not run yet."""
+HANDS = 8
+"""Results are published side by side: that waits for the disk, not for the processor."""
+
+
+class Pipeline:
+    """See the module. ``jobs`` are by their numbers in the checkpoint."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        home: PipelineHome,
+        jobs: Mapping[int, SparkJob],
+        feed: Feed,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._session, self.home, self.jobs, self.feed = session, home, jobs, feed
+        self._tell = tell
+        self.restarts = Restarts(_title([job.declaration.name for job in jobs.values()]))
+        self._exchange = home.exchange if on_one_machine(session) else None
+        self._commits = StateCommits(home.state)
+        self._working = threading.Lock()
+        self._streaming: StreamingQuery | None = None
+        self._prepared = self._cut_off = False
+        self._going = set(jobs)
+        self.failures: dict[int, WindrowError] = {}
+        self.on_prepared: list[Callable[[], None]] = []
+
+    # How it runs
+
+    def start(self) -> StreamingQuery:
+        """Start it, or go on; Spark's own handle of the running query."""
+        if not self._prepared:
+            self._prepare()
+            self._prepared = True
+        while self._streaming is None:
+            try:
+                self._streaming = self._start()
+            except Exception as failure:
+                if death_in(failure) is None:  # a defect, or the query is refused
+                    raise
+                self._restart_after(failure)
+        return self._streaming
+
+    @property
+    def started(self) -> bool:
+        return self._streaming is not None
+
+    @property
+    def starting(self) -> bool:
+        """Whether it runs, but its sources do not yet."""
+        if self._streaming is None or not self._streaming.isActive:
+            return False
+        return str(self._streaming.status["message"]).startswith(STARTING)
+
+    @property
+    def active(self) -> bool:
+        return self._streaming is not None and self._streaming.isActive
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why it ended, if it did and nobody stopped it."""
+        if self._streaming is None or self._cut_off:
+            return None
+        return self._streaming.exception()
+
+    def look(self) -> bool:
+        """If something died, go on: whether it did so. What else has ended it is an error."""
+        failure = self.failure
+        if failure is None:
+            return False
+        self._restart_after(failure)
+        self.start()
+        return True
+
+    def catch_up(self) -> None:
+        """Wait until all that was delivered is worked off; what dies meanwhile starts again."""
+        while True:
+            try:
+                self.start().processAllAvailable()
+            except Exception as failure:
+                died = death_of_machine(failure)
+                if died is not None:
+                    raise died from failure
+                if not isinstance(failure, PySparkException):
+                    raise
+                self._restart_after(failure)
+            else:
+                self.restarts.progressed()
+                return
+
+    def finish(self) -> BaseException | None:
+        """Stop, in the middle of a micro-batch if need be; why it had ended before, if it had.
+
+        Spark interrupts whatever it is doing, starting up included, and what that gives is a
+        failure only in name: the next run does the micro-batch again.
+        """
+        ended = self.failure
+        if self._streaming is not None and self._streaming.isActive:
+            self._cut_off = True
+            self._streaming.stop()
+        with self._working:  # what goes on here after Spark has stopped the query
+            self._streaming = None
+        return ended
+
+    def leave(self, number: int) -> None:
+        """Go on without a job; without the last one, stop."""
+        if number not in self._going:
+            return
+        if len(self._going) == 1:
+            self.finish()
+        else:
+            with self._working:
+                self._stay_behind([number])
+        self._going.discard(number)
+
+    def error(self, failure: BaseException) -> WindrowError:
+        """What to report of a failure after which it does not go on."""
+        return self.restarts.error(failure, self._damage)
+
+    def _damage(self) -> StateError | None:
+        """What is wrong with the checkpoint, if that may be why the query failed."""
+        return damage_error(self.home.directory, survey(self.home.directory).problems)
+
+    def _restart_after(self, failure: BaseException) -> None:
+        """Let it be started again, if it may."""
+        if not self.restarts.may_restart(failure):
+            raise self.error(failure) from failure
+        self._tell(self.restarts.note(failure))
+        self._streaming = None
+
+    def _prepare(self) -> None:
+        """Refuse a damaged checkpoint, or results that are gone; remove what dead runs left."""
+        home = self.home
+        damage = damage_error(home.directory, quick_survey(home.directory))
+        if damage is not None:
+            raise damage
+        published, begun = home.version.published, home.last_begun
+        for number, job in self.jobs.items():
+            noted = Noted(*published.get(number, (-1, 0)), begun)
+            job.results.prepare(noted, overwrite=self.feed.overwrite)
+        sweep(home.state)
+        if self._exchange is not None:
+            exchange.prepare(self._exchange)
+        for prepared in self.on_prepared:
+            prepared()
+
+    # What Spark is given
+
+    def _start(self) -> StreamingQuery:
+        with active(self._session):
+            self._session.dataSource.register(WindrowSource)
+            return self._writer().start()
+
+    def _writer(self) -> DataStreamWriter:
+        feed = self.feed
+        streams = {s.name: s for job in self.jobs.values() for s in job.streams.values()}
+        tasks = [StreamTask(self._source(s), self._routes(s.name)) for s in streams.values()]
+        framed = {name: feed.frames[name] for name in streams if name in feed.frames}
+        batches = MicroBatches(self._session, tasks, self._levels(), framed=bool(framed))
+        options = {"specs": encoded([t.spec for t in tasks]), "offsets": str(self.home.offsets)}
+        source = self._session.readStream.format(FORMAT).options(**options).load()
+        # The source comes first: a union belongs to the session of its first part.
+        packed = [self._packed(streams[name], frame) for name, frame in framed.items()]
+        whole = reduce(DataFrame.union, [source, *packed])
+        writer = whole.writeStream.foreachBatch(partial(self._take, batches))
+        writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
+        if feed.once:
+            return writer.trigger(availableNow=True)
+        return writer if feed.live else writer.trigger(processingTime=WATCHING)
+
+    def _levels(self) -> list[LevelTask]:
+        place = self._place
+        stages = {n: j.tasks(n, place, self.feed.quarantine) for n, j in self.jobs.items()}
+        return [
+            LevelTask(
+                self.home.run,
+                level,
+                str(self.home.state),
+                tuple(tasks[level] for tasks in stages.values() if level < len(tasks)),
+            )
+            for level in range(max(map(len, stages.values())))
+        ]
+
+    @property
+    def _place(self) -> str | None:
+        return None if self._exchange is None else str(self._exchange)
+
+    def _routes(self, stream: str) -> tuple[tuple[int, Routes], ...]:
+        """Where the tuples of a stream go, by job."""
+        readers = {n: job for n, job in self.jobs.items() if stream in job.streams}
+        return with_kinds((n, job.routes(stream, self._place)) for n, job in readers.items())
+
+    def _packed(self, stream: StreamDeclaration, frame: DataFrame) -> DataFrame:
+        names = [f.name for f in stream.schema]
+        packer = FramePacker(stream, self._routes(stream.name), self.feed.quarantine)
+        return with_wall(frame.select(*names)).mapInArrow(packer, PACKED)
+
+    def _source(self, stream: StreamDeclaration) -> SourceSpec:
+        feed, delivery = self.feed, self.feed.inboxes.get(stream.name)
+        declared = next(j.inputs[stream.name] for j in self._readers(stream))
+        return SourceSpec(
+            with_whole_path(stream),
+            str(self.home.log(stream.name)),
+            tasks=self._session.sparkContext.defaultParallelism,
+            once=feed.once,
+            files=feed.files,
+            quarantine=feed.quarantine,
+            inbox=str(delivery.directory) if delivery else None,
+            inbox_from=delivery.first if delivery else 0,
+            start=delivery.start if delivery else StreamTime(),
+            relation=declared if isinstance(declared, RelationDeclaration) else None,
+            since=delivery.since if delivery else BEGINNING,
+            idle=self._idle_after(stream),
+            wall=feed.wall,
+        )
+
+    def _readers(self, stream: StreamDeclaration) -> list[SparkJob]:
+        return [job for job in self.jobs.values() if stream.name in job.streams]
+
+    def _idle_after(self, stream: StreamDeclaration) -> int:
+        """When others no longer wait for a stream; nobody waits for the only one of a job."""
+        readers, feed = self._readers(stream), self.feed
+        if all(len(job.streams) == 1 for job in readers) or stream.name in feed.frames:
+            return FOREVER
+        is_relation = isinstance(readers[0].inputs[stream.name], RelationDeclaration)
+        by_connection = stream.name in feed.inboxes and is_relation
+        return idle_after(stream, watched=stream.source is not None and not by_connection)
+
+    # A micro-batch
+
+    def _take(self, batches: MicroBatches, frame: DataFrame, batch: int) -> None:
+        """What Spark calls with each micro-batch."""
+        with self._working:
+            version = self._commits.before(batch)
+            reports = self._run(batches, frame, batch)
+            found: dict[int, list[Report]] = {}
+            for number, report in (item for told in reports for item in told.jobs.items()):
+                found.setdefault(number, []).append(report)
+            self._publish(batch, found)
+            written = {key: name for told in reports for key, name in told.state.items()}
+            self._commits.publish(batch, version.after(batch, written, found))
+            if self._exchange is not None:
+                exchange.clear(self._exchange)
+
+    def _run(self, batches: MicroBatches, frame: DataFrame, batch: int) -> list[TaskReport]:
+        """What tasks report; jobs that fail are left behind, until the last of them fails."""
+        while True:
+            jobs = frozenset(self._going) - self.failures.keys()
+            reports = batches.run(frame, batch, jobs)
+            failed = {n: why for told in reports for n, why in told.failed.items()}
+            if not failed:
+                return reports
+            errors = {n: self._error_of(n, *why) for n, why in failed.items()}
+            if jobs <= errors.keys():
+                raise next(iter(errors.values()))
+            self._stay_behind(errors)
+            self.failures |= errors
+            for error in errors.values():
+                self._tell(f"{error}; the other queries go on")
+
+    def _stay_behind(self, numbers: Iterable[int]) -> None:
+        self.home = self.home.without(self.jobs[number].name for number in numbers)
+
+    def _error_of(self, number: int, kind: str, message: str) -> WindrowError:
+        name = self.jobs[number].declaration.name
+        room, _, own = kind.rpartition(".")
+        found = own_error(name, own, message) if room.startswith("windrow.") else None
+        return found or WindrowError(
+            "the query failed", where=f"query {name}", found=f"{kind}: {message}"
+        )
+
+    def _publish(self, batch: int, found: Mapping[int, list[Report]]) -> None:
+        if len(found) == 1:
+            ((number, reports),) = found.items()
+            self.jobs[number].results.publish(batch, reports)
+            return
+        with ThreadPoolExecutor(HANDS) as hands:
+            publishing = [
+                hands.submit(self.jobs[number].results.publish, batch, reports)
+                for number, reports in found.items()
+            ]
+            for published in publishing:
+                published.result()
+
+
+def with_whole_path(stream: StreamDeclaration) -> StreamDeclaration:
+    """Its files as found from here: Spark's processes stay where Java was started."""
+    if stream.source is None:
+        return stream
+    whole = str(Path(stream.source.path).absolute())
+    return replace(stream, source=replace(stream.source, path=whole))
+
+
+def _title(names: list[str]) -> str:
+    """Names for people, not all of very many."""
+    first, more = names[:3], len(names) - 3
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,122 @@
+"""A job as Spark runs it: what it reads, its stages, its directory, and its results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from windrow.core.errors import InputError
+from windrow.engine.day_store import strategy_for
+from windrow.plan.catalog import (
+    Catalog,
+    QueryDeclaration,
+    RelationDeclaration,
+    StreamDeclaration,
+)
+from windrow.plan.jobs import Job
+from windrow.plan.nodes import RelationScan, StreamScan, walk
+from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.strategy import Strategy
+from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
+from windrow.spark.checkpoint.query_groups import Group
+from windrow.spark.run.job_results import ArchiveResults, JobResults
+from windrow.spark.run.member_results import MemberResults
+from windrow.spark.run.session import index_memory, shuffle_partitions
+from windrow.spark.stage.range_partition import layout_for
+from windrow.spark.stage.routes import Routes
+from windrow.spark.stage.stage_task import StageTask
+from windrow.spark.stage.subscription_index import with_cut, with_whole_paths
+from windrow.streams.quarantine import Quarantine
+from windrow.streams.relations import updates_of
+
+Inputs = dict[str, StreamDeclaration | RelationDeclaration]
+
+
+class SparkJob:
+    """See the module. ``directory`` is the job's own in the checkpoint; a ``group`` has members."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        catalog: Catalog,
+        directory: Path,
+        strategy: Strategy,
+        group: Group | None = None,
+    ) -> None:
+        self.job, self._strategy = job, strategy
+        if group is not None:
+            group.take_seats()
+        elif job.archive is not None:
+            self._strategy = strategy_for(job.archive, strategy)
+        self.declaration = job.members[0].query if group is None else group.declaration
+        plan = with_whole_paths(self.declaration.plan)
+        self.inputs = inputs_of(self.declaration, catalog)
+        self.streams: dict[str, StreamDeclaration] = {
+            name: updates_of(i, job.clock) if isinstance(i, RelationDeclaration) else i
+            for name, i in self.inputs.items()
+        }
+        stages = cut_into_stages(plan, self._strategy)
+        self.home: Home = open_home(
+            directory.absolute(),
+            self.declaration.name,
+            fingerprint_of(stages, self.inputs, self._strategy),
+            lambda: layout_for(plan, stages, shuffle_partitions(session), index_memory(session)),
+        )
+        self._stages = cut_into_stages(with_cut(plan, self.home.layout.cut), self._strategy)
+        self.results = self._results(group)
+
+    @property
+    def name(self) -> str:
+        """The job's directory in the checkpoint, by which pipelines know it."""
+        return self.home.directory.name
+
+    def _results(self, group: Group | None) -> JobResults:
+        if group is not None:
+            return MemberResults(group, self.home)
+        if self.job.archive is not None:
+            return ArchiveResults(self.job.archive, self.home)
+        return JobResults(self.declaration, self.home)
+
+    def routes(self, source: str | int, exchange: str | None) -> Routes:
+        """Where the tuples of a stream, or of one of its stages, go."""
+        return Routes.of(source, self._stages, self.home.buckets, exchange)
+
+    def tasks(
+        self, number: int, exchange: str | None, quarantine: Quarantine | None
+    ) -> list[StageTask]:
+        """Its stages in tasks, by level; ``number`` is the job's in its pipeline."""
+        edges = {e.source: e.name for s in reversed(self._stages) for e in reversed(s.inputs)}
+        return [
+            StageTask(
+                run=self.home.run,
+                stage=stage,
+                slacks={s.name: s.slack for s in self.streams.values()},
+                routes=self.routes(stage.number, exchange),
+                clock=self.declaration.clock,
+                job=number,
+                delivery=self.results.delivery if stage is self._stages[-1] else None,
+                judging=frozenset(edges.values()),
+                quarantine=quarantine,
+                strategy=self._strategy,
+            )
+            for stage in self._stages
+        ]
+
+
+def inputs_of(query: QueryDeclaration, catalog: Catalog) -> Inputs:
+    """The streams and relations that the query reads, by the names that its plan has for them."""
+    found: Inputs = {}
+    for node in walk(query.plan):
+        if isinstance(node, StreamScan | RelationScan):
+            declared = catalog.find(node.name)
+            if not isinstance(declared, StreamDeclaration | RelationDeclaration):
+                raise InputError(
+                    where=f"query {query.name}",
+                    expected=f"a declaration of {node.name}",
+                    found="none",
+                    remedy="add CREATE STREAM or CREATE RELATION to the script",
+                )
+            found[node.name] = declared
+    return found

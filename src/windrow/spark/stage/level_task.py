@@ -1,0 +1,189 @@
+"""Stages of many jobs side by side: what a task does with its buckets in a micro-batch.
+
+Stage ``n`` of every job of a pipeline is on *level* ``n``. A level is one step of Spark's, whose
+tasks have some buckets each; a bucket of a level has one host per job (``BucketHost``) and one file
+of state for all of them. Hosts are taken from the worker's cache if they are those that the last
+micro-batch left (``worker_cache``), and loaded from their files otherwise (``state_files``). What a
+stage answers goes on as blobs to later levels; what a job's last one answers is delivered here, as
+hidden files, and only their names travel. In the end the driver hears what was written.
+
+A job that cannot go on fails alone: the task says so, and the driver does the micro-batch again
+without it. Jobs that have no blobs in a micro-batch stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from windrow.core.errors import StateError
+from windrow.operators.base import Saved, below
+from windrow.spark.stage.blobs import pack, unpack
+from windrow.spark.stage.bucket_host import Answer, BucketHost
+from windrow.spark.stage.exchange import open_blob
+from windrow.spark.stage.packing import RESULT, packed_batch
+from windrow.spark.stage.stage_task import Parts, Report, StageTask
+from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits
+from windrow.spark.stage.worker_cache import WorkerCache
+
+Mine = dict[int, dict[int, Parts]]
+"""Unpacked blobs by bucket and job."""
+OF_ALL = (StateError, MemoryError, OSError)
+"""Errors that are nobody's own: a damaged checkpoint, a full disk."""
+
+
+class Kept(NamedTuple):
+    """The hosts of a bucket in a worker's memory, by job, and what its file says of it."""
+
+    hosts: dict[int, BucketHost]
+    contents: Contents
+
+
+CACHE: WorkerCache[Kept] = WorkerCache()
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """What a task tells the driver: files of state by level and bucket, what it delivered by job,
+    and the jobs that failed, with the kind of error and its message."""
+
+    state: Mapping[str, str] = field(default_factory=dict)
+    jobs: Mapping[int, Report] = field(default_factory=dict)
+    failed: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+
+    def pack(self) -> bytes:
+        return pack(asdict(self), {})
+
+    @classmethod
+    def unpack(cls, blob: bytes | pa.Buffer) -> TaskReport:
+        told = unpack(blob)[0]
+        jobs = {int(job): Report(**report) for job, report in told["jobs"].items()}
+        failed = {int(job): (kind, text) for job, (kind, text) in told["failed"].items()}
+        return cls(told["state"], jobs, failed)
+
+
+class JobFailedError(Exception):
+    """A job cannot go on; ``__cause__`` says why."""
+
+    def __init__(self, job: int) -> None:
+        super().__init__(job)
+        self.job = job
+
+    def report(self) -> pa.RecordBatch:
+        """What the driver hears, instead of anything else."""
+        kind = type(self.__cause__)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        told = TaskReport(failed={self.job: (name, str(self.__cause__))})
+        return packed_batch([(RESULT, 0, told.pack())])
+
+
+@contextmanager
+def failing_alone(job: int) -> Iterator[None]:
+    """Whatever fails within is the job's own failure, unless it concerns all."""
+    try:
+        yield
+    except (*OF_ALL, JobFailedError):
+        raise
+    except Exception as error:
+        raise JobFailedError(job) from error
+
+
+@dataclass(frozen=True)
+class LevelTask:
+    """The stages of one level. ``run`` tells pipelines apart in the worker's cache, ``state`` is
+    the directory of the files of state."""
+
+    run: str
+    level: int
+    state: str
+    stages: tuple[StageTask, ...]
+
+    @cached_property
+    def _by_job(self) -> dict[int, StageTask]:
+        return {task.job: task for task in self.stages}
+
+    def work(self, batches: Iterable[pa.RecordBatch], batch: int) -> Iterator[pa.RecordBatch]:
+        """What a partition of a micro-batch sends on."""
+        mine: Mine = {}
+        for packed in batches:
+            others = self._sort_out(packed, mine)
+            if others.num_rows:
+                yield others
+        yield from self.answer(mine, batch)
+
+    def answer(self, mine: Mine, batch: int) -> Iterator[pa.RecordBatch]:
+        """What buckets send on that get these blobs in a micro-batch."""
+        if not any(mine.values()):
+            return
+        try:
+            yield from self._answers(mine, batch)
+        except JobFailedError as failure:
+            yield failure.report()
+
+    def _answers(self, mine: Mine, batch: int) -> Iterator[pa.RecordBatch]:
+        committed = StateCommits(Path(self.state)).before(batch).files
+        written: dict[str, str] = {}
+        delivered: dict[int, list[tuple[BucketHost, Answer]]] = {}
+        for bucket, jobs in sorted(mine.items()):
+            if not jobs:
+                continue
+            files = BucketFiles(Path(self.state), self.level, bucket)
+            kept = self._take(files, bucket, committed.get(files.key))
+            saved = Saved(meta=dict(kept.contents.meta))
+            for job, parts in sorted(jobs.items()):
+                task = self._by_job[job]
+                with failing_alone(job):
+                    host = self._host(task, files, kept)
+                    answer = task.answer(bucket, host, parts)
+                    saved.add(str(job), host.save())
+                    if task.delivery is None:
+                        yield packed_batch(task.send(bucket, host, answer), job)
+                    else:
+                        delivered.setdefault(job, []).append((host, answer))
+            name, contents = files.write(batch, kept.contents, saved)
+            CACHE.put((self.run, self.level, bucket), name, Kept(kept.hosts, contents))
+            written[files.key] = name
+        reports = {}
+        for job, found in delivered.items():
+            with failing_alone(job):
+                reports[job] = self._by_job[job].deliver(found)
+        yield packed_batch([(RESULT, min(mine), TaskReport(written, reports).pack())])
+
+    def _sort_out(self, packed: pa.RecordBatch, mine: Mine) -> pa.RecordBatch:
+        """Take the blobs for this level; those for others are returned."""
+        jobs, stages, buckets = (packed.column(i).to_numpy() for i in range(3))
+        blob = packed.column(3)
+        for at in (stages == self.level).nonzero()[0].tolist():
+            if (job := int(jobs[at])) in self._by_job:
+                parts = mine.setdefault(int(buckets[at]), {}).setdefault(job, [])
+                parts.append(open_blob(blob[at].as_buffer()))
+        return packed.filter(pa.array(stages != self.level))
+
+    def _take(self, files: BucketFiles, bucket: int, committed: str | None) -> Kept:
+        """The bucket as the last micro-batch left it."""
+        if committed is None:
+            return Kept({}, Contents())
+        cached = CACHE.take((self.run, self.level, bucket), committed)
+        return cached if cached is not None else Kept({}, files.read(committed))
+
+    def _host(self, task: StageTask, files: BucketFiles, kept: Kept) -> BucketHost:
+        """The job's part of a bucket, loaded if it is not in memory."""
+        if task.job not in kept.hosts:
+            host, known = task.new_host(), kept.contents.meta.get(str(task.job))
+            if known is not None:
+                prefix = str(task.job)
+                segments = files.segments(kept.contents.of(prefix))
+                host.load(below(prefix, segments), known)
+            kept.hosts[task.job] = host
+        return kept.hosts[task.job]
+
+
+def reports_in(blob: Iterable[bytes | pa.Buffer]) -> list[TaskReport]:
+    """What tasks have told."""
+    return [TaskReport.unpack(value) for value in blob]

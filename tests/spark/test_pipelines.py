@@ -1,0 +1,156 @@
+"""Jobs of a script in one streaming query: they come, go, fail and come back, each by itself."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
+from windrow.core.errors import DataError, StateError
+from windrow.core.time import Clock
+from windrow.spark.checkpoint.pipeline_directory import (
+    PIPELINE,
+    new_pipeline,
+    pipeline_directories,
+    read_pipeline,
+)
+from windrow.spark.checkpoint.pipelines import Starting, pipelines_for
+from windrow.spark.checkpoint.survey import survey
+from windrow.spark.stage.state_files import StateCommits, Version
+
+GROUPS = "SELECT k, COUNT(*) AS n FROM a [RANGE 20] GROUP BY k"
+PAIRS = "SELECT a.v, COUNT(*) AS n FROM a [RANGE 20], b [RANGE 10] WHERE a.k = b.k GROUP BY a.v"
+TOTAL = "SELECT COUNT(*) AS n, SUM(v) AS s FROM b [RANGE 30]"
+VALUES = "SELECT DISTINCT v FROM a [RANGE 15]"
+BROKEN = "SELECT CAST(k * 200000000 * v AS INT) AS big FROM a [RANGE 5] WHERE ts > 300"
+
+
+def starting(*names: str, clock: Clock = Clock.INTEGER) -> list[Starting]:
+    return [Starting(name, clock, ["s"]) for name in names]
+
+
+def numbers(found) -> list[tuple[str, dict[str, int]]]:
+    return sorted((home.directory.name, jobs) for home, jobs in found)
+
+
+def pretend(directory: Path, batch: int, *jobs: int) -> None:
+    """A micro-batch that is over, in which some jobs took part."""
+    home = read_pipeline(directory)
+    for part in (home.offsets, home.spark / "commits"):
+        part.mkdir(parents=True, exist_ok=True)
+    (home.offsets / str(batch)).write_text('v1\n{"conf": {}}\n{"s": 0}')
+    (home.spark / "commits" / str(batch)).write_text("v1\n{}")
+    commits = StateCommits(home.state)
+    commits.publish(batch, commits.before(batch).after(batch, {}, jobs))
+
+
+def test_jobs_that_start_together_on_one_clock_are_one_pipeline(tmp_path):
+    jobs = [*starting("q", "r"), *starting("t", clock=Clock.TIMESTAMP)]
+    found = [("pipeline-1", {"q": 0, "r": 1}), ("pipeline-2", {"t": 0})]
+    assert numbers(pipelines_for(tmp_path, jobs)) == found
+    assert numbers(pipelines_for(tmp_path, jobs)) == found, "as it was"
+    later = pipelines_for(tmp_path, [*jobs, *starting("new")])
+    assert numbers(later) == [*found, ("pipeline-3", {"new": 0})]
+
+
+def test_a_job_that_stayed_behind_goes_on_alone_and_one_that_missed_nothing_comes_back(tmp_path):
+    both, alone = starting("q", "r"), starting("r")
+    pipelines_for(tmp_path, both)
+    pretend(tmp_path / "pipeline-1", 0, 0, 1)
+    assert numbers(pipelines_for(tmp_path, alone)) == [("pipeline-1", {"r": 1})]
+    assert read_pipeline(tmp_path / "pipeline-1").left == {"q"}
+    assert numbers(pipelines_for(tmp_path, both)) == [("pipeline-1", {"q": 0, "r": 1})]
+    pipelines_for(tmp_path, alone)
+    pretend(tmp_path / "pipeline-1", 1, 1)
+    found = [("pipeline-1", {"r": 1}), ("pipeline-2", {"q": 0})]
+    assert numbers(pipelines_for(tmp_path, both)) == found
+    assert numbers(pipelines_for(tmp_path, both)) == found
+    home = read_pipeline(tmp_path / "pipeline-2")
+    assert (home.last_batch, home.version) == (0, Version({}, {0: (0, 1)}))
+    assert read_pipeline(tmp_path / "pipeline-1").members == (None, "r")
+
+
+def test_what_is_left_of_a_start_that_was_cut_short_is_not_used(tmp_path):
+    pipelines_for(tmp_path, starting("q", "r"))
+    pretend(tmp_path / "pipeline-1", 0, 0, 1)
+    pipelines_for(tmp_path, starting("r"))
+    pretend(tmp_path / "pipeline-1", 1, 1)
+    old = read_pipeline(tmp_path / "pipeline-1")
+    found = numbers(pipelines_for(tmp_path, starting("q", "r")))
+    old.write()  # as if it had died before it was struck from the old one
+    assert numbers(pipelines_for(tmp_path, starting("q", "r"))) == found
+    (tmp_path / "pipeline-9").mkdir()  # as if it had died before it was written down
+    assert numbers(pipelines_for(tmp_path, starting("x"))) == [("pipeline-10", {"x": 0})]
+
+
+def test_pipelines_that_run_stay_as_they_are(tmp_path):
+    pipelines_for(tmp_path, starting("q", "r"))
+    pipelines_for(tmp_path, starting("q"))
+    running = [tmp_path / "pipeline-1"]
+    found = pipelines_for(tmp_path, starting("r"), running)
+    assert numbers(found) == [("pipeline-2", {"r": 0})]
+
+
+def test_a_pipeline_of_another_version_is_refused(tmp_path):
+    home = new_pipeline(tmp_path, ["q"])
+    path = home.directory / PIPELINE
+    path.write_text(path.read_text().replace('"version": ', '"version": 9'))
+    with pytest.raises(StateError, match="another version of Windrow"):
+        read_pipeline(home.directory)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+class TestOnSpark:
+    """As a user sees it."""
+
+    def test_queries_come_and_go_and_come_back_and_none_loses_a_row(self, tmp_path):
+        write_streams(tmp_path, files=4, rows=120)
+        checkpoint = tmp_path / "checkpoint"
+        stop = threading.Event()
+
+        def stop_after_two(progress):
+            if progress.batches >= 2:
+                stop.set()
+
+        first = {"groups": GROUPS, "pairs": PAIRS}
+        run_on_spark(
+            compiled(tmp_path, first, "found"), checkpoint, on_progress=stop_after_two, stop=stop
+        )
+        second = {"pairs": PAIRS, "total": TOTAL}
+        run_on_spark(compiled(tmp_path, second, "found"), checkpoint)
+        assert read_pipeline(checkpoint / "pipeline-1").left == {"groups"}
+        every = {**first, **second, "seen": VALUES}
+        found = compiled(tmp_path, every, "found")
+        run_on_spark(found, checkpoint)
+        members = [read_pipeline(d).members for d in pipeline_directories(checkpoint)]
+        assert members == [(None, "pairs"), ("total",), ("groups",), ("seen",)]
+        expected = compiled(tmp_path, every, "expected")
+        run_embedded(expected)
+        for name in every:
+            assert net_changes(found, name) == net_changes(expected, name) != {}
+        for directory in pipeline_directories(checkpoint):
+            assert survey(directory).problems == ()
+
+    @pytest.mark.parametrize("shuffled", [False, True])
+    def test_a_query_that_fails_is_reported_and_does_not_stop_the_others(
+        self, tmp_path, request, shuffled
+    ):
+        if shuffled:
+            request.getfixturevalue("shuffled")
+        write_streams(tmp_path, files=4, rows=500)
+        queries = {"groups": GROUPS, "broken": BROKEN, "total": TOTAL}
+        found, said = compiled(tmp_path, queries, "found"), list[str]()
+        for _ in range(2):  # a second run finds the same
+            with pytest.raises(DataError, match="query broken"):
+                run_on_spark(found, tmp_path / "checkpoint", on_restart=said.append)
+        assert len(said) == 1
+        assert said[0].startswith("query broken: ")
+        assert said[0].endswith("; the other queries go on")
+        del queries["broken"]
+        expected = compiled(tmp_path, queries, "expected")
+        run_embedded(expected)
+        for name in queries:
+            assert net_changes(found, name) == net_changes(expected, name) != {}
