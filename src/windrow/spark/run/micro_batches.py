@@ -9,6 +9,7 @@ two: most of what a small micro-batch takes. With one level there is no shuffle 
 from __future__ import annotations
 
 import pickle
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from windrow.spark.run.session import shuffle_partitions
 from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks
 from windrow.spark.source.file_source import SourceSpec
 from windrow.spark.source.log_tail import LogTail
+from windrow.spark.source.share_claims import ShareClaims
 from windrow.spark.source.stream_task import StreamTask
 from windrow.spark.source.stretch import Stretch
 from windrow.spark.stage.bucket_hash import spark_hash
@@ -33,7 +35,8 @@ TEXT_BYTES = Threshold(4 * 2**20)
 class MicroBatches:
     """The micro-batches of a pipeline, from the log of each stream.
 
-    ``reads`` says which streams each job reads; ``framed`` that rows also come from DataFrames.
+    ``framed`` says that rows also come from DataFrames. On one machine tasks share the directory
+    ``exchange``.
     """
 
     def __init__(
@@ -43,8 +46,9 @@ class MicroBatches:
         levels: Sequence[LevelTask],
         *,
         framed: bool = False,
+        exchange: str | None = None,
     ) -> None:
-        self._session, self._framed = session, framed
+        self._session, self._framed, self._exchange = session, framed, exchange
         self._specs = [stream.spec for stream in streams]
         self._logs = [LogTail(Path(spec.log), spec.start) for spec in self._specs]
         self._depth = {task.job: number for number, level in enumerate(levels)
@@ -68,7 +72,8 @@ class MicroBatches:
         active = jobs if self._framed else jobs & touched
         if not active:
             return []
-        tasks = BatchTasks(self._tasks, batch, active)
+        claims = ShareClaims(self._exchange, uuid.uuid4().hex) if self._exchange else None
+        tasks = BatchTasks(self._tasks, batch, active, claims)
         levels = 1 + max(self._depth[job] for job in active)
         if not self._framed and self._is_small(stretches):
             if levels == 1:

@@ -51,7 +51,7 @@ from windrow.spark.stage.stage_task import Report
 from windrow.spark.stage.state_files import StateCommits
 from windrow.streams.stream_time import StreamTime
 
-WATCHING = "500 milliseconds"
+WATCHING = "100 milliseconds"
 """How often a directory that is watched is looked at."""
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet."""
@@ -213,7 +213,9 @@ class Pipeline:
         streams = {s.name: s for job in self.jobs.values() for s in job.streams.values()}
         tasks = [StreamTask(self._source(s), self._routes(s.name)) for s in streams.values()]
         framed = {name: feed.frames[name] for name in streams if name in feed.frames}
-        batches = MicroBatches(self._session, tasks, self._levels(), framed=bool(framed))
+        batches = MicroBatches(
+            self._session, tasks, self._levels(), framed=bool(framed), exchange=self._place
+        )
         options = {"specs": encoded([t.spec for t in tasks]), "offsets": str(self.home.offsets)}
         source = self._session.readStream.format(FORMAT).options(**options).load()
         # The source comes first: a union belongs to the session of its first part.

@@ -19,6 +19,7 @@ from functools import lru_cache, partial
 import pyarrow as pa
 
 from windrow.spark.frozen_imports import freeze_imports
+from windrow.spark.source.share_claims import ShareClaims
 from windrow.spark.source.stream_task import StreamTask
 from windrow.spark.source.stretch import Stretch
 from windrow.spark.stage.level_task import JobFailedError, LevelTask, Mine
@@ -84,11 +85,15 @@ class PipelineTasks:
 
 @dataclass(frozen=True)
 class BatchTasks:
-    """What the tasks of one micro-batch get: ``tasks`` are packed ``PipelineTasks``."""
+    """What the tasks of one micro-batch get: ``tasks`` are packed ``PipelineTasks``.
+
+    With ``claims`` the tasks that read everything divide the shares among themselves.
+    """
 
     tasks: bytes
     batch: int
     jobs: frozenset[int]
+    claims: ShareClaims | None = None
 
     def reading(self, readings: tuple[Reading, ...]) -> MapBatches:
         """For ``mapInArrow`` over as many partitions as there are stretches to read."""
@@ -118,7 +123,16 @@ class BatchTasks:
         self, stretches: tuple[Stretch, ...], batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         tasks, number = _unpack(self.tasks), _number_in(batches)
-        yield from tasks.read_and_answer(stretches, self.batch, self.jobs, tasks.shares[number])
+        share = tasks.shares[self._share(tasks, number)]
+        yield from tasks.read_and_answer(stretches, self.batch, self.jobs, share)
+
+    def _share(self, tasks: PipelineTasks, number: int) -> int:
+        if self.claims is None:
+            return number
+        first = tasks.level(0, self.jobs)
+        return self.claims.take(
+            number, len(tasks.shares), lambda share: first.has(tasks.shares[share], self.batch)
+        )
 
     def _answer(self, number: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_imports()

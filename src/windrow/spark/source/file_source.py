@@ -36,20 +36,17 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from windrow.core.errors import StateError
-from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.spark.source.admission import Admission, check_some_readable
 from windrow.spark.source.file_log import Entry, FileLog, next_batch
+from windrow.spark.source.pace import Pace
 from windrow.spark.stage.routes import PACKED
 from windrow.streams.growing_files import Arrival
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import UNKNOWN, StreamTime
 
 FORMAT = "windrow-log"
-BYTES_PER_TRIGGER = Threshold(16 * 2**20)
-"""Small files are taken together up to this size, since a trigger takes time by itself."""
-
 Offset = dict[str, int]
 """Entries of the log of each stream."""
 
@@ -59,9 +56,10 @@ class SourceSpec:
     """All that the driver and the tasks need to know of one stream of a pipeline.
 
     ``once``: the files that are there at the start are all that will come. ``files`` is how many
-    of them a trigger takes; None leaves it to their size and to ``tasks``. A query that comes to a
-    running connection reads the inbox from the number ``inbox_from``, at the time ``start``; of a
-    ``relation`` it reads all of it, and earlier updates as if they had come at ``since``.
+    of them a trigger takes; None leaves it to their size (``pace``) and to ``tasks``. A query that
+    comes to a running connection reads the inbox from the number ``inbox_from``, at the time
+    ``start``; of a ``relation`` it reads all of it, and earlier updates as if they had come at
+    ``since``.
     Without rows for ``idle`` microseconds by the ``wall`` the stream holds nobody back.
     """
 
@@ -85,10 +83,10 @@ class SourceSpec:
 
 
 class StreamFiles:
-    """One stream at the driver: its log, and what is to be added to it."""
+    """One stream at the driver: its log, and what is to be added to it, at a pace."""
 
-    def __init__(self, spec: SourceSpec) -> None:
-        self.spec = spec
+    def __init__(self, spec: SourceSpec, pace: Pace) -> None:
+        self.spec, self._pace = spec, pace
         self._log: FileLog | None = None
         self._listing: list[Arrival | Entry] | None = None
         self._files: Admission | None = None
@@ -138,6 +136,7 @@ class StreamFiles:
         size, seen, time = 0, 0, log.times[-1]
         for item in waiting:
             if self._enough(len(taken), size + item.size):
+                self._pace.was_full()
                 break
             seen += 1
             entry = admission.admitted(item, len(log.entries) + len(taken), time)
@@ -160,7 +159,7 @@ class StreamFiles:
     def _enough(self, files: int, size: int) -> bool:
         if self.spec.files is not None:
             return files >= self.spec.files
-        return files >= self.spec.tasks and size > BYTES_PER_TRIGGER.value
+        return files >= self.spec.tasks and size > self._pace.limit
 
     def _silence(self, log: FileLog) -> list[Entry]:
         """Word that the stream is idle, once it has been silent for too long while we looked."""
@@ -176,7 +175,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """See the module. ``offsets`` is where Spark has one file for each micro-batch it has begun."""
 
     def __init__(self, specs: Sequence[SourceSpec], offsets: str) -> None:
-        self._streams = [StreamFiles(spec) for spec in specs]
+        self._pace = Pace()
+        self._streams = [StreamFiles(spec, self._pace) for spec in specs]
         self._offsets = Path(offsets)
 
     def initialOffset(self) -> Offset:
@@ -184,6 +184,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         batch = next_batch(self._offsets)
+        self._pace.next_trigger()
         return {s.spec.name: s.entries_for(batch, start[s.spec.name]) for s in self._streams}
 
     def getDefaultReadLimit(self) -> ReadLimit:

@@ -155,6 +155,15 @@ class LevelTask:
                 reports[job] = self._by_job[job].deliver(found)
         yield packed_batch([(RESULT, min(mine), TaskReport(written, reports).pack())])
 
+    def has(self, buckets: Iterable[int], batch: int) -> bool:
+        """Whether this worker has the state of some buckets in memory."""
+        committed = StateCommits(Path(self.state)).before(batch).files
+        return all(
+            (name := committed.get(f"{self.level}.{bucket}")) is None
+            or CACHE.has((self.run, self.level, bucket), name)
+            for bucket in buckets
+        )
+
     def _sort_out(self, packed: pa.RecordBatch, mine: Mine) -> pa.RecordBatch:
         """Take the blobs for this level; those for others are returned."""
         jobs, stages, buckets = (packed.column(i).to_numpy() for i in range(3))

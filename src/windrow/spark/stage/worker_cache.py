@@ -36,6 +36,11 @@ class WorkerCache(Generic[T]):
         found = self._entries.pop(key, None)
         return found[1] if found is not None and found[0] == token else None
 
+    def has(self, key: Key, token: str) -> bool:
+        """Whether the entry is here, and is the committed one."""
+        found = self._entries.get(key)
+        return found is not None and found[0] == token
+
     def put(self, key: Key, token: str, value: T) -> None:
         """Keep an entry, and forget those that nobody has asked for."""
         now = self._clock()
