@@ -55,7 +55,9 @@ def test_a_damaged_checkpoint_is_refused_repaired_and_gone_on_with(spark, tmp_pa
     run_on_spark(found, checkpoint)
     last = survey(home).whole
     assert last >= 3
-    assert f"{home}: complete up to batch {last}" in windrow("checkpoint", "check", checkpoint)
+    assert f"{home} (pairs): complete up to batch {last}" in windrow(
+        "checkpoint", "check", checkpoint
+    )
 
     cut(home / "spark" / "offsets" / str(last))
     one_more(tmp_path, 4)

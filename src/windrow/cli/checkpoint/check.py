@@ -82,7 +82,7 @@ def _print_survey(found: Survey) -> None:
             if found.whole >= 0
             else "no batch is complete yet"
         )
-        out().print(f"{found.directory}: {done}")
+        out().print(f"{found.directory} ({', '.join(found.queries)}): {done}")
         return
     for problem in found.problems:
         err().print(str(problem), style="bold red")

@@ -46,6 +46,7 @@ class Survey:
     """Of the checkpoint of one pipeline; ``whole`` is the last micro-batch that is, or -1."""
 
     directory: Path
+    queries: tuple[str, ...]
     problems: tuple[Problem, ...]
     offsets: BatchLog
     commits: BatchLog
@@ -99,7 +100,8 @@ def survey(directory: Path) -> Survey:
         *(problem for member in members for problem in _results(member / "results")),
     ]
     problems += _repetitions(directory, offsets, logs, whole, last)
-    return Survey(directory, tuple(problems), offsets, commits, state, whole)
+    names = tuple(member.name for member in members)
+    return Survey(directory, names, tuple(problems), offsets, commits, state, whole)
 
 
 def quick_survey(directory: Path) -> list[Problem]:
