@@ -55,7 +55,7 @@ def test_other_paths_are_paths(path: str) -> None:
         ("CREATE QUERY t AS SELECT k FROM s INTO 'kafka://h/t'", "INTO 'kafka"),
         ("SELECT k FROM s INTO 'file:///tmp/out' FORMAT csv", "INTO 'file"),
         ("CREATE SUBSCRIPTIONS t ON s (k) FROM 'http://h/x.csv'", "FROM 'http"),
-        ("CREATE SUBSCRIPTIONS t ON s (k) FROM 'x.csv' INTO 's3://b/x'", "INTO 's3"),
+        ("CREATE SUBSCRIPTIONS t ON s (k) FROM 'x.csv' INTO 'gs://b/x'", "INTO 'gs"),
         ("CREATE ARCHIVE t ON s KEY k WINDOW 9 SECONDS USING WATA(2) INTO 'gs://b/a'", "INTO 'gs"),
     ],
 )  # fmt: skip
@@ -107,7 +107,7 @@ def test_python_refuses_it_too() -> None:
         lambda: Archive.open("gs://b/a"),
         lambda: windrow.connect(quarantine="s3://b/q"),
         lambda: windrow.connect(checkpoint="s3://b/q"),
-        lambda: windrow.results("s3://b/out"),
+        lambda: windrow.results("gs://b/out"),
         lambda: Quarantine(Path("s3://b/q")),
     ]
     for ask in asked:

@@ -34,7 +34,7 @@ class Shape(StrEnum):
 
 
 def results(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory that INTO names.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The place that INTO names.")],
     answer: Annotated[
         bool, typer.Option("--answer", help="The answer instead of the changes.")
     ] = False,
@@ -127,7 +127,7 @@ def _give(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape, into: P
 
 
 def compact(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The directory that INTO names.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The place that INTO names.")],
     verbose: Verbose = False,
 ) -> None:
     """Merge the small result files in PATH into a few large ones.
@@ -140,9 +140,9 @@ def compact(
       windrow compact out/busy
     """
     with errors_in_words(verbose=verbose):
-        Results(path)
-        with hold_directories([(path, str(path))]):
-            done = merge(path)
+        place = Results(path).path
+        with hold_directories([(place, str(place))]):
+            done = merge(place)
         if done is not None:
             before = count_of(done.before, "file")
             out().print(f"{path}: {before} before, {done.after:,} now")

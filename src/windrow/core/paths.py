@@ -40,7 +40,7 @@ def is_object_url(path: str | os.PathLike[str]) -> bool:
     >>> is_object_url("s3://bucket/day"), is_object_url("data/day"), is_object_url("gs://bucket")
     (True, False, False)
     """
-    return _OBJECTS.match(os.fspath(path)) is not None
+    return _OBJECTS.match(str(path)) is not None
 
 
 def object_url(path: str | os.PathLike[str]) -> str:
@@ -50,7 +50,7 @@ def object_url(path: str | os.PathLike[str]) -> str:
     >>> object_url(Path("s3://bucket/a/b/")), object_url("s3://bucket//a")
     ('s3://bucket/a/b', 's3://bucket/a')
     """
-    text = os.fspath(path)
+    text = str(path)
     parts = [part for part in _OBJECTS.sub("", text).split("/") if part]
     if not parts or not is_object_url(path) or {".", ".."} & set(parts):
         raise InputError(

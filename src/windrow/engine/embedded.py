@@ -21,6 +21,7 @@ from windrow.engine.clocks import put_on_clock
 from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, arrange
 from windrow.plan.strategy import Strategy
@@ -70,7 +71,7 @@ def open_outlets(runs: Sequence[EmbeddedRun], *, overwrite: bool = False) -> lis
     files = {key: into for key, into in ends.items() if into.format != "console"}
     owner = uuid.uuid4().hex
     places = [
-        (Path(into.path), identity_of(run.job.members[number].query, owner, into.format))
+        (path_of(into.path), identity_of(run.job.members[number].query, owner, into.format))
         for (run, number), into in files.items()
     ]
     sinks = dict(zip(files, open_sinks(places, overwrite=overwrite), strict=True))

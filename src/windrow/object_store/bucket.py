@@ -22,6 +22,7 @@ from windrow.object_store.errors import StoreError, translate_store_errors
 PIECE = 8 << 20
 """Bytes of one request for a large object: one that takes too long is repeated, not the rest."""
 _PROBE = "_windrow-probe"
+_OTHER_TAG = {"e_tag": '"00000000000000000000000000000000"'}
 _probed: set[tuple[str, str]] = set()
 """Places that have kept what was there, by endpoint; they are tried out once in a process."""
 
@@ -58,23 +59,25 @@ class Bucket:
         with self._errors(key):
             try:
                 self._put(key, mine, mode="create", use_multipart=False)
-                kept = not self._put_over(key) and self.get(key) == mine
+                over = self._put_over(key, "create") or self._put_over(key, _OTHER_TAG)
+                kept = not over and self.get(key) == mine
             finally:
                 self.delete(key)
         if not kept:
             raise StoreError(
                 where=self.url,
                 expected="a store that does not overwrite an object when asked not to "
-                "(If-None-Match: *)",
+                "(If-None-Match, If-Match)",
                 found="one that does",
                 remedy="use a store with conditional writes, as Amazon S3 has, or a directory",
             )
         _probed.add(place)
 
-    def _put_over(self, key: str) -> bool:
+    def _put_over(self, key: str, mode: str | dict[str, str]) -> bool:
+        errors = self._client.exceptions
         try:
-            self._put(key, b"second", mode="create", use_multipart=False)
-        except self._client.exceptions.AlreadyExistsError:
+            self._put(key, b"second", mode=mode, use_multipart=False)
+        except (errors.AlreadyExistsError, errors.PreconditionError):
             return False
         except self._client.exceptions.NotSupportedError:
             return True
@@ -109,6 +112,37 @@ class Bucket:
         """A small object, whole; ``FileNotFoundError`` if there is none."""
         with self._errors(key):
             return bytes(self._client.get(self._store, key).bytes())
+
+    def get_tagged(self, key: str) -> tuple[bytes, str]:
+        """The same, with its tag."""
+        with self._errors(key):
+            found = self._client.get(self._store, key)
+            return bytes(found.bytes()), str(found.meta["e_tag"])
+
+    def replace(self, key: str, data: bytes, tag: str) -> bool:
+        """Put an object over one that still has that tag; whether it is there now.
+
+        As with ``put_new``, no other writer ever has the same ``data``.
+        """
+        refused = (
+            self._client.exceptions.PreconditionError,
+            self._client.exceptions.NotModifiedError,
+            FileNotFoundError,
+        )
+        with self._errors(key):
+            try:
+                self._put(key, data, mode={"e_tag": tag}, use_multipart=False)
+            except refused:
+                try:
+                    return self.get(key) == data
+                except FileNotFoundError:
+                    return False
+            return True
+
+    def copy(self, key: str, new: str) -> None:
+        """Give an object's bytes a second name."""
+        with self._errors(key):
+            self._client.copy(self._store, key, new)
 
     def pieces(self, key: str, stored: Stored) -> Iterator[bytes]:
         """The bytes of an object that is known, in order."""

@@ -3,6 +3,9 @@
 Every operation on the disk that publishes something is a function here, so that a test can stop
 after any of them. The order is always the same: a file is written under a hidden name and synced,
 it gets its own name, the directory is synced; only then another file may speak of it.
+
+In an object store a file is put as a whole, durably. What is published there replaces what was
+read, and nothing else: whoever has lost the directory is told.
 """
 
 from __future__ import annotations
@@ -15,12 +18,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from windrow.core.errors import StateError
+from windrow.object_store.object_path import ObjectPath
 
 T = TypeVar("T")
 
 
 def write(path: Path, fill: Callable[[Path], object]) -> None:
     """Let ``fill`` write a file, and wait until its bytes are on the disk; nothing if it fails."""
+    if isinstance(path, ObjectPath):
+        path.upload(fill)
+        return
     try:
         fill(path)
         _sync(path, os.O_RDONLY)
@@ -31,7 +38,10 @@ def write(path: Path, fill: Callable[[Path], object]) -> None:
 
 def rename(path: Path, new: Path) -> None:
     """Give a file its name; what had that name before is replaced."""
-    path.replace(new)
+    if isinstance(path, ObjectPath):
+        path.rename(new)
+    else:
+        path.replace(new)
 
 
 def delete(path: Path) -> None:
@@ -41,7 +51,8 @@ def delete(path: Path) -> None:
 
 def sync_names(directory: Path) -> None:
     """Wait until it is on the disk which names there are in a directory."""
-    _sync(directory, os.O_RDONLY | os.O_DIRECTORY)
+    if not isinstance(directory, ObjectPath):
+        _sync(directory, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _sync(path: Path, flags: int) -> None:
@@ -52,8 +63,29 @@ def _sync(path: Path, flags: int) -> None:
         os.close(handle)
 
 
-def publish(path: Path, text: str) -> None:
-    """Write a small file under a hidden name, sync it, and give it its own."""
+class ReplacedError(StateError):
+    """Another process has published under the same name since this one has read what was there."""
+
+
+def version_read(path: Path) -> str | None:
+    """Which version of a published file this thread has read last, where versions are known."""
+    return path.tag_read if isinstance(path, ObjectPath) else None
+
+
+def publish(path: Path, text: str, over: str | None = None) -> None:
+    """Write a small file under a hidden name, sync it, and give it its own.
+
+    ``over`` is the version that it replaces, where versions are known.
+    """
+    if isinstance(path, ObjectPath):
+        if not path.replace_text(text, over):
+            raise ReplacedError(
+                where=str(path),
+                expected="what this process has read there",
+                found="something else, which another process has put there since",
+                remedy="another run has taken the place over, or compacts it: read it again",
+            )
+        return
     hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     write(hidden, lambda new: new.write_text(text, encoding="utf-8"))
     rename(hidden, path)

@@ -170,7 +170,9 @@ class Segment:
 
     @property
     def marks_name(self) -> str:
-        return f"_batches-{self.stem}.json"
+        """As the merged file is called; in an object store that has a mark of its own."""
+        stem = Path(self.files[0]).stem.removeprefix("batch-") if self.files else self.stem
+        return f"_batches-{stem}.json"
 
     def names(self) -> set[str]:
         """Of all files that it needs."""
@@ -199,8 +201,8 @@ class Compacted:
     snapshot: Snapshot | None = None
     forgotten: int = -1
 
-    def publish(self, directory: Path) -> None:
-        publish(directory / COMPACTED, json.dumps(asdict(self)))
+    def publish(self, directory: Path, over: str | None = None) -> None:
+        publish(directory / COMPACTED, json.dumps(asdict(self)), over)
 
     def names(self) -> set[str]:
         """Of all files that it needs."""

@@ -24,8 +24,10 @@ import pyarrow as pa
 
 from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.thresholds import Threshold
+from windrow.object_store.errors import StoreError
+from windrow.object_store.object_path import ObjectPath
 from windrow.result_files import atomic_files as files
-from windrow.result_files.commits import Compacted, Marks, Segment, Snapshot
+from windrow.result_files.commits import COMPACTED, Compacted, Marks, Segment, Snapshot
 from windrow.result_files.identity import Identity
 from windrow.result_files.last_answer import last_answer, write_snapshot
 from windrow.result_files.ownership import clear
@@ -60,13 +62,19 @@ def compact(directory: Path, *, forget: int | None = None) -> Outcome | None:
         if not alone or identity is None:
             return None
         state = published_results(directory)
-        before = sum(len(s.files) for s in state.segments)
+        seen = files.version_read(directory / COMPACTED)
+        before, names = sum(len(s.files) for s in state.segments), state.names()
         record = _record(directory, identity, state, forget)
         if record is not None:
             files.sync_names(directory)
-            record.publish(directory)
+            try:
+                record.publish(directory, seen)
+            except files.ReplacedError:  # by another compaction, or another run
+                for name in record.names() - names:
+                    files.delete(directory / name)
+                return None
             state = replace(state, compacted=record, commits=())
-        clear(directory, state)
+        clear(directory, state, replaced=names)
         return Outcome(before, sum(len(s.files) for s in state.segments))
 
 
@@ -129,7 +137,8 @@ def _merge(reading: Reading, group: list[Segment]) -> Segment:
     now = next((s.now for s in reversed(group) if s.now is not None), None)
     new = Segment(group[0].first, group[-1].last, (), 0, now)
     marks: Marks = []
-    name = f"batch-{new.stem}.{RESULT_ENDINGS[format_]}"
+    own = f"-{uuid.uuid4().hex}" if isinstance(directory, ObjectPath) else ""
+    name = f"batch-{new.stem}{own}.{RESULT_ENDINGS[format_]}"
     hidden = directory / f".{name}.{uuid.uuid4().hex}"
 
     def fill(path: Path) -> None:
@@ -162,6 +171,9 @@ def _text(marks: Marks) -> str:
 @contextmanager
 def _alone(directory: Path) -> Iterator[bool]:
     """Whether nobody else compacts: on Spark the driver's process and those of sinks may."""
+    if isinstance(directory, ObjectPath):  # of two, one replaces the record
+        yield True
+        return
     handle = os.open(directory / BUSY, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     try:
         try:
@@ -177,7 +189,7 @@ def _alone(directory: Path) -> Iterator[bool]:
 def forget_drained(directory: Path, drained: int) -> None:
     """Let go of changes that nobody will read again, when that is worth the writing."""
     if drained - published_results(directory).forgotten_through >= WORTH_FORGETTING:
-        with suppress(OSError):
+        with suppress(OSError, StoreError):
             compact(directory, forget=drained)
 
 
@@ -190,5 +202,5 @@ def compact_before_answering(directory: Path) -> None:
     known = None if state.compacted is None else state.compacted.snapshot
     new = sum(s.rows for s in state.segments if known is None or s.last > known.batch)
     if new > max(MANY, 0 if known is None else known.rows):
-        with suppress(OSError):
+        with suppress(OSError, StoreError):
             compact(directory)

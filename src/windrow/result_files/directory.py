@@ -15,8 +15,9 @@ import pyarrow.dataset
 
 from windrow.columns.instants import Instant, instant
 from windrow.core.errors import InputError
-from windrow.core.paths import local_path
+from windrow.core.paths import is_object_url, local_path
 from windrow.core.time import Clock
+from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.result_files.change_table import in_ranks
 from windrow.result_files.identity import CHANGE, INSTANT, RESULTS, Identity
 from windrow.result_files.last_answer import last_answer
@@ -31,7 +32,7 @@ class Results:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = local_path(path, "results")
+        self.path = path_of(path) if is_object_url(path) else local_path(path, "results")
         self._identity()
 
     def _identity(self) -> Identity:
@@ -116,10 +117,10 @@ class Results:
     def dataset(self) -> pyarrow.dataset.Dataset:
         """The changes as a dataset, of which an engine reads the columns and rows that it needs.
 
-        That of Parquet files reads them when it is used, any other is in memory.
+        That of Parquet files of this machine reads them when it is used, any other is in memory.
         """
         known = self._identity()
-        if known.format != "parquet":
+        if known.format != "parquet" or isinstance(self.path, ObjectPath):
             return pyarrow.dataset.dataset(self.changes())
         names = [str(path) for path in self.files()]
         return pyarrow.dataset.dataset(names, schema=known.schema, format="parquet")

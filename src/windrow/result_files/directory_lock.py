@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from windrow.core.errors import InputError, StateError
+from windrow.object_store.object_path import ObjectPath
 
 LOCK = ".windrow.lock"
 LONGEST = 200
@@ -46,10 +47,10 @@ class Lock:
         except BaseException:
             os.close(self.handle)
             raise
-        self._close = weakref.finalize(self, os.close, self.handle)
+        self._close: weakref.finalize[..., Lock] = weakref.finalize(self, os.close, self.handle)
         _held.add(self)
         os.truncate(self.handle, 0)
-        os.pwrite(self.handle, json.dumps(_self()).encode(), 0)
+        os.pwrite(self.handle, json.dumps(process_description()).encode(), 0)
 
     def release(self) -> None:
         """Let others write there. The file stays, since others may be about to lock it."""
@@ -146,13 +147,22 @@ def _forget_in_child() -> None:
 os.register_at_fork(after_in_child=_forget_in_child)
 
 
+def lock_directory(directory: Path, where: str) -> Lock:
+    """Hold a directory, also one in an object store."""
+    if isinstance(directory, ObjectPath):
+        from windrow.result_files.bucket_lock import BucketLock  # noqa: PLC0415 - seldom needed
+
+        return BucketLock(directory, where)
+    return Lock(directory, where)
+
+
 @contextmanager
 def hold_directories(directories: Iterable[tuple[Path, str]]) -> Iterator[list[Lock]]:
     """Hold directories for a while, each under what messages call it; all of them or none."""
     with ExitStack() as stack:
         locks = []
         for directory, where in directories:
-            locks.append(lock := Lock(directory, where))
+            locks.append(lock := lock_directory(directory, where))
             stack.callback(lock.release)
         yield locks
 
@@ -166,6 +176,9 @@ def publishing(directory: Path) -> Iterator[None]:
     done, and not half of it. It waits, since a commit takes as long as the disk does.
     """
     with ExitStack() as stack:
+        if isinstance(directory, ObjectPath):  # where what is published replaces what was read
+            yield
+            return
         with suppress(FileNotFoundError):  # then there is nothing to be in the middle of
             handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             stack.callback(os.close, handle)
@@ -186,7 +199,8 @@ def _open_lock(directory: Path, where: str) -> int:
         ) from error
 
 
-def _self() -> dict[str, object]:
+def process_description() -> dict[str, object]:
+    """This process, for whoever finds its lock."""
     name, *arguments = sys.argv or [""]
     command = shlex.join([Path(name).name or "python", *arguments])
     shown = command if len(command) <= LONGEST else f"{command[:LONGEST]}..."

@@ -40,8 +40,8 @@ class Identity:
     stream: bool = True
     order: tuple[tuple[int, bool], ...] = ()
 
-    def publish(self, directory: Path) -> None:
-        publish(directory / RESULTS, self.to_json())
+    def publish(self, directory: Path, over: str | None = None) -> None:
+        publish(directory / RESULTS, self.to_json(), over)
 
     def to_json(self) -> str:
         columns = [{"name": f.name, "type": str(f.type)} for f in self.schema]

@@ -7,6 +7,7 @@ number in front; a row with its number is one row of the answer to all of them.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from windrow.object_store.object_path import ObjectPath
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files import atomic_files as files
 from windrow.result_files.change_table import Bag
 from windrow.result_files.commits import Snapshot
 from windrow.result_files.identity import CHANGE, INSTANT, Identity
-from windrow.result_files.reader import Published, Reading, published_results
+from windrow.result_files.reader import Published, Reading, published_results, read_file
 
 LAST_ROWS = 10
 """Changes of a stream that are shown when a run ends."""
@@ -46,7 +48,7 @@ def last_answer(
         read = 0
         try:
             if known is not None:
-                kept.add(pyarrow.parquet.read_table(directory / known.file, schema=identity.schema))
+                kept.add(read_file(directory / known.file, "parquet", identity.schema))
             after = state.forgotten_through if known is None else known.batch
             for table in reading.tables(after, upto, state=state):
                 kept.add(table)
@@ -64,7 +66,8 @@ def write_snapshot(directory: Path, identity: Identity, answer: Answer) -> Snaps
         instant = pa.nulls(rows.num_rows, identity.schema.field(INSTANT).type)
         change = pa.array(["+"] * rows.num_rows, pa.string())
         rows = pa.table([instant, change, *rows.columns], schema=identity.schema)
-    name = f"_answer-{answer.batch:08d}.parquet"
+    own = f"-{uuid.uuid4().hex}" if isinstance(directory, ObjectPath) else ""
+    name = f"_answer-{answer.batch:08d}{own}.parquet"
     hidden = directory / f".{name}"
     files.write(hidden, lambda path: pyarrow.parquet.write_table(rows, path, compression="zstd"))
     files.rename(hidden, directory / name)

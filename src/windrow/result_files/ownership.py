@@ -15,14 +15,18 @@ from windrow.core.errors import StateError
 from windrow.result_files import atomic_files as files
 from windrow.result_files.commits import COMPACTED
 from windrow.result_files.directory_lock import publishing
-from windrow.result_files.identity import Identity
+from windrow.result_files.identity import RESULTS, Identity
 from windrow.result_files.reader import Published, published_results
 
-_RECORD = re.compile(r"_(compacted|batches-\d{8,}-\d{8,}|answer-\d{8,})\.(json|parquet)", re.ASCII)
+_RECORD = re.compile(
+    r"_(compacted|(batches-\d{8,}-\d{8,}|answer-\d{8,})(-\w{32})?)\.(json|parquet)", re.ASCII
+)
 _NUMBERED = re.compile(
-    r"_commit-(\d{8,})\.json|batch-(\d{8,})-\d{5,}\.(parquet|csv|jsonl)", re.ASCII
+    r"_commit-(\d{8,})\.json|batch-(\d{8,})-\d{5,}(?:-\w{32})?\.(parquet|csv|jsonl)", re.ASCII
 )
 """Names that records, and commits and files of a micro-batch, have when they are published."""
+_LOOSE = re.compile(r"batch-\w{32}\.(parquet|csv|jsonl)", re.ASCII)
+"""What tasks have put into an object store, for a commit to name."""
 _LEFT = re.compile(r"\.(batch-|_commit-|_compacted\.|_batches-|_answer-|_results\.).*", re.ASCII)
 """Names that all of them have while they are written; rows that wait for an archive have others."""
 
@@ -52,33 +56,45 @@ def prepare(directory: Path, identity: Identity, *, overwrite: bool = False) -> 
 
 def _prepare(directory: Path, identity: Identity, *, overwrite: bool) -> None:
     refuse_results_of_others(directory, (identity.run,), overwrite=overwrite)
-    known = Identity.read(directory)
+    known, seen = Identity.read(directory), files.version_read(directory / RESULTS)
     if known is not None and known.run == identity.run:
         same = replace(known, query=identity.query) == identity  # a group is called by its members
         if not same and published_results(directory).last >= 0:
             _refuse_changed(directory, known, identity)
     if known != identity:
-        identity.publish(directory)  # from here on no result of another run is one
+        identity.publish(directory, seen)  # from here on no result of another run is one
     for path in directory.iterdir():
         if _LEFT.fullmatch(path.name):
             files.delete(path)
     clear(directory, published_results(directory), everything=True)
 
 
-def clear(directory: Path, state: Published, *, everything: bool = False) -> None:
+def clear(
+    directory: Path,
+    state: Published,
+    *,
+    everything: bool = False,
+    replaced: Collection[str] = (),
+) -> None:
     """Remove what no commit or record speaks of any more.
 
     Of micro-batches that are not compacted only if ``everything`` should go: a sink may be about to
-    commit them.
+    commit them. Files that have no number in their names, as in an object store, go when they have
+    been ``replaced``, or with everything.
     """
     through = -1 if state.compacted is None else state.compacted.through
     kept = state.names() | ({COMPACTED} if state.compacted is not None else set())
     kept |= {commit.path(directory).name for commit in state.commits}
     for path in list(directory.iterdir()):
         number = _NUMBERED.fullmatch(path.name)
-        over = everything or number is None or int(number[1] or number[2]) <= through
-        if (number or _RECORD.fullmatch(path.name)) and path.name not in kept and over:
+        loose = _LOOSE.fullmatch(path.name) is not None
+        over = everything or (path.name in replaced if loose else _is_over(number, through))
+        if (loose or number or _RECORD.fullmatch(path.name)) and path.name not in kept and over:
             files.delete(path)
+
+
+def _is_over(number: re.Match[str] | None, through: int) -> bool:
+    return number is None or int(number[1] or number[2]) <= through
 
 
 def _owner(directory: Path) -> str | None:

@@ -23,6 +23,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from windrow.core.errors import StateError
+from windrow.object_store.object_path import ObjectPath
 from windrow.result_files.change_table import cancel_pairs
 from windrow.result_files.commits import (
     Commit,
@@ -37,6 +38,7 @@ from windrow.result_files.identity import INSTANT, Identity
 
 def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
     """All of a file, in the types of the schema."""
+    source = pa.BufferReader(path.read_bytes()) if isinstance(path, ObjectPath) else path
     if format_ == "csv":
         options = pyarrow.csv.ConvertOptions(
             column_types=schema,
@@ -45,15 +47,15 @@ def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
             quoted_strings_can_be_null=False,
         )
         whole = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        return pyarrow.csv.read_csv(path, parse_options=whole, convert_options=options)
+        return pyarrow.csv.read_csv(source, parse_options=whole, convert_options=options)
     if format_ == "json":
         # Arrow reads dates of JSON from numbers only.
         texts = {f.name: pa.string() for f in schema if pa.types.is_date(f.type)}
         plain = pa.schema([(f.name, texts.get(f.name, f.type)) for f in schema])
         parsed = pyarrow.json.ParseOptions(explicit_schema=plain)
-        found = pyarrow.json.read_json(path, parse_options=parsed)
+        found = pyarrow.json.read_json(source, parse_options=parsed)
         return found.select(schema.names).cast(schema)
-    return pyarrow.parquet.read_table(path, schema=schema)
+    return pyarrow.parquet.read_table(source, schema=schema)
 
 
 def in_order(changes: pa.Table) -> pa.Table:

@@ -18,10 +18,12 @@ import pyarrow as pa
 from windrow.core.errors import InputError, StateError
 from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.thresholds import Threshold
+from windrow.object_store.errors import StoreError
+from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.plan.catalog import QueryDeclaration
 from windrow.result_files import atomic_files as files
 from windrow.result_files.commits import Commit, Compacted, commit_path, committed_numbers
-from windrow.result_files.directory_lock import Lock, publishing
+from windrow.result_files.directory_lock import Lock, lock_directory, publishing
 from windrow.result_files.identity import Identity, identity_of
 from windrow.result_files.ownership import prepare, refuse_results_of_others
 from windrow.result_files.reader import in_order
@@ -44,6 +46,8 @@ class Place:
     def hide(self, table: pa.Table) -> str:
         """Changes in order of their instants, as a file that is not a result yet; its name."""
         path = self.directory / f".batch-{uuid.uuid4().hex}"
+        if isinstance(path, ObjectPath):  # it keeps its name, and a commit will name it
+            path = path.with_name(f"{path.name[1:]}.{RESULT_ENDINGS[self.format]}")
         files.write(path, lambda new: write_table(in_order(table), new, self.format))
         return path.name
 
@@ -59,6 +63,11 @@ class Place:
             compact_if_due(self.directory, commit.batch, self.compact_at)
 
     def _publish(self, hidden: Sequence[str], commit: Commit) -> None:
+        if isinstance(self.directory, ObjectPath):
+            path = commit.path(self.directory)
+            named = replace(commit, files=tuple(sorted(hidden)))
+            files.publish(path, named.to_json(), files.version_read(path))
+            return
         stem, suffix = f"batch-{commit.batch:08d}-", RESULT_ENDINGS[self.format]
         names = tuple(f"{stem}{i:05d}.{suffix}" for i in range(len(hidden)))
         for name in {p.name for p in self.directory.glob(f"{stem}*")} - set(names):
@@ -102,7 +111,7 @@ def compact_if_due(directory: Path, batch: int, most: int) -> None:
     if len(committed_numbers(directory)) >= most:
         from windrow.result_files.compaction import compact  # noqa: PLC0415 - kernels load here
 
-        with suppress(OSError):
+        with suppress(OSError, StoreError):
             compact(directory)
 
 
@@ -117,6 +126,7 @@ class FileSink:
         self._overwrite = overwrite
         self._batch = self._rows = self._rows_in = 0
         self._pending: list[pa.RecordBatch] = []
+        self._undecided: StoreError | None = None
 
     def prepare(self) -> None:
         """Make the directory ready."""
@@ -155,6 +165,8 @@ class FileSink:
         """Publish what is pending; if that fails, the next time. ``rows_in`` is a total."""
         if not self._pending:
             return
+        if self._undecided is not None:  # nobody knows whether the last commit is there
+            raise self._undecided
         place = Place(self.directory, self._identity.format, self._identity.run, COMPACT_AT.value)
         new = rows_in - self._rows_in
         commit = Commit(self._batch, self._identity.run, (), now, new, self._rows, 0, 0)
@@ -165,6 +177,11 @@ class FileSink:
                 place.publish([hidden], commit)
             except OSError:
                 place.discard([hidden])
+                raise
+            except StoreError as error:
+                if not error.uncertain:
+                    place.discard([hidden])
+                self._undecided = error if error.uncertain else None
                 raise
         except OSError as error:
             raise InputError(
@@ -183,7 +200,7 @@ class FileSink:
         known = Identity.read(self.directory)
         if known is None:
             self._lock.release()
-            self._lock = Lock(self.directory, into(self.directory))
+            self._lock = lock_directory(self.directory, into(self.directory))
         if known != self._identity:
             prepare(self.directory, self._identity)
 
@@ -199,7 +216,7 @@ def open_sinks(
     with ExitStack() as undo:
         locks = []
         for directory, _ in places:
-            locks.append(lock := Lock(directory, into(directory)))
+            locks.append(lock := lock_directory(directory, into(directory)))
             undo.callback(lock.release)
         for directory, identity in places:
             refuse_results_of_others(directory, (identity.run,), overwrite=overwrite)
@@ -219,4 +236,4 @@ def into(directory: Path) -> str:
 def result_directories(queries: Iterable[QueryDeclaration]) -> list[Path]:
     """Where queries write files."""
     places = [query.into for query in queries if query.into is not None]
-    return [Path(place.path) for place in places if place.format in RESULT_ENDINGS]
+    return [path_of(place.path) for place in places if place.format in RESULT_ENDINGS]

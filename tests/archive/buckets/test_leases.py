@@ -16,9 +16,9 @@ from tests.archive.support.plain import SCHEMA, bag, files_of, named, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError, DamagedError, StorageError
 from windrow.archive.format.bucket_disk import BucketDisk
-from windrow.archive.format.bucket_leases import BucketLeases
 from windrow.archive.versions.versions import Versions, leases
 from windrow.object_store.bucket import Bucket
+from windrow.object_store.bucket_leases import BucketLeases
 
 SHORT = 0.4
 """Seconds; the times of the store on loopback are whole seconds."""

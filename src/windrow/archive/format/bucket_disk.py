@@ -5,7 +5,7 @@
   kept in memory until then.
 - A file is mapped from a local copy (``object_store/file_cache.py``). One that is written here
   becomes a copy of itself.
-- A lock is a lease with signs of life (``bucket_leases.py``).
+- A lock is a lease with signs of life (``object_store/bucket_leases.py``).
 - A version's object that is empty marks a number that is used up (``versions/fences.py``): no name.
 """
 
@@ -22,10 +22,10 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError, StorageError, translate_os_errors
-from windrow.archive.format.bucket_leases import PERIOD, BucketLeases
 from windrow.archive.format.disk import Disk, SummingSink, UncertainLinkError, Written
 from windrow.archive.format.mapped_files import map_file
 from windrow.object_store.bucket import Bucket, Stored
+from windrow.object_store.bucket_leases import PERIOD, BucketLeases
 from windrow.object_store.errors import StoreError
 from windrow.object_store.file_cache import FileCache, default_cache
 

@@ -196,9 +196,7 @@ def _check_names(statement: Statement) -> None:
         clause = getattr(statement, part, None)
         if not isinstance(clause, FileClause) or not has_scheme(clause.path):
             continue
-        if not (
-            part == "into" and isinstance(statement, CreateArchive) and is_object_url(clause.path)
-        ):
+        if part == "source" or not is_object_url(clause.path):
             raise BindError(
                 span=clause.span, expected=SUPPORTED, found=f"'{clause.path}'", remedy=REMEDY
             )

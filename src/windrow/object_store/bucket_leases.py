@@ -39,7 +39,10 @@ class BucketLeases:
         period: float = PERIOD,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
+        signs: str = SIGNS,
     ) -> None:
+        """``signs`` is the folder of signs of life."""
+        self._signs = signs
         self._bucket, self.period, self._clock, self._sleep = bucket, period, clock, sleep
         self._held: dict[int, tuple[str, str]] = {}  # the lease and its token, by handle
         self._signed: set[str] = set()
@@ -48,10 +51,13 @@ class BucketLeases:
         self._seen: dict[str, tuple[Sign, float]] = {}
         self._store_time: tuple[datetime, float] | None = None
 
-    def take(self, name: str) -> int | None:
-        """Put a lease, and give signs of life from now on; None if the name is taken."""
-        token = name.rpartition("-")[2] if "-" in name else uuid.uuid4().hex
-        if not self._bucket.put_new(name, f"{token}\n".encode()):
+    def take(self, name: str, text: str = "") -> int | None:
+        """Put a lease, and give signs of life from now on; None if the name is taken.
+
+        ``text`` says who holds it, for people.
+        """
+        token = _token(name)
+        if not self._bucket.put_new(name, f"{uuid.uuid4().hex}\n{text}".encode()):
             return None
         with self._changed:
             handle = next(self._numbers)
@@ -69,7 +75,7 @@ class BucketLeases:
         with self._giving, suppress(StoreError):  # no sign comes after it is deleted
             self._bucket.delete(name)
             if token in self._signed:
-                self._bucket.delete(f"{SIGNS}/{token}")
+                self._bucket.delete(f"{self._signs}/{token}")
                 self._signed.discard(token)
 
     def is_held(self, token: str) -> bool:
@@ -98,9 +104,20 @@ class BucketLeases:
             self._sleep(waiting)
         return self._last_sign(name) in (sign, None)
 
+    def is_abandoned_now(self, name: str) -> bool:
+        """The same without going by the times of the store: whoever holds it gives a sign soon, and
+        is seen to, or has given none for a whole period.
+        """
+        sign, end = self._last_sign(name), self._clock() + self.period
+        while sign is not None and self._clock() < end:
+            self._sleep(min(1.0, self.period / _OFTEN))
+            if self._last_sign(name) not in (sign, None):
+                return False
+        return self._last_sign(name) in (sign, None)
+
     def discard_sign(self, name: str) -> None:
         """Remove what is left of a lease that is gone."""
-        self._bucket.delete(f"{SIGNS}/{_token(name)}")
+        self._bucket.delete(f"{self._signs}/{_token(name)}")
 
     def _observe(self, name: str, sign: Sign) -> float:
         """Since when a sign has been the last. Its neighbours are looked at too, so that whoever
@@ -110,7 +127,7 @@ class BucketLeases:
         known = self._seen.get(last)
         if known is None or known[0] != sign:
             leases = self._bucket.list_folder(folder)
-            signs = self._bucket.list_folder(SIGNS)
+            signs = self._bucket.list_folder(self._signs)
             now = self._clock()
             for one, lease in leases.items():
                 found = _sign(signs.get(_token(one), lease))
@@ -130,14 +147,14 @@ class BucketLeases:
         except FileNotFoundError:
             return None
         with suppress(FileNotFoundError):
-            found = self._bucket.head(f"{SIGNS}/{_token(name)}")
+            found = self._bucket.head(f"{self._signs}/{_token(name)}")
         return _sign(found)
 
     def _now(self) -> datetime:
         """The time of the store, found out once in a while."""
         known = self._store_time
         if known is None or not 0 <= self._clock() - known[1] < self.period / _OFTEN:
-            key = f"{SIGNS}/.now-{uuid.uuid4().hex}"
+            key = f"{self._signs}/.now-{uuid.uuid4().hex}"
             self._bucket.put(key, b"now\n")
             try:
                 known = self._store_time = _sign(self._bucket.head(key))[1], self._clock()
@@ -157,7 +174,7 @@ class BucketLeases:
                 with self._giving, suppress(StoreError, FileNotFoundError):
                     if token in {own for _, own in tuple(self._held.values())}:
                         self._signed.add(token)
-                        self._bucket.put(f"{SIGNS}/{token}", f"{number} {token}\n".encode())
+                        self._bucket.put(f"{self._signs}/{token}", f"{number} {token}\n".encode())
 
 
 def _sign(stored: Stored) -> Sign:
@@ -166,4 +183,5 @@ def _sign(stored: Stored) -> Sign:
 
 
 def _token(name: str) -> str:
+    """What a sign is called: the last part of a lease's name, or a lock's whole name."""
     return name.rpartition("/")[2].rpartition("-")[2]

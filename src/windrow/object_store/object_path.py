@@ -1,0 +1,153 @@
+"""An address in an object store, for code that works with paths.
+
+``ObjectPath("s3://bucket/out") / "x.json"`` has the methods of a path that reading and writing
+results needs; whatever would take it for a path of this machine gets an error. The objects of a
+"directory" are those right below it. It knows no client: that is found by the name of the bucket.
+
+A text is *replaced*: it is put if what is there is still what has been read, or if there still is
+nothing. So of two that go by what they have read, one is told.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Generator
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path, PosixPath
+from typing import Any
+
+from windrow.core.paths import is_object_url, object_url
+from windrow.object_store.bucket import Bucket
+from windrow.object_store.errors import StoreError
+from windrow.object_store.file_cache import default_cache
+
+_ATTEMPTS = 3
+_RECENT = 1000
+
+
+class _Read(threading.local):
+    """The tags of what this thread has read last, by address, as long as they are recent."""
+
+    def __init__(self) -> None:
+        self.tags: dict[str, str] = {}
+
+    def note(self, address: str, tag: str | None) -> None:
+        """None: there is nothing."""
+        self.tags.pop(address, None)
+        if tag is not None:
+            self.tags[address] = tag
+        if len(self.tags) > _RECENT:
+            del self.tags[next(iter(self.tags))]
+
+
+_read = _Read()
+
+
+class ObjectPath(PosixPath):
+    """See the module."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "s3://" + "/".join(self.parts[1:])
+
+    def __repr__(self) -> str:
+        return f"ObjectPath('{self}')"
+
+    def __fspath__(self) -> str:
+        raise TypeError(f"{self} is no path of this machine")
+
+    @property
+    def bucket(self) -> Bucket:
+        return _bucket(self.parts[1], os.environ.get("AWS_ENDPOINT_URL", ""))
+
+    @property
+    def key(self) -> str:
+        return "/".join(self.parts[2:])
+
+    def absolute(self) -> ObjectPath:
+        return self
+
+    def mkdir(self, *_: Any, **__: Any) -> None:
+        """There are no directories."""
+
+    def is_dir(self, *_: Any, **__: Any) -> bool:
+        return False
+
+    def exists(self, *_: Any, **__: Any) -> bool:
+        try:
+            self.bucket.head(self.key)
+        except FileNotFoundError:
+            _read.note(str(self), None)
+            return False
+        return True
+
+    def read_bytes(self) -> bytes:
+        _read.note(str(self), None)
+        data, tag = self.bucket.get_tagged(self.key)
+        _read.note(str(self), tag)
+        return data
+
+    def read_text(self, *_: Any, **__: Any) -> str:
+        return self.read_bytes().decode()
+
+    @property
+    def tag_read(self) -> str | None:
+        """The tag of what this thread has read last; None if nothing was there, or nobody read."""
+        return _read.tags.get(str(self))
+
+    def replace_text(self, text: str, tag: str | None) -> bool:
+        """Put a text over what has that tag, or where there is nothing; whether it is there.
+
+        No other writer ever has the same text.
+        """
+        data = text.encode()
+        for attempt in range(_ATTEMPTS):  # to know whether one that got no answer was heard
+            try:
+                if tag is None:
+                    return self.bucket.put_new(self.key, data)
+                return self.bucket.replace(self.key, data, tag)
+            except StoreError as error:
+                if not error.uncertain or attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the last attempt has returned or raised")
+
+    def upload(self, fill: Callable[[Path], object]) -> None:
+        """Let ``fill`` write a file of this machine, and put it."""
+        part = default_cache().new_part()
+        try:
+            fill(part)
+            self.bucket.put(self.key, part)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def rename(self, target: Any) -> ObjectPath:
+        """Copy, then delete: whoever stops between leaves both."""
+        self.bucket.copy(self.key, target.key)
+        self.unlink()
+        return ObjectPath(target)
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        self.bucket.delete(self.key)
+        _read.note(str(self), None)
+
+    def iterdir(self) -> Generator[ObjectPath, None, None]:
+        for name in self.bucket.list_folder(self.key):
+            yield self / name
+
+    def glob(self, pattern: str) -> Generator[ObjectPath, None, None]:
+        return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
+
+
+def path_of(place: str | os.PathLike[str]) -> Path:
+    """A path, of this machine or in an object store."""
+    if isinstance(place, ObjectPath):
+        return place
+    return ObjectPath(object_url(place)) if is_object_url(place) else Path(place)
+
+
+@lru_cache(maxsize=64)
+def _bucket(name: str, _endpoint: str) -> Bucket:
+    return Bucket(f"s3://{name}")
