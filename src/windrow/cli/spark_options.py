@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windrow.core.errors import InputError
+from windrow.core.paths import is_object_url
 from windrow.plan.catalog import Catalog
 from windrow.spark.run.masters import is_cluster, is_submitted, private_checkpoint
 from windrow.spark.run.spark_settings import check_modules, parse_settings
@@ -75,4 +76,5 @@ def _sources(catalog: Catalog) -> dict[str, Path]:
 
 def _destinations(catalog: Catalog) -> dict[str, Path]:
     places = {name: getattr(d, "into", None) for name, d in catalog.declarations.items()}
-    return {name: Path(i.path) for name, i in places.items() if i is not None and i.path}
+    paths = {name: i.path for name, i in places.items() if i is not None and i.path}
+    return {name: Path(path) for name, path in paths.items() if not is_object_url(path)}

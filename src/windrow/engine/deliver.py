@@ -9,7 +9,6 @@ from the beginning of its files passes over the days that are there, and repeats
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from windrow.columns.types import arrow_schema
 from windrow.core.time import Wall
 from windrow.engine.change_log import ChangeLog, QueryChanges
 from windrow.engine.day_store import last_day_over, store_of
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration
 from windrow.plan.jobs import Job
 from windrow.result_files.change_table import changes_batch
@@ -103,7 +103,7 @@ class ArchivedDays:
         self._store = store_of(archive)
         self._schema = arrow_schema(archive.plan.schema)
         self._open: list[Delta] = []
-        self.path = Path(archive.path)
+        self.path = path_of(archive.path)
         self.counts = np.zeros(1, np.int64)
 
     @property

@@ -20,6 +20,7 @@ from windrow.engine.change_log import QueryChanges
 from windrow.engine.day_store import strategy_for
 from windrow.engine.deliver import ArchivedDays, DeliveredChanges
 from windrow.engine.pipeline import Pipeline
+from windrow.object_store.object_path import path_of
 from windrow.plan.jobs import Job
 from windrow.plan.nodes import RelationScan
 from windrow.plan.strategy import Strategy
@@ -181,7 +182,7 @@ class EmbeddedRun:
         if isinstance(self.delivery, ArchivedDays):
             return self.delivery.path
         into = self.job.members[number].into
-        return Path(into.path) if into is not None and into.format != "console" else None
+        return path_of(into.path) if into is not None and into.format != "console" else None
 
     @property
     def waiting(self) -> int | None:

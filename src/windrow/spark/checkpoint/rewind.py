@@ -21,6 +21,7 @@ from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER, Clock, Wall
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
@@ -171,7 +172,7 @@ def _destinations(declared: Sequence[object]) -> Iterator[Path]:
     for query in declared:
         into = getattr(query, "into", None)
         if into is not None and into.format != "console":
-            yield Path(into.path).absolute()
+            yield path_of(into.path).absolute()
 
 
 def _streams(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.core.file_formats import FORMATS
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, QueryDeclaration
 from windrow.result_files.compaction import compact_before_answering, forget_drained
 from windrow.result_files.identity import Identity, identity_of
@@ -33,7 +34,7 @@ class JobResults:
         self.declaration, self.home = declaration, home
         into = declaration.into
         to_files = into is not None and into.format in FORMATS
-        self.destination = Path(into.path).absolute() if into and to_files else None
+        self.destination = path_of(into.path).absolute() if into and to_files else None
         self.format = into.format if into and to_files else "parquet"
         self.identity: Identity = identity_of(declaration, home.run, self.format)
         self.schema = self.identity.schema
@@ -119,7 +120,7 @@ class ArchiveResults(JobResults):
 
     def __init__(self, declared: ArchiveDeclaration, home: Home) -> None:
         super().__init__(declared.query, home)
-        self.destination = Path(declared.path).absolute()
+        self.destination = path_of(declared.path).absolute()
         self._filling = Filling(declared, home.results, home.run)
 
     @property

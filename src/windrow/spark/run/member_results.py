@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import empty_batch
 from windrow.core.file_formats import FORMATS
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import Destination, QueryDeclaration
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files.compaction import compact_before_answering, forget_drained
@@ -52,7 +53,7 @@ class MemberResults(JobResults):
 
     @property
     def _files(self) -> MemberDelivery:
-        own = {n: (str(Path(d.path).absolute()), d.format) for n, d in self.own.items()}
+        own = {n: (str(path_of(d.path).absolute()), d.format) for n, d in self.own.items()}
         kept = frozenset(self.group.members) - frozenset(own)
         return MemberDelivery(**vars(super()._files), own=own, kept=kept)
 
@@ -111,7 +112,7 @@ class MemberResults(JobResults):
 
     def _own_place(self, number: int) -> Path:
         """Where the results of a query with files of its own are."""
-        return Path(self.own[number].path).absolute()
+        return path_of(self.own[number].path).absolute()
 
     def member(self, number: int) -> Identity:
         """What the results of a query with files of its own are."""

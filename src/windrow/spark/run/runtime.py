@@ -35,7 +35,7 @@ from windrow.plan.catalog import (
 from windrow.plan.jobs import Changes, Job, Member, job_of_archive, job_of_query
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish
-from windrow.result_files.directory_lock import Lock
+from windrow.result_files.directory_lock import Lock, lock_directory
 from windrow.result_files.ownership import refuse_results_of_others
 from windrow.result_files.sinks import into, result_directories
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
@@ -140,7 +140,7 @@ class OnSpark:
         started = {member.name for job in jobs for member in job.members.values()}
         places = result_directories(q for q in catalog.queries if q.name in started)
         for place in places:
-            self._locks.append(Lock(place, into(place)))
+            self._locks.append(lock_directory(place, into(place)))
         for place in places:
             overwrite = self._feed.overwrite
             refuse_results_of_others(place, runs_of(self._directory), overwrite=overwrite)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
+from windrow.object_store.object_path import path_of
 from windrow.result_files.change_table import changes_batch
 from windrow.result_files.commits import Commit, sum_counts
 from windrow.result_files.sinks import COMPACT_AT, Place
@@ -38,7 +38,7 @@ class FileDelivery:
 
     @property
     def place(self) -> Place:
-        return Place(Path(self.directory), self.format, self.run, self.compact_at)
+        return Place(path_of(self.directory), self.format, self.run, self.compact_at)
 
     def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
         """All changes of a task become one hidden file."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
+from windrow.object_store.object_path import path_of
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files.member_rows import ByMember
 from windrow.result_files.sinks import Place
@@ -73,4 +73,4 @@ class MemberDelivery(FileDelivery):
 
     def _own_place(self, number: int) -> Place:
         directory, format_ = self.own[number]
-        return Place(Path(directory), format_, self.run, self.compact_at)
+        return Place(path_of(directory), format_, self.run, self.compact_at)
