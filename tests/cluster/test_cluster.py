@@ -3,31 +3,73 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import pyspark
 import pytest
 
+import windrow
 from tests.cluster.demo_run import DemoRun, compare_with_embedded
-from tests.cluster.standalone import standalone_cluster
+from tests.cluster.standalone import Cluster, standalone_cluster
+from tests.docs.blocks import blocks
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(900)]
 
 ROWS = 60_000
+PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
+SCRIPT = """
+CREATE STREAM calls (at BIGINT, caller STRING) FROM '{0}/calls.csv' FORMAT csv TIMESTAMP BY at;
+CREATE QUERY busy AS SELECT caller, COUNT(*) AS calls FROM calls [RANGE 10 SECONDS] GROUP BY caller
+  INTO '{0}/busy' FORMAT parquet;
+"""
 
 
-def test_a_worker_that_dies_in_the_middle_of_a_stage_changes_no_answer(tmp_path):
-    with standalone_cluster(tmp_path / "cluster") as cluster:
-        run = DemoRun(cluster, ROWS)
-        try:
-            kill = run.kill_busy_worker()
-            assert run.finish() == 0, run.said
-        finally:
-            run.stop()
-        left = [host for address, host in cluster.workers.items() if address != kill.address]
-        assert [host.process.poll() for host in left] == [None], "nobody restarted anything"
-        processes = [p for host in cluster.workers.values() for p in host.processes()]
-    answers = compare_with_embedded(run.directory, ROWS)
-    assert not answers.differing
-    assert all(answers.instants.values())
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with standalone_cluster(tmp_path_factory.mktemp("cluster") / "base") as started:
+        yield started
+        processes = [p for host in started.workers.values() for p in host.processes()]
     for process in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+def test_spark_submit_runs_a_script_as_the_page_says(cluster, tmp_path):
+    files = {block.file: block.text for block in blocks(PAGE) if block.file}
+    (tmp_path / "windrow_main.py").write_text(files["windrow_main.py"])
+    (tmp_path / "flows.cql").write_text(SCRIPT.format(cluster.shared))
+    (cluster.shared / "calls.csv").write_text("at,caller\n1,ann\n2,bob\n3,ann\n")
+    (tmp_path / "windrow").write_text(
+        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} "
+        '-c "from windrow.cli.main import main; main()" "$@"\n'
+    )
+    (tmp_path / "windrow").chmod(0o755)
+    command = files["submit.sh"].rstrip().replace("spark://host:7077", cluster.url)
+    command = command.replace("/shared/", f"{cluster.shared}/") + " --once\n"
+    programs = [str(tmp_path), str(Path(pyspark.__file__).parent / "bin"), os.environ["PATH"]]
+    environment = {**os.environ, "PATH": ":".join(programs), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        ["sh", "-ec", command], cwd=tmp_path, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer = windrow.results(cluster.shared / "busy").answer().to_pylist()
+    assert {(row["caller"], row["calls"]) for row in answer} == {("ann", 2), ("bob", 1)}
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_stage_changes_no_answer(cluster):
+    run = DemoRun(cluster, ROWS)
+    try:
+        kill = run.kill_busy_worker()
+        assert run.finish() == 0, run.said
+    finally:
+        run.stop()
+    left = [host for address, host in cluster.workers.items() if address != kill.address]
+    assert [host.process.poll() for host in left] == [None], "nobody restarted anything"
+    answers = compare_with_embedded(run.directory, ROWS)
+    assert not answers.differing
+    assert all(answers.instants.values())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from windrow.core.errors import InputError
+from windrow.spark.environment.launcher import WORKER_PYTHON
 from windrow.spark.run.masters import private_checkpoint, refuse_silent_master
 from windrow.spark.run.spark_settings import check_modules, check_settings, parse_settings
+from windrow.spark.run.worker_check import _check_driver
 
 
 def test_the_last_value_of_a_setting_counts_and_values_may_have_equals_signs():
@@ -71,3 +74,21 @@ def test_a_master_at_which_nobody_answers_is_named_at_once():
     refuse_silent_master("yarn")
     with pytest.raises(InputError, match=r"expected spark://HOST:PORT.*found 'spark://host'"):
         refuse_silent_master("spark://host")
+
+
+class Context:
+    """As much of a SparkContext as a check of the driver looks at."""
+
+    def __init__(self, python: str, directory: Path) -> None:
+        self.pythonExec = python
+        system = SimpleNamespace(getProperty=lambda _: str(directory))
+        self._jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))
+
+
+def test_a_relative_path_of_python_has_to_lead_somewhere_at_the_driver_too(tmp_path):
+    with pytest.raises(InputError, match=r"the driver, in .*unpack the archive of `windrow pack`"):
+        _check_driver(Context(WORKER_PYTHON, tmp_path))
+    (tmp_path / "windrow_env" / "bin").mkdir(parents=True)
+    (tmp_path / "windrow_env" / "bin" / "python").touch()
+    _check_driver(Context(WORKER_PYTHON, tmp_path))
+    _check_driver(Context("python3", tmp_path / "nowhere"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Mapping
 
 from windrow.core.errors import InputError
 
@@ -21,6 +22,28 @@ def is_cluster(master: str) -> bool:
 def is_submitted() -> bool:
     """Whether spark-submit has started this process: then Java and the master are as it says."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+LIMITED = ("yarn", "k8s://")
+"""Masters that end an executor whose processes take more memory than was asked for."""
+OVERHEAD = "spark.executor.memoryOverhead"
+
+
+def memory_for_python(master: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """What to ask for beside the virtual machine, if the user has not said it: 1 GB per core.
+
+    Windows live in Python workers, one per core, while Spark would ask for a tenth of Java's.
+
+    >>> memory_for_python("yarn", {"spark.executor.cores": "4"})
+    {'spark.executor.memoryOverhead': '4g'}
+    >>> memory_for_python("spark://h:7077", {}), memory_for_python("yarn", {OVERHEAD: "2g"})
+    ({}, {})
+    """
+    given = OVERHEAD in settings or f"{OVERHEAD}Factor" in settings
+    if given or not master.startswith(LIMITED):
+        return {}
+    cores = settings.get("spark.executor.cores", "1")
+    return {OVERHEAD: f"{cores}g"} if cores.isdigit() else {}
 
 
 def private_checkpoint(master: str) -> InputError:

@@ -48,6 +48,7 @@ from windrow.spark.run.pipeline import Pipeline
 from windrow.spark.run.session import (
     PLAIN,
     SessionOptions,
+    check_session,
     configure,
     open_session,
     refuse_private_checkpoint,
@@ -369,6 +370,7 @@ def on_session(
 ) -> OnSpark:
     """For a connection on somebody's session."""
     feed = Feed(live=True, quarantine=_quarantine(quarantine), overwrite=overwrite, wall=wall)
+    check_session(spark, checkpoint, quarantine)
     session = configure(spark)
     return OnSpark(lambda: session, checkpoint, strategy, feed)
 

@@ -27,6 +27,7 @@ from windrow.spark.run.machine import start_machine  # noqa: E402
 from windrow.spark.run.masters import (  # noqa: E402
     is_cluster,
     is_submitted,
+    memory_for_python,
     private_checkpoint,
     refuse_silent_master,
 )
@@ -121,7 +122,7 @@ def open_session(
         settings |= LOCAL
     ours = SparkContext._active_spark_context is None  # noqa: SLF001
     workers = _workers(master, options, ours=ours)
-    settings |= {**given, **workers.settings}
+    settings |= {**memory_for_python(master, given), **given, **workers.settings}
     spark_conf = SparkConf().setAppName(app).setAll(list(settings.items()))
     if not is_submitted():
         spark_conf.setMaster(master)
@@ -204,6 +205,13 @@ def index_memory(session: SparkSession) -> int:
 def on_one_machine(session: SparkSession) -> bool:
     """Whether all tasks run where the driver does, and see its disk."""
     return re.fullmatch(r"local(\[.*\])?", session.sparkContext.master or "") is not None
+
+
+def check_session(spark: SparkSession, *places: str | Path | None) -> None:
+    """InputError if somebody's session is on a cluster whose workers cannot do our tasks."""
+    if is_cluster(spark.sparkContext.master or LOCALHOST):
+        written = {str(place): Path(place) for place in places if place is not None}
+        check_workers(spark.sparkContext, SharedPaths(write=written))
 
 
 def refuse_private_checkpoint(session: SparkSession) -> None:

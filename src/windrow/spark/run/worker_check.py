@@ -28,6 +28,10 @@ NO_WINDROW = re.compile(r"No module named '(windrow|pyspark|pyarrow|numba)[^\n]*
 NO_PYTHON = re.compile(r"Cannot run program [^\n]*|PYTHON_VERSION_MISMATCH[^\n]*|GLIBC_[^\n]*")
 
 
+SEND = (
+    "leave PYSPARK_PYTHON unset (and open the session with windrow.spark.spark_session): then "
+    "this environment is sent to the workers"
+)
 NO_EXECUTOR_AFTER = 20.0
 """Seconds after which it is said that the cluster has given no executor yet."""
 
@@ -44,6 +48,7 @@ def check_workers(
     context: SparkContext, paths: SharedPaths, on_work: Callable[[str], None] = lambda _: None
 ) -> None:
     """InputError if a worker lacks Windrow as it is here, or does not see one of the paths."""
+    _check_driver(context)
     _wait_for_executors(context, on_work)
     tasks = max(2, context.defaultParallelism)
     read, write = ({who: _existing(p) for who, p in d.items()} for d in (paths.read, paths.write))
@@ -54,6 +59,23 @@ def check_workers(
         raise _no_python(context.pythonExec, failure) from failure
     for refusal in refusals:
         raise refusal.error(context.pythonExec)
+
+
+def _check_driver(context: SparkContext) -> None:
+    """InputError if a relative path of the workers' Python leads nowhere at the driver."""
+    python = context.pythonExec
+    if "/" not in python or Path(python).is_absolute():
+        return
+    machine: Any = context._jvm  # noqa: SLF001 - the directory is that of the virtual machine
+    directory = machine.java.lang.System.getProperty("user.dir")
+    if not Path(directory, python).exists():
+        raise InputError(
+            where=f"the driver, in {directory}",
+            expected=f"{python}, with which Spark starts sources beside the driver",
+            found="no such file",
+            remedy="unpack the archive of `windrow pack` there; if this process has had another "
+            "session before, open this one in a new process",
+        )
 
 
 def _wait_for_executors(context: SparkContext, on_work: Callable[[str], None]) -> None:
@@ -105,11 +127,10 @@ class _Refusal:
                 where=f"worker {self.host}, {python}",
                 expected=f"windrow {version('windrow')}, as here",
                 found=f"windrow {self.version}",
-                remedy="install the same version there, or leave PYSPARK_PYTHON unset: then this "
-                "environment is sent to the workers",
+                remedy=f"install the same version there, or {SEND}",
             )
         return InputError(
-            where=f"{self.who}, {self.path}",
+            where=self.path if self.who == self.path else f"{self.who}, {self.path}",
             expected="a path that driver and workers share",
             found=f"worker {self.host}, which cannot {self.verb} it",
             remedy="use a directory that is mounted at the same path everywhere, such as a network "
@@ -142,16 +163,15 @@ def _no_python(python: str, failure: BaseException) -> Exception:
             where=f"the workers' Python, {python}",
             expected="an interpreter with Windrow",
             found=found[0].strip(),
-            remedy="install Windrow there, or leave PYSPARK_PYTHON unset: then this environment is "
-            "sent to the workers",
+            remedy=f"install Windrow there, or {SEND}",
         )
     if found := NO_PYTHON.search(text):
         return InputError(
             where=f"the workers' Python, {python}",
             expected="an interpreter of the same version as here, which workers can start",
             found=found[0].strip()[:300],
-            remedy="set PYSPARK_PYTHON to one, or leave it unset: then this environment is sent to "
-            "the workers, which need a C library as new as the one here",
+            remedy=f"set PYSPARK_PYTHON to one, or {SEND}; they need a C library as new as the one "
+            "here",
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return SparkError(

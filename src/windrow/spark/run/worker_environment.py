@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -58,8 +59,11 @@ def environment_on_cluster(
 
 
 def _put_launcher(path: Path) -> None:
+    """No link: an interpreter that is called by one does not find its virtual environment."""
     path.parent.mkdir(parents=True)
-    path.symlink_to(worker_launcher() if is_installed() else sys.executable)
+    python = worker_launcher() if is_installed() else sys.executable
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(python)} "$@"\n')
+    path.chmod(0o755)
 
 
 def _link(archive: Path, link: Path) -> None:
