@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=400_000, help="connections in the trace")
     rows = parser.parse_args().rows
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is stopped then too
     with tempfile.TemporaryDirectory(prefix="windrow-cluster-", dir="/tmp") as place:
         return demo(Path(place), rows)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.standalone import Cluster
+from tests.cluster.worker_host import DIES_WITH_US
 from tests.cluster.worker_kill import Application, Kill, free_port, kill_busy_worker
 from tests.spark.scripts import net_changes
 from windrow.cli.demo import below, script
@@ -39,7 +40,7 @@ class DemoRun:
         driver = cluster.base / "driver"
         driver.mkdir()
         command = [
-            *WINDROW, "demo", "--master", cluster.url,
+            *DIES_WITH_US, *WINDROW, "demo", "--master", cluster.url,
             "--rows", str(rows), "--directory", str(self.directory),
             *self.application.settings(), *words,
         ]  # fmt: skip

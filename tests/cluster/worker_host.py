@@ -9,6 +9,7 @@ empty environment and another directory, and still could read what it does not k
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +37,10 @@ umount -l /mnt
 cd "$host/home"
 exec "$@"
 """
+
+
+DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+"""In front of a command: it ends, with all in its namespace, even if this process is killed."""
 
 
 @cache
@@ -96,7 +101,7 @@ class Host:
             words = [*UNSHARE, *AS_ROOT, "bash", "-c", ISOLATE, "isolate", *hide, *words]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                words, env=clean, cwd=self.directory / "home", stdin=subprocess.DEVNULL,
+                [*DIES_WITH_US, *words], env=clean, cwd=self.directory / "home", stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
