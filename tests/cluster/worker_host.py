@@ -101,7 +101,8 @@ class Host:
             words = [*UNSHARE, *AS_ROOT, "bash", "-c", ISOLATE, "isolate", *hide, *words]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*DIES_WITH_US, *words], env=clean, cwd=self.directory / "home", stdin=subprocess.DEVNULL,
+                [*DIES_WITH_US, *words], env=clean, cwd=self.directory / "home",
+                stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
