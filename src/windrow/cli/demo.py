@@ -55,7 +55,7 @@ def demo(
 
 
 def _checkpoint(directory: Path, master: str | None) -> Path | None:
-    """On a cluster there has to be one, beside the results; each demo begins anew."""
+    """On a cluster there has to be one, beside the results; each demo starts over."""
     if master is None or not is_cluster(master):
         return None
     shutil.rmtree(directory / CHECKPOINT, ignore_errors=True)
