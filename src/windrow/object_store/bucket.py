@@ -144,10 +144,13 @@ class Bucket:
         with self._errors(key):
             self._client.copy(self._store, key, new)
 
-    def pieces(self, key: str, stored: Stored) -> Iterator[bytes]:
-        """The bytes of an object that is known, in order."""
-        for start in range(0, stored.size, PIECE):
-            length = min(PIECE, stored.size - start)
+    def pieces(
+        self, key: str, stored: Stored, first: int = 0, last: int | None = None
+    ) -> Iterator[bytes]:
+        """The bytes [first, last) of an object that is known, in order."""
+        last = stored.size if last is None else last
+        for start in range(first, last, PIECE):
+            length = min(PIECE, last - start)
             with self._errors(key):
                 piece = bytes(self._client.get_range(self._store, key, start=start, length=length))
             if len(piece) != length:

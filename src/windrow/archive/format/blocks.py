@@ -16,6 +16,7 @@ format). What lies elsewhere are values, padding, and a copy of the schema that 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -56,9 +57,17 @@ class Blocks:
     """A file that is mapped. Without sums it is taken to be as it was written."""
 
     def __init__(
-        self, buffer: pa.Buffer, where: str, summed: Summed | None = None, first: int = 0
+        self,
+        buffer: pa.Buffer,
+        where: str,
+        summed: Summed | None = None,
+        first: int = 0,
+        fetch: Callable[[int, int], None] | None = None,
     ) -> None:
-        """``first`` is the place of the file's first sum among those of its run."""
+        """``first`` is the place of the file's first sum among those of its run; ``fetch`` is that
+        of ``Pages``.
+        """
+        self.fetch = fetch
         self.buffer, self.where, self.trusted = buffer, where, summed is None
         self._summed, self._first = summed, first
         count = blocks_in(buffer.size)
@@ -77,13 +86,21 @@ class Blocks:
     def check(self, address: int, size: int) -> None:
         """Compare what has not been, before bytes at an address are read."""
         if not self.trusted and size > 0:
-            bad = (
+            while bad := (
                 _kernels.touch(self.guard, address, address + size)
                 if Use.compiled or kernels_pay(1 + (size >> SHIFT))
                 else self._touch(address - self.base, address - self.base + size)
-            )
-            if bad:
-                raise self.damage_error(bad)
+            ):
+                self.require(bad)
+
+    def require(self, bad: int) -> None:
+        """Have the block there that ``touch`` has found unsound; an error if it is damaged."""
+        if self.fetch is not None:
+            start = (-1 - bad) * BLOCK
+            self.fetch(start, min(start + BLOCK, self.buffer.size))
+            if self._compare(-1 - bad):
+                return
+        raise self.damage_error(bad)
 
     def _touch(self, low: int, high: int) -> int:
         """The kernel's way in plain Python, for the bytes [low, high) of the file."""

@@ -4,7 +4,9 @@
 - ``link`` is a put-if-absent. What it links was never put anywhere: a hidden file of a version is
   kept in memory until then.
 - A file is mapped from a local copy (``object_store/file_cache.py``). One that is written here
-  becomes a copy of itself.
+  becomes a copy of itself. Of a large file of entries only the parts that are needed are fetched
+  (``object_store/partial_file.py``): every block is compared with its sum before it is read, and
+  one that is not there yet is found unsound.
 - A lock is a lease with signs of life (``object_store/bucket_leases.py``).
 - A version's object that is empty marks a number that is used up (``versions/fences.py``): no name.
 """
@@ -23,11 +25,16 @@ import pyarrow as pa
 
 from windrow.archive.errors import DamagedError, StorageError, translate_os_errors
 from windrow.archive.format.disk import Disk, SummingSink, UncertainLinkError, Written
-from windrow.archive.format.mapped_files import map_file
+from windrow.archive.format.mapped_files import Pages, map_file
+from windrow.core.thresholds import Threshold
 from windrow.object_store.bucket import Bucket, Stored
 from windrow.object_store.bucket_leases import PERIOD, BucketLeases
 from windrow.object_store.errors import StoreError
 from windrow.object_store.file_cache import FileCache, default_cache
+from windrow.object_store.partial_file import PartialFile
+
+WHOLE = Threshold(8 << 20, least=0)
+"""Bytes up to which a file of entries is fetched as a whole."""
 
 
 class BucketDisk(Disk):
@@ -44,6 +51,7 @@ class BucketDisk(Disk):
         self._drafts: dict[str, bytes] = {}
         self._known: dict[str, Stored] = {}
         self._mapped: WeakValueDictionary[str, pa.Buffer] = WeakValueDictionary()
+        self._partial: WeakValueDictionary[str, PartialFile] = WeakValueDictionary()
         self._busy = threading.Lock()
 
     def where(self, name: str = "") -> str:
@@ -162,6 +170,38 @@ class BucketDisk(Disk):
                 buffer = self._mapped[name] = self._map(name)
             return buffer
 
+    def map_parts(self, name: str) -> Pages:
+        """A large file of which there is no copy: its parts are fetched when they are needed."""
+        with self._busy:
+            partial = self._partial.get(name)
+            if partial is None and name not in self._mapped:
+                partial = self._open_parts(name)
+        if partial is None:
+            return self.map_pages(name)
+        return Pages(pa.py_buffer(partial.memory), self._fetch_of(name, partial))
+
+    def _fetch_of(self, name: str, partial: PartialFile) -> Callable[[int, int], None]:
+        def fetch(start: int, stop: int) -> None:
+            try:
+                with _storage_errors():
+                    partial.fetch(start, stop)
+            except FileNotFoundError as error:
+                raise self._gone_error(name) from error
+
+        return fetch
+
+    def _open_parts(self, name: str) -> PartialFile | None:
+        try:
+            with _storage_errors(), translate_os_errors(self.cache.directory):
+                stored = self._stored(name)
+                if stored.size <= WHOLE.value or self.cache.find(self.where(name), stored):
+                    return None
+                partial = PartialFile(self.bucket, name, stored, self.cache)
+        except FileNotFoundError as error:
+            raise self._gone_error(name) from error
+        self._partial[name] = partial
+        return partial
+
     def _map(self, name: str) -> pa.Buffer:
         url = self.where(name)
         try:
@@ -191,6 +231,7 @@ class BucketDisk(Disk):
         """Drop the local copy, so that what is read next is what is stored."""
         with self._busy, _storage_errors(), translate_os_errors(self.cache.directory):
             self._mapped.pop(name, None)
+            self._partial.pop(name, None)
             self._known.pop(name, None)
             with suppress(FileNotFoundError):
                 self.cache.discard(self.where(name), self._stored(name))

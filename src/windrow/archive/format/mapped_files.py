@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,12 @@ class Pages:
     looked at for the first time; it is told not to, until ``read_ahead`` says that they are.
     """
 
-    def __init__(self, buffer: pa.Buffer) -> None:
-        """``buffer`` begins with a page: that of a file, or memory that is mapped."""
-        self.buffer = buffer
+    def __init__(self, buffer: pa.Buffer, fetch: Callable[[int, int], None] | None = None) -> None:
+        """``buffer`` begins with a page: that of a file, or memory that is mapped.
+
+        ``fetch`` has the bytes between two places there, of a file that is not all there yet.
+        """
+        self.buffer, self.fetch = buffer, fetch
         self.scattered = True
         self._say(mmap.MADV_RANDOM, 0)
 

@@ -57,9 +57,8 @@ class Sheet:
             if not (Use.compiled or kernels_pay(1)):
                 self._check_plain(start, stop)
                 return
-            bad = _kernels.touch_rows(self.at, start, stop)
-            if bad:
-                raise self._blocks.damage_error(bad)
+            while bad := _kernels.touch_rows(self.at, start, stop):
+                self._blocks.require(bad)
 
     def check_each(self, rows: Int64s) -> None:
         """The same for rows that are given one by one."""
@@ -68,9 +67,8 @@ class Sheet:
                 for row in rows.tolist():
                     self._check_plain(row, row + 1)
                 return
-            bad = _kernels.touch_each(self.at, rows)
-            if bad:
-                raise self._blocks.damage_error(bad)
+            while bad := _kernels.touch_each(self.at, rows):
+                self._blocks.require(bad)
 
     def _check_plain(self, start: int, stop: int) -> None:
         """The kernel's way in plain Python: the lines one after the other, a list's values after

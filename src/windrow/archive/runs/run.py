@@ -53,6 +53,7 @@ class Run:
         """
         if self._whole:
             return
+        self._forget_parts()
         for name, written in self.ref.files:
             found = self._disk.sum(name)
             if found != written:
@@ -62,6 +63,13 @@ class Run:
             pages.read_ahead()
         for blocks in self._blocks:
             blocks.trust()
+
+    def _forget_parts(self) -> None:
+        """A file of which parts are there is opened again, as a whole, when it is next needed."""
+        if any(pages.fetch is not None for pages in self._pages):
+            self.__dict__.pop("entries", None)
+            self._pages = [pages for pages in self._pages if pages.fetch is None]
+            self._blocks = [blocks for blocks in self._blocks if blocks.fetch is None]
 
     @cached_property
     def entries(self) -> Entries:
@@ -98,7 +106,8 @@ class Run:
 
     def _map(self, name: str, written: Written, first: int) -> tuple[Pages, Blocks]:
         """A file, and its blocks; ``first`` is the place of its first sum."""
-        pages = self._disk.map_pages(name)
+        in_parts = name == self.ref.entries_file and self.ref.sums is not None and not self._whole
+        pages = self._disk.map_parts(name) if in_parts else self._disk.map_pages(name)
         if pages.buffer.size != written.size:  # the one thing about bytes that costs nothing
             raise self._damage_error(name, str(pages.buffer.size), written)
         if self._whole:
@@ -107,7 +116,7 @@ class Run:
         doubted = summed is None and not self._whole and self._disk.summed
         if doubted and written.size <= small() and zlib.crc32(pages.buffer) != written.checksum:
             raise self._damage_error(name, f"{written.size} bytes with a wrong checksum", written)
-        blocks = Blocks(pages.buffer, self._disk.where(name), summed, first)
+        blocks = Blocks(pages.buffer, self._disk.where(name), summed, first, pages.fetch)
         self._pages.append(pages)
         self._blocks.append(blocks)
         return pages, blocks

@@ -268,10 +268,9 @@ class Finder:
         pairs = np.empty((len(self._table), 2), np.int64)
         number, text = (0, sought) if self._bytes else (sought, _NO_TEXT)
         sheets = self._none if known is None else known.sheets
-        bad = self._find(self._table, sheets, text, number, pairs)
-        if bad > 0:
-            raise self._directories[bad - 1].damage_error(int(pairs[bad - 1, 0]))
-        if bad < 0:
+        while bad := self._find(self._table, sheets, text, number, pairs):
+            if bad > 0:
+                raise self._directories[bad - 1].damage_error(int(pairs[bad - 1, 0]))
             assert known is not None, "there are sheets"
             known.check([(0, 0)] * (-bad - 1) + [pairs[-bad - 1].tolist()])
         listed: list[list[int]] = pairs.tolist()
