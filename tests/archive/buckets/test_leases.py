@@ -187,6 +187,18 @@ def test_a_reader_that_is_taken_for_dead_is_told_what_to_do(url):
         reader.scan()
 
 
+def test_a_vacuum_keeps_its_lock_for_as_long_as_it_takes(url):
+    archive = created(url)
+    disk = BucketDisk(url, period=SHORT)
+    lock = disk.try_hold("vacuum.lock")
+    time.sleep(1 + 3 * SHORT)
+    with pytest.raises(ConflictError, match="another vacuum is running"):
+        archive.vacuum()
+    disk.unlock(lock)
+    archive.vacuum()
+    assert archive.disk.names("signs") == []
+
+
 def test_a_vacuum_that_died_keeps_the_next_one_waiting_for_a_while_only(url):
     archive = created(url)
     disk = BucketDisk(url, period=SHORT)
