@@ -80,7 +80,8 @@ class FileCache:
         for path in self.directory.iterdir():
             with suppress(FileNotFoundError):
                 status = path.stat()
-                files.append((status.st_mtime, status.st_blocks * 512, path))  # some have holes
+                size = min(status.st_size, 512 * status.st_blocks)  # some have holes
+                files.append((status.st_mtime, size, path))
         files.sort()
         total = sum(size for _, size, _ in files)
         now = max(time for time, _, _ in files) if files else 0.0
