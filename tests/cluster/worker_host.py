@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -39,6 +41,8 @@ exec "$@"
 """
 
 
+PATIENCE = 20.0
+"""Seconds that killed processes may take to be gone."""
 DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 """In front of a command: it ends, with all in its namespace, even if this process is killed."""
 
@@ -108,14 +112,7 @@ class Host:
 
     def processes(self) -> list[int]:
         """All of them, by id, as long as they run."""
-        parents = {}
-        for entry in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                parents[int(entry.parent.name)] = int(
-                    entry.read_text().rpartition(")")[2].split()[1]
-                )
-            except OSError:
-                continue
+        parents = {number: parent for number, _, parent in running_processes()}
         found = [self.process.pid]
         for one in found:
             found += [child for child, parent in parents.items() if parent == one]
@@ -131,6 +128,26 @@ class Host:
 
     def kill(self) -> None:
         """As if the power went; all that was started there is gone afterwards."""
-        if self.process.poll() is None:
-            self.send(signal.SIGKILL)
+        if self.process.poll() is not None:
+            return
+        started = set(self.processes())
+        self.send(signal.SIGKILL)
         self.process.wait()
+        until = time.monotonic() + PATIENCE
+        while left := started & {number for number, *_ in running_processes()}:
+            if time.monotonic() > until:
+                raise RuntimeError(
+                    f"{self.name}: processes {sorted(left)} were killed and still run"
+                )
+            time.sleep(0.05)
+
+
+def running_processes() -> Iterator[tuple[int, str, int]]:
+    """Number, state and parent of each; those that have ended and nobody has asked for are none."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
+        except OSError:  # it has just ended
+            continue
+        if state not in "ZX":
+            yield int(entry.parent.name), state, int(parent)
