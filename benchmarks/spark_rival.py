@@ -31,6 +31,7 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.unix.domain.socket.enabled": "true",  # of use to Python workers, which are ours
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.stateStore.providerClass": (
         f"{STREAMING}.state.HDFSBackedStateStoreProvider"

@@ -41,6 +41,9 @@ from windrow.spark.run.worker_environment import (  # noqa: E402
 from windrow.spark.run.worker_python import is_installed, worker_launcher  # noqa: E402
 from windrow.spark.stage.state_files import RETAINED  # noqa: E402
 
+# Between the first and the second message to a worker's TCP socket 40 ms pass: the second waits
+# for an acknowledgement that is itself delayed.
+SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"}
 STREAMING = {
     # As far as files of state are kept (``windrow.spark.stage.state_files``).
     "spark.sql.streaming.minBatchesToRetain": str(RETAINED),
@@ -116,7 +119,7 @@ def open_session(
     """
     given = options.conf
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    settings = {**_quiet_settings(verbose=verbose), **STREAMING}
+    settings = {**_quiet_settings(verbose=verbose), **SOCKETS, **STREAMING}
     if not is_cluster(master) and not is_submitted():
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= LOCAL
