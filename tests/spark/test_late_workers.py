@@ -42,6 +42,7 @@ class FakePipeline(Pipeline):
             SimpleNamespace(sparkContext=context), home, {0: found}, Feed(), self.said.append
         )  # type: ignore[arg-type]
         self.ends, self.at_once, self.starts = list(ends), at_once, 0
+        self.published = {0: 1_000}
 
     def _prepare(self) -> None:
         pass

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import windrow
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
 from windrow.core.errors import DataError, StateError
 from windrow.core.time import Clock
+from windrow.result_files.commits import commits
 from windrow.spark.checkpoint.pipeline_directory import (
     PIPELINE,
     new_pipeline,
@@ -133,6 +135,24 @@ class TestOnSpark:
             assert net_changes(found, name) == net_changes(expected, name) != {}
         for directory in pipeline_directories(checkpoint):
             assert survey(directory).problems == ()
+
+    def test_a_query_whose_stream_pauses_takes_part_when_it_goes_on(self, tmp_path, spark):
+        found = []
+        for options in ({}, {"spark": spark, "checkpoint": tmp_path / "checkpoint"}):
+            with windrow.connect(**options) as db:
+                text = "".join(f"CREATE STREAM {s} (ts BIGINT, v BIGINT);" for s in "ab")
+                text += "CREATE QUERY x AS SELECT SUM(v) AS n FROM a [RANGE 9];"
+                text += "CREATE QUERY y AS SELECT SUM(v) AS n FROM b [RANGE 9];"
+                x, y = db.execute(text)
+                said = []
+                for number, stream in enumerate("abaab"):
+                    db.push(stream, {"ts": [number * 5, number * 5 + 1], "v": [number, 1]})
+                    said += [q.answer().to_pylist() for q in (x, y)]
+                said += [q.changes(drain=True).to_pylist() for q in (x, y)]
+                found.append(said)
+        assert found[0] == found[1]
+        assert all(found[1][-2:])
+        assert len(commits(tmp_path / "checkpoint" / "y" / "results")) < 5
 
     @pytest.mark.parametrize("shuffled", [False, True])
     def test_a_query_that_fails_is_reported_and_does_not_stop_the_others(

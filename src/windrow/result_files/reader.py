@@ -134,23 +134,20 @@ def _results_now(directory: Path, run: str | None) -> Published:
 
 
 def last_committed(directory: Path, after: int) -> int:
-    """The last micro-batch, if ``after`` was once; micro-batches follow each other one by one."""
+    """The last micro-batch, if ``after`` was once; a query may have taken no part in others."""
     compacted = Compacted.read(directory)
     last = after if compacted is None else max(after, compacted.through)
-    while commit_path(directory, last + 1).exists():
-        last += 1
-    return last
+    return max(last, *committed_numbers(directory), -1)
 
 
 def new_commits(directory: Path, after: int) -> Iterator[Commit]:
-    """The commits of the micro-batches that follow ``after`` one by one; nothing is listed."""
-    while True:
-        try:
-            commit = Commit.read(commit_path(directory, after + 1))
-        except FileNotFoundError:
-            return
-        yield commit
-        after += 1
+    """The commits of the micro-batches after ``after``, up to one that is compacted by now."""
+    for number in committed_numbers(directory):
+        if number > after:
+            try:
+                yield Commit.read(commit_path(directory, number))
+            except FileNotFoundError:
+                return
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ HANDS = 8
 
 
 class Pipeline:
-    """See the module. ``jobs`` are by their numbers in the checkpoint."""
+    """See the module. ``jobs`` are by their numbers in the checkpoint; ``published`` says in which
+    micro-batch each has last published results."""
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class Pipeline:
         self._prepared = self._cut_off = False
         self._going = set(jobs)
         self.failures: dict[int, WindrowError] = {}
+        self.published: dict[int, int] = {}
         self.on_prepared: list[Callable[[], None]] = []
 
     # How it runs
@@ -296,6 +298,7 @@ class Pipeline:
             for number, report in (item for told in reports for item in told.jobs.items()):
                 found.setdefault(number, []).append(report)
             self._publish(batch, found)
+            self.published |= dict.fromkeys(found, batch)
             written = {key: name for told in reports for key, name in told.state.items()}
             self._commits.publish(batch, version.after(batch, written, found))
             if self._exchange is not None:

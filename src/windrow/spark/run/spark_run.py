@@ -18,7 +18,7 @@ from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals
-from windrow.result_files.reader import last_committed, new_commits, published_results
+from windrow.result_files.reader import new_commits, published_results
 from windrow.spark.run.change_consumers import Consuming
 from windrow.spark.run.pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
@@ -42,7 +42,6 @@ class SparkRun:
         self._first = self._last = -1
         self._going = set(self.job.members)
         self._consumers: dict[int, Consuming] = {}
-        self._seen = -1
         self._refusals = Refusals([pipeline.home.log(name) for name in self._streams])
         pipeline.on_prepared.append(self._begin)
 
@@ -118,6 +117,8 @@ class SparkRun:
     def _take_commits(self) -> None:
         """Add up what was published since the last time, and print what is for the console."""
         before, results = self._last, self._results.directory
+        if self._pipeline.published.get(self._number, -1) <= before:
+            return
         for commit in new_commits(results, before):
             self._totals, self._last = self._totals.plus([commit]), commit.batch
         compacted = Compacted.read(results)
@@ -197,8 +198,7 @@ class SparkRun:
         return self._results.parts(number, after)
 
     def _last_committed(self) -> int:
-        self._seen = last_committed(self._results.directory, self._seen)
-        return self._seen
+        return max(self._last, self._pipeline.published.get(self._number, -1))
 
     def live_rows(self, number: int) -> pa.Table:
         """The relation of a member at the last closed instant."""
