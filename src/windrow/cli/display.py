@@ -20,10 +20,13 @@ SECONDS_BETWEEN_LINES = 2.0
 
 
 class Display:
-    """Shows the latest Progress of each query. ``show`` may be called from any thread."""
+    """Shows the latest Progress of each query. ``show`` may be called from any thread.
 
-    def __init__(self, console: Console, activity: str) -> None:
-        self._console, self._activity = console, activity
+    With ``batches`` every micro-batch that is seen has a line, with its number.
+    """
+
+    def __init__(self, console: Console, activity: str, *, batches: bool = False) -> None:
+        self._console, self._activity, self._batches = console, activity, batches
         self._latest: dict[str, Progress] = {}
         self._warned: set[str] = set()
         self._spoken: dict[str, tuple[float, Progress]] = {}
@@ -54,6 +57,7 @@ class Display:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+        if self._live is not None or self._batches:
             return
         with self._lock:
             for progress in self._latest.values():
@@ -64,8 +68,11 @@ class Display:
         with self._lock:
             for words in progress.refused:
                 self._warn_once(words)
+            known = self._latest.get(progress.query)
             self._latest[progress.query] = progress
-            if self._live is None:
+            if self._batches:
+                self._log(progress, known)
+            elif self._live is None:
                 self._speak(progress)
             self._warn(progress)
 
@@ -98,6 +105,10 @@ class Display:
         if now - last >= SECONDS_BETWEEN_LINES and progress != known:
             self._spoken[progress.query] = (now, progress)
             self._console.print(line(progress))
+
+    def _log(self, progress: Progress, known: Progress | None) -> None:
+        if progress.batch is not None and (known is None or known.batch != progress.batch):
+            self._console.print(f"batch {progress.batch}: {line(progress)}")
 
     def _table(self) -> RenderableType:
         seconds = time.monotonic() - self._began

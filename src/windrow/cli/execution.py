@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -26,12 +26,13 @@ from windrow.cli.spark_options import (
 )
 from windrow.core.errors import StateError
 from windrow.core.time import wall_clock
-from windrow.engine.progress import Report
+from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.strategy import Strategy
 from windrow.spark.run.masters import is_submitted
 
 if TYPE_CHECKING:
+    from windrow.cli.metrics import Metrics
     from windrow.engine.runtime import Runtime
 
 LOCAL = "local[*]"
@@ -58,6 +59,7 @@ class Settings:
     overwrite: bool = False
     conf: tuple[str, ...] = ()
     py_files: tuple[str, ...] = ()
+    metrics: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,24 @@ def execute(catalog: Catalog, settings: Settings) -> Outcome:
     where = "as submitted" if is_submitted() else master
     activity = f"running on Spark, {where}" if on_spark else "running embedded"
     stop = threading.Event()
-    with Display(err(), activity) as display, _heard(stop, display):
-        work = _Work(lambda: _run(catalog, settings, master, display, stop))
+    with ExitStack() as stack:
+        metrics = _metrics(settings, stack)
+        display = stack.enter_context(Display(err(), activity, batches=settings.verbose))
+        stack.enter_context(_heard(stop, display))
+        work = _Work(lambda: _run(catalog, settings, master, display, stop, metrics))
         work.start()
         while work.is_alive():
             work.join(0.2)
     return Outcome(work.result(), stop.is_set())
+
+
+def _metrics(settings: Settings, stack: ExitStack) -> Metrics | None:
+    """Served from now on, if they are asked for."""
+    if settings.metrics is None:
+        return None
+    from windrow.cli.metrics import serve_metrics  # noqa: PLC0415
+
+    return stack.enter_context(serve_metrics(settings.metrics, err().print))
 
 
 def _run(
@@ -93,17 +107,29 @@ def _run(
     master: str,
     display: Display,
     stop: threading.Event,
+    metrics: Metrics | None,
 ) -> Report:
     # Imported late: `windrow explain` needs none of it. The first import on a machine compiles the
     # kernels, for some seconds; done here, Spark's workers find them compiled.
     from windrow.engine.runner import run  # noqa: PLC0415
 
-    runtime = _runtime(catalog, settings, master, display, stop)
-    return run(catalog, runtime, once=settings.once, on_progress=display.show, stop=stop)
+    runtime = _runtime(catalog, settings, master, display, stop, metrics)
+
+    def show(progress: Progress) -> None:
+        display.show(progress)
+        if metrics is not None:
+            metrics.show(progress)
+
+    return run(catalog, runtime, once=settings.once, on_progress=show, stop=stop)
 
 
 def _runtime(
-    catalog: Catalog, settings: Settings, master: str, display: Display, stop: threading.Event
+    catalog: Catalog,
+    settings: Settings,
+    master: str,
+    display: Display,
+    stop: threading.Event,
+    metrics: Metrics | None,
 ) -> Runtime:
     if settings.runner is RunnerName.EMBEDDED:
         from windrow.engine.embedded import Embedded  # noqa: PLC0415
@@ -120,12 +146,15 @@ def _runtime(
         )  # fmt: skip
     from windrow.spark.run.runtime import over_files  # noqa: PLC0415
 
-    return over_files(
+    on_spark = over_files(
         master, settings.checkpoint, settings.quarantine, settings.strategy,
         once=settings.once, overwrite=settings.overwrite, verbose=settings.verbose,
         on_restart=display.remark, stop=stop,
         options=session_options(settings, catalog, display.remark),
     )  # fmt: skip
+    if metrics is not None:
+        metrics.follow(on_spark.directory)
+    return on_spark
 
 
 class _Work(threading.Thread):

@@ -22,6 +22,10 @@ class Commands(LazyGroup):
             "windrow.cli.run",
             "Run the queries of SCRIPT until Ctrl-C, or once over the files that exist.",
         ),
+        "status": (
+            "windrow.cli.status",
+            "Show how the run of CHECKPOINT is doing, or how it ended.",
+        ),
         "explain": (
             "windrow.cli.explain",
             "Show the plan of each query of SCRIPT, with the update pattern of every edge.",

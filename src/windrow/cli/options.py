@@ -17,7 +17,10 @@ StrategyOption = Annotated[
     ),
 ]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show Spark's log, and tracebacks of errors.")
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Show batch numbers, Spark's log, and tracebacks of errors."
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the results of another run.")]
 Master = Annotated[

@@ -48,6 +48,14 @@ def run(
     ] = QUARANTINE,
     overwrite: Overwrite = False,
     strategy: StrategyOption = Strategy.UPA,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            help="Serve metrics for Prometheus on this port of 127.0.0.1; 0 picks a free one.",
+            show_default=False,
+        ),
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Run the queries of SCRIPT until Ctrl-C, or once over the files that exist.
@@ -69,10 +77,11 @@ def run(
       windrow run traffic.cql --checkpoint state/ --quarantine bad/
       windrow run traffic.cql --master spark://host:7077 --checkpoint /shared/state
       windrow run traffic.cql --conf spark.driver.memory=4g
+      windrow run traffic.cql --checkpoint state/ --metrics 9400
     """
     settings = Settings(
         quarantine, runner, master, checkpoint, once, verbose, strategy, overwrite,
-        tuple(conf), tuple(py_files),
+        tuple(conf), tuple(py_files), metrics,
     )  # fmt: skip
     with errors_in_words(script, verbose=verbose):
         compiled = compiled_from(script, strategy)

@@ -248,6 +248,7 @@ class Embedded:
             run.overflows,
             sum(monitor.cut for monitor in monitors),
             tuple(idle) if len(monitors) > 1 else (),  # the only one is always waited for
+            self._steps or None,
         )
 
     def losses(self) -> list[tuple[str, WindrowWarning]]:

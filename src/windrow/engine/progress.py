@@ -32,6 +32,8 @@ class Progress:
     """Moments of the input that were finer than microseconds and were cut to them."""
     idle: tuple[str, ...] = ()
     """Streams that it no longer waits for, because they are silent."""
+    batch: int | None = None
+    """The number of the last micro-batch, as the checkpoint has it; embedded, of the last step."""
 
 
 @dataclass(frozen=True)

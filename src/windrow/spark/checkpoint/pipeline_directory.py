@@ -6,6 +6,7 @@ state/              the state of stages (``windrow.spark.stage.state_files``)
 exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.exchange``)
 streams/<name>.log  the file log of each stream
 inboxes.json        of a connection: from where its inboxes are read
+status.json         how the last run is doing (``windrow.spark.checkpoint.run_record``)
 
 Jobs that start together on one clock make a pipeline. A job that comes later begins another one,
 since it reads its streams from their beginning. One that stays behind while the others go on, since
@@ -24,7 +25,7 @@ from typing import Any
 
 from windrow.core.errors import StateError
 from windrow.result_files.atomic_files import publish, read_record
-from windrow.spark.checkpoint.query_directory import REMEDY, VERSION
+from windrow.spark.checkpoint.version import REMEDY, VERSION
 from windrow.spark.source.file_log import next_batch
 from windrow.spark.stage.state_files import StateCommits, Version
 

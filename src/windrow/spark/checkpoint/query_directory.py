@@ -23,12 +23,10 @@ from windrow.plan.nodes.routed import Ranges
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
+from windrow.spark.checkpoint.version import REMEDY, VERSION
 from windrow.spark.stage.range_partition import Layout
 
 IDENTITY = "windrow.json"
-VERSION = 4
-"""Of everything below the directory; a checkpoint of another version is refused."""
-REMEDY = "restore it, or choose a new directory with --checkpoint"
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class MicroBatches:
         self._logs = [LogTail(Path(spec.log), spec.start) for spec in self._specs]
         self._depth = {task.job: number for number, level in enumerate(levels)
                        for task in level.stages}  # fmt: skip
+        self.read: Mapping[str, Stretch] = {}  # by stream, in the last micro-batch
         self._partitions = shuffle_partitions(session)
         shares = shares_of(streams, self._partitions)
         self._shares = len(shares)
@@ -66,6 +67,7 @@ class MicroBatches:
         """What the tasks of a micro-batch report for some jobs; ``frame`` has rows of DataFrames,
         packed."""
         stretches = tuple(log.stretch(batch) for log in self._logs)
+        self.read = {s.name: part for s, part in zip(self._specs, stretches, strict=True)}
         touched = {
             job for number, s in enumerate(stretches) if s.entries for job in self._reads[number]
         }

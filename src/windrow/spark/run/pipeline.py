@@ -39,6 +39,7 @@ from windrow.spark.run.feed import Feed
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.run.restarts import Restarts
+from windrow.spark.run.run_recorder import RunRecorder
 from windrow.spark.run.session import on_one_machine
 from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encoded
@@ -76,6 +77,7 @@ class Pipeline:
         self.restarts = Restarts(_title([job.declaration.name for job in jobs.values()]))
         self._exchange = home.exchange if on_one_machine(session) else None
         self._commits = StateCommits(home.state)
+        self._recorder = RunRecorder(home.directory)
         self._working = threading.Lock()
         self._streaming: StreamingQuery | None = None
         self._prepared = self._cut_off = False
@@ -159,6 +161,7 @@ class Pipeline:
             self._streaming.stop()
         with self._working:  # what goes on here after Spark has stopped the query
             self._streaming = None
+        self._recorder.stop()
         return ended
 
     def leave(self, number: int) -> None:
@@ -174,7 +177,9 @@ class Pipeline:
 
     def error(self, failure: BaseException) -> WindrowError:
         """What to report of a failure after which it does not go on."""
-        return self.restarts.error(failure, self._damage)
+        error = self.restarts.error(failure, self._damage)
+        self._recorder.fail(error)
+        return error
 
     def _damage(self) -> StateError | None:
         """What is wrong with the checkpoint, if that may be why the query failed."""
@@ -184,7 +189,9 @@ class Pipeline:
         """Let it be started again, if it may."""
         if not self.restarts.may_restart(failure):
             raise self.error(failure) from failure
-        self._tell(self.restarts.note(failure))
+        words = self.restarts.note(failure)
+        self._recorder.note_restart(words)
+        self._tell(words)
         self._streaming = None
 
     def _prepare(self) -> None:
@@ -200,6 +207,7 @@ class Pipeline:
         sweep(home.state)
         if self._exchange is not None:
             exchange.prepare(self._exchange)
+        self._recorder.begin(home, self.jobs, self.feed.quarantine)
         for prepared in self.on_prepared:
             prepared()
 
@@ -291,12 +299,13 @@ class Pipeline:
 
     def _take(self, batches: MicroBatches, frame: DataFrame, batch: int) -> None:
         """What Spark calls with each micro-batch."""
-        with self._working:
+        with self._working, self._recorder.micro_batch(batch) as noted:
             version = self._commits.before(batch)
             reports = self._run(batches, frame, batch)
             found: dict[int, list[Report]] = {}
             for number, report in (item for told in reports for item in told.jobs.items()):
                 found.setdefault(number, []).append(report)
+            noted.add(found, batches.read)
             self._publish(batch, found)
             self.published |= dict.fromkeys(found, batch)
             written = {key: name for told in reports for key, name in told.state.items()}
@@ -317,6 +326,7 @@ class Pipeline:
                 raise next(iter(errors.values()))
             self._stay_behind(errors)
             self.failures |= errors
+            self._recorder.note_failures(errors)
             for error in errors.values():
                 self._tell(f"{error}; the other queries go on")
 

@@ -163,6 +163,7 @@ class SparkRun:
             cut=new.cut,
             idle=tuple(n for n in self._streams if ends_idle(self._pipeline.home.log(n))),
             refused=self._refusals.words(),
+            batch=None if self._last < 0 else self._last,
         )
 
     def losses(self) -> list[tuple[str, WindrowWarning]]:
