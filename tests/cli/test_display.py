@@ -143,3 +143,16 @@ def test_streams_that_are_idle_are_named_in_lines_and_in_the_table():
     console = plain()
     console.print(display.progress_table([progress()]))
     assert "idle" not in console.file.getvalue()
+
+
+def test_with_batches_each_has_one_line_with_its_number():
+    console = plain()
+    with Display(console, "running", batches=True) as shown:
+        shown.show(progress(rows_in=1))
+        for batch in (4, 4, 5):
+            shown.show(progress(rows_in=batch, batch=batch))
+    assert [line.split(" rows")[0] for line in console.file.getvalue().splitlines()] == [
+        "running",
+        "batch 4: busy: 4",
+        "batch 5: busy: 5",
+    ]

@@ -16,7 +16,7 @@ from windrow.spark.checkpoint.checkpoint_status import (
     Condition,
     PipelineStatus,
 )
-from windrow.spark.checkpoint.query_status import QueryStatus
+from windrow.spark.checkpoint.query_status import QueryStatus, Standing
 from windrow.spark.checkpoint.stream_status import StreamStatus
 
 NAMED = 3
@@ -54,7 +54,7 @@ def _pipeline_line(pipeline: PipelineStatus, now: int) -> Text:
         mean = f"{pipeline.mean_batch_seconds:.2f} s"
         words.append(f"in {pipeline.batch_seconds:.2f} s (mean {mean})")
     if pipeline.restarts:
-        words.append(f"restarted {pipeline.restarts:,} times")
+        words.append(f"{pipeline.restarts:,} restart{'' if pipeline.restarts == 1 else 's'}")
     style = "bold" if pipeline.condition in GOOD else "bold red"
     return Text.assemble(f"{pipeline.name}: ", (pipeline.condition, style), f", {', '.join(words)}")
 
@@ -88,9 +88,10 @@ def _queries(queries: tuple[QueryStatus, ...]) -> Table:
 
 def _remarks(found: CheckpointStatus) -> Iterator[Text]:
     for query in found.late_queries:
-        since = "" if query.batch is None else f" since batch {query.batch}"
-        since = since if query.standing.value in {"failed", "left behind"} else ""
-        yield Text(f"{title(query)} is {query.standing}{since}: {query.reason}", "yellow")
+        since = "" if query.batch is None else f" after batch {query.batch}"
+        words = {Standing.FAILED: f"failed{since}", Standing.LEFT_BEHIND: f"left behind{since}"}
+        standing = words.get(query.standing, query.standing)
+        yield Text(f"{title(query)}: {standing}: {query.reason}", "yellow")
     for q in found.quarantine:
         files = f"{q.files:,} file{'' if q.files == 1 else 's'}"
         yield Text(f"quarantine of {q.stream}: {files}, {size(q.size)}, in {q.directory}")

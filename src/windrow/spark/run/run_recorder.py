@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from windrow.core.time import Wall, wall_clock
 from windrow.plan.catalog import StreamDeclaration
@@ -42,6 +42,7 @@ STEP = 5_000_000
 REMEMBERED = 20
 """Micro-batches whose durations are known."""
 
+T = TypeVar("T")
 Counts = Counter[tuple[str, str]]
 """What was counted, by what it is and whose."""
 
@@ -62,16 +63,19 @@ class RunRecorder:
         """Say who runs here; what went wrong in earlier runs stays known."""
         with suppress(Exception):
             before = read_run_record(self._directory)
-            failures = {} if before is None else before.failures
             self._names = {number: job.name for number, job in jobs.items()}
-            streams = [(name, s) for job in jobs.values() for name, s in job.streams.items()]
+            streams = [s for job in jobs.values() for s in job.streams.values()]
             self._past.append((self._wall(), Counter()))
+            known = before or self.record
             self._write(
-                jobs={job.name: _described(job) for job in jobs.values()},
-                streams={s.name: _source(s) for _, s in streams},
+                jobs={
+                    **_of(home.left, known.jobs),
+                    **{j.name: _described(j) for j in jobs.values()},
+                },
+                streams={**known.streams, **{s.name: _source(s) for s in streams}},
                 quarantine=None if quarantine is None else str(quarantine.directory),
-                failures={name: why for name, why in failures.items() if name in home.left},
-                error=None if before is None else before.error,
+                failures=_of(home.left, known.failures),
+                error=known.error,
             )
 
     @contextmanager
@@ -157,6 +161,10 @@ class NotedBatch:
         for stream, stretch in self._read.items():
             yield "files", stream, sum(entry.path is not None for entry in stretch.entries)
             yield "size", stream, stretch.size
+
+
+def _of(names: Iterable[str], known: Mapping[str, T]) -> dict[str, T]:
+    return {name: known[name] for name in names if name in known}
 
 
 def _described(job: SparkJob) -> QueryRecord:

@@ -70,7 +70,7 @@ class OnSpark:
     """See the module. ``open_session`` is called once, when the first job starts.
 
     With a ``checkpoint`` a later runtime goes on where this one stopped; without, everything is
-    forgotten when it is closed. Each job has its own directory below that ``directory``.
+    forgotten when it is closed. Each job has its own directory below it.
     """
 
     def __init__(
@@ -92,19 +92,24 @@ class OnSpark:
             said = f"{'checkpoint' if feed.live else '--checkpoint'} {checkpoint}"
             self._locks.append(Lock(local_path(checkpoint, "--checkpoint"), said))
         self._temporary = checkpoint is None
-        self.directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
+        self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
         given, pages = feed.quarantine, None
         if feed.live:
-            pages = RefusedPages(given or Quarantine(self.directory / "quarantine", bounded=True))
+            pages = RefusedPages(given or Quarantine(self._directory / "quarantine", bounded=True))
             self._feed = replace(feed, quarantine=pages.quarantine)
         pushed = None if given is None else given.directory
-        self.inputs = InboxInputs(self.directory, pushed, feed.wall, pages)
+        self.inputs = InboxInputs(self._directory, pushed, feed.wall, pages)
         self.runs: list[SparkRun] = []
         self.pipelines: list[Pipeline] = []
         self.frames: dict[str, DataFrame] = {}
         self._groups: dict[str, Group] = {}
         self._session: SparkSession | None = None
         self._waited = 0.0
+
+    @property
+    def directory(self) -> Path:
+        """Where everything is: the checkpoint, or what stands for it."""
+        return self._directory
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -127,7 +132,7 @@ class OnSpark:
         catalog: Catalog,
     ) -> Sequence[Job]:
         """As the checkpoint has them: a query stays in the group in which its state is."""
-        groups = {g.declaration.name: g for g in groups_of(queries, self.directory)}
+        groups = {g.declaration.name: g for g in groups_of(queries, self._directory)}
         self._groups.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}
         return [
@@ -144,7 +149,7 @@ class OnSpark:
             self._locks.append(lock_directory(place, into(place)))
         for place in places:
             overwrite = self._feed.overwrite
-            refuse_results_of_others(place, runs_of(self.directory), overwrite=overwrite)
+            refuse_results_of_others(place, runs_of(self._directory), overwrite=overwrite)
         if self._feed.live:
             self.inputs.declare(catalog)
         else:
@@ -173,7 +178,7 @@ class OnSpark:
         starting = [Starting(n, j.job.clock, [*j.streams]) for n, j in found.items()]
         running = [pipeline.home.directory for pipeline in self.pipelines]
         runs: dict[str, SparkRun] = {}
-        for home, numbers in pipelines_for(self.directory, starting, running):
+        for home, numbers in pipelines_for(self._directory, starting, running):
             mine = {number: found[name] for name, number in numbers.items()}
             feed = self._feed
             if feed.live:
@@ -186,7 +191,7 @@ class OnSpark:
 
     def _spark_job(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkJob:
         group = self._groups[job.name] if job.selection is not None else None
-        directory = self.directory / job.name if group is None else group.directory
+        directory = self._directory / job.name if group is None else group.directory
         return SparkJob(session, job, catalog, directory, self.strategy, group)
 
     # What comes through a connection
@@ -351,7 +356,7 @@ class OnSpark:
 
     def _forget(self) -> None:
         if self._temporary:
-            shutil.rmtree(self.directory, ignore_errors=True)
+            shutil.rmtree(self._directory, ignore_errors=True)
         for lock in self._locks:
             lock.release()
         self.runs, self.frames, self._locks, self.pipelines = [], {}, [], []
