@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 import urllib.request
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -87,6 +89,16 @@ def test_a_checkpoint_that_is_not_there_yet_takes_nothing_away(tmp_path):
     metrics.show(progress())
     metrics.follow(tmp_path / "none")
     assert any(family.name == "windrow_lag_seconds" for family in metrics.collect())
+
+
+def test_the_page_names_every_metric(served, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    metrics, url = served
+    metrics.show(progress())
+    metrics.show(progress(query="ints", clock=Clock.INTEGER, now=7))
+    metrics.follow(HandMade(tmp_path).path)
+    names = {name for name, *_ in scrape(url) if name.startswith("windrow_")}
+    assert names == set(re.findall(r"`(windrow_\w+)`", page))
 
 
 def test_the_port_is_free_again_afterwards():

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -15,7 +16,10 @@ from typer.testing import CliRunner
 from tests.support.checkpoints import NOON, SECOND, HandMade
 from windrow.cli import status
 from windrow.cli.main import app
+from windrow.spark.checkpoint.checkpoint_status import Condition
+from windrow.spark.checkpoint.query_status import Standing
 from windrow.spark.checkpoint.run_record import End, Mishap
+from windrow.spark.source.file_log import Entry
 
 GOLDEN = """\
 STATE: run by process PID on node1, `windrow run traffic.cql`, started 2023-11-14 22:13:20+00:00
@@ -28,7 +32,7 @@ hosts   2023-11-14 22:11:55  1 min 35 s      3  3.0 kB    0.083      1 B        
 
 query  rows in  rows/s  rows out            watermark         lag  late  rejected   state  standing
 busy       300     8.3        30  2023-11-14 22:11:59  1 min 31 s     3         6  1.1 kB  up to date
-pairs      300       -        30  2023-11-14 22:11:59  1 min 31 s     3         6  2.1 kB  failed
+pairs      300       -        30  2023-11-14 22:11:59  1 min 31 s     3         6  2.2 kB  failed
 
 pairs: failed after batch 2: query pairs: CAST(a AS INT): found 'x'
 quarantine of flows: 1 file, 2.5 kB, in BAD
@@ -57,8 +61,6 @@ def said(*words):
 
 
 def test_a_running_pipeline_for_people(made):
-    from windrow.spark.source.file_log import Entry  # noqa: PLC0415
-
     made.log("hosts", Entry(idle=True, batch=2))
     page = made.root / "bad" / "flows" / "x.jsonl"
     page.parent.mkdir(parents=True)
@@ -186,6 +188,17 @@ def test_watching_looks_again_until_it_is_interrupted(as_json, made, monkeypatch
     else:
         assert [f"batch {n}" in shown for n in range(2, 6)] == [True, True, True, False]
     assert looks == [2.0] * 3
+
+
+def test_the_page_shows_the_columns_and_the_standings_that_there_are(made):
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    shown = said(made.path).splitlines()
+    headings = [line.split() for line in shown if line.startswith(("stream ", "query "))]
+    documented = [line.split() for line in page.splitlines()]
+    assert len(headings) == 2
+    assert all(heading in documented for heading in headings)
+    assert all(f"| `{standing}` |" in page for standing in Standing)
+    assert all(f"`{condition}`" in page for condition in Condition)
 
 
 def test_no_checkpoint_is_said_in_words(tmp_path):

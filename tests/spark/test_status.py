@@ -380,12 +380,10 @@ def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_f
             status = checkpoint_status(checkpoint, now)
             seen.append((progress.batch, status, scrape(said[0].removeprefix("metrics at "))))
 
-    with (
-        serve_metrics(0, said.append) as metrics,
-        pytest.raises(DataError, match="broken"),
-    ):
+    with serve_metrics(0, said.append) as metrics:
         metrics.follow(checkpoint)
-        run_on_spark(catalog, checkpoint, quarantine=tmp_path / "bad", on_progress=look)
+        with pytest.raises(DataError, match="broken"):
+            run_on_spark(catalog, checkpoint, quarantine=tmp_path / "bad", on_progress=look)
     batch, during, scraped = seen[0]
     assert 1 <= scraped['windrow_pipeline_batch{pipeline="pipeline-1"}'] + 1 <= 5
     assert 120 <= scraped['windrow_rows_in_total{query="groups"}'] <= 480

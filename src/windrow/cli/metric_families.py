@@ -70,7 +70,7 @@ OF_QUERIES: Sequence[Family[QueryStatus]] = (
 
 
 def progress_families(latest: Sequence[Progress], now: int) -> Iterator[Metric]:
-    """What runners tell of their queries; ``now`` is the clock on the wall."""
+    """What runners tell of their queries; ``now`` is the wall clock."""
     named = [((p.query,), p) for p in latest]
     for family in OF_PROGRESS:
         yield _samples(family, ("query",), named)

@@ -107,7 +107,7 @@ def title(query: QueryStatus) -> str:
 
 
 def moment(microseconds: int) -> str:
-    """A time of the clock on the wall."""
+    """A time of the wall clock."""
     return datetime.fromtimestamp(microseconds / 1e6, UTC).astimezone().isoformat(" ", "seconds")
 
 

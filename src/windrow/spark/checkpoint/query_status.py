@@ -73,7 +73,7 @@ class QueryStatus:
 @dataclass(frozen=True)
 class Surroundings:
     """What is known of the pipeline of a query: ``sizes`` of state by number, ``left`` jobs and
-    why, ``traffic`` if it runs, and the clock on the wall."""
+    why, ``traffic`` if it runs, and the wall clock."""
 
     checkpoint: Path
     streams: Mapping[str, StreamStatus]

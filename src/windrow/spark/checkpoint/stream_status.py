@@ -81,7 +81,7 @@ def stream_status(
 
 
 def lag_seconds(time: int | None, clock: str | None, now: int) -> float | None:
-    """By how much a time is behind the clock on the wall; integers have no such clock."""
+    """By how much a time is behind the wall clock; integers have no such clock."""
     if time is None or clock != Clock.TIMESTAMP.value:
         return None
     return (now - time) / 1e6
