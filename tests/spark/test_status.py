@@ -7,6 +7,7 @@ import os
 import statistics
 import time
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from windrow.spark.checkpoint.run_record import (
     RECORD,
     End,
     Mishap,
+    QueryRecord,
     RunRecord,
     StreamRecord,
     read_run_record,
@@ -157,6 +159,16 @@ def test_a_job_that_goes_on_in_another_pipeline_is_shown_there(made):
         "pipeline-1": ["pairs"],
         "pipeline-2": ["busy"],
     }
+
+
+def test_results_in_an_object_store_are_counted_by_the_driver(made):
+    there = replace(made.record.jobs["busy"], results="s3://bucket/busy")
+    made.write(
+        jobs={**made.record.jobs, "busy": there}, totals={"busy": Totals(2, 70, 7, now=NOON)}
+    )
+    found = query(made, "busy")
+    assert (found.rows_in, found.rows_out, found.watermark) == (70, 7, NOON)
+    assert found.results == "s3://bucket/busy"
 
 
 class TestProcesses:
@@ -320,6 +332,14 @@ class TestRecorder:
         assert 55 <= span <= 65
         assert record.traffic.rows_in["q7"] == 20 * span
         assert record.traffic.rows_out["q99"] == 2 * span
+
+    def test_what_goes_to_an_object_store_is_added_up_over_runs(self, recorder, tmp_path):
+        place = QueryRecord(("q1",), "integer", (), "s3://bucket/q1")
+        recorder.record = replace(recorder.record, jobs={"q1": place})
+        for number in range(3):
+            self.batches(recorder, number)
+        totals = read_run_record(tmp_path).totals
+        assert totals == {"q1": Totals(3, 60, 6, now=NOON)}
 
     def test_it_takes_less_than_a_millisecond_for_a_hundred_queries(self, recorder):
         took = []

@@ -149,6 +149,7 @@ def _pipeline(
         state_sizes(home.state),
         home.left,
         {} if record is None else record.failures,
+        {} if record is None else record.totals,
         traffic,
         now,
     )

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from windrow.core.errors import StateError
+from windrow.core.paths import is_object_url
 from windrow.core.time import Clock
 from windrow.result_files.commits import (
     Commit,
@@ -73,13 +74,14 @@ class QueryStatus:
 @dataclass(frozen=True)
 class Surroundings:
     """What is known of the pipeline of a query: ``sizes`` of state by number, ``left`` jobs and
-    why, ``traffic`` if it runs, and the wall clock."""
+    why, ``totals`` of those that publish elsewhere, ``traffic`` if it runs, and the wall clock."""
 
     checkpoint: Path
     streams: Mapping[str, StreamStatus]
     sizes: Mapping[int, int] | None
     left: frozenset[str]
     failures: Mapping[str, Mishap]
+    totals: Mapping[str, Totals]
     traffic: Traffic | None
     now: int
 
@@ -89,8 +91,11 @@ def query_status(
 ) -> QueryStatus:
     """The job of a directory; ``batch`` is the last micro-batch that it took part in."""
     home, now, traffic = around.checkpoint / name, around.now, around.traffic
-    results = home / "results" if record is None else Path(record.results)
-    totals = totals_in(results, _run_of(home)) or Totals()
+    results = str(home / "results") if record is None else record.results
+    if is_object_url(results):
+        totals = around.totals.get(name, Totals())
+    else:
+        totals = totals_in(Path(results), _run_of(home)) or Totals()
     clock = None if record is None else record.clock
     streams = () if record is None else record.streams
     standing, reason = _standing(name, streams, around)
@@ -112,7 +117,7 @@ def query_status(
         state_bytes=None if around.sizes is None else around.sizes.get(number, 0),
         batch=batch,
         streams=streams,
-        results=str(results),
+        results=results,
     )
 
 

@@ -15,6 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from windrow.result_files.commits import Totals
+
 RECORD = "status.json"
 FORMAT = 1
 
@@ -81,6 +83,8 @@ class RunRecord:
     seconds: tuple[float, ...] = ()
     """Of the last micro-batches, the newest last."""
     traffic: Traffic = field(default_factory=Traffic)
+    totals: Mapping[str, Totals] = field(default_factory=dict)
+    """Of jobs whose results are in an object store, where looking for them takes long."""
     failures: Mapping[str, Mishap] = field(default_factory=dict)
     """Why jobs have stayed behind."""
     error: Mishap | None = None
@@ -102,6 +106,7 @@ class RunRecord:
             "streams": {n: StreamRecord(**told) for n, told in known["streams"].items()},
             "seconds": tuple(known["seconds"]),
             "traffic": Traffic(**known["traffic"]),
+            "totals": {n: Totals(**told) for n, told in known["totals"].items()},
             "failures": {n: Mishap(**told) for n, told in known["failures"].items()},
             "error": None if known["error"] is None else Mishap(**known["error"]),
             "end": None if known["end"] is None else End(known["end"]),

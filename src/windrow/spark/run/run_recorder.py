@@ -11,14 +11,16 @@ import socket
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from windrow.core.paths import is_object_url
 from windrow.core.time import Wall, wall_clock
 from windrow.plan.catalog import StreamDeclaration
+from windrow.result_files.commits import Totals
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.run_record import (
     RECORD,
@@ -31,6 +33,7 @@ from windrow.spark.checkpoint.run_record import (
     read_run_record,
 )
 from windrow.spark.run.spark_job import SparkJob
+from windrow.spark.sink.file_delivery import summary
 from windrow.spark.source.stretch import Stretch
 from windrow.spark.stage.stage_task import Report
 from windrow.streams.quarantine import Quarantine
@@ -74,6 +77,7 @@ class RunRecorder:
                 },
                 streams={**known.streams, **{s.name: _source(s) for s in streams}},
                 quarantine=None if quarantine is None else str(quarantine.directory),
+                totals=known.totals,
                 failures=_of(home.left, known.failures),
                 error=known.error,
             )
@@ -93,6 +97,7 @@ class RunRecorder:
                 batches=self.record.batches + 1,
                 seconds=(*self.record.seconds, round(took, 3))[-REMEMBERED:],
                 traffic=self._traffic(now),
+                totals={**self.record.totals, **self._remote_totals(number, noted)},
             )
 
     def note_failures(self, failures: Mapping[int, BaseException]) -> None:
@@ -117,6 +122,17 @@ class RunRecorder:
         with suppress(Exception):
             if self.record.end is None and self.record.jobs:
                 self._write(end=End.STOPPED)
+
+    def _remote_totals(self, batch: int, noted: NotedBatch) -> dict[str, Totals]:
+        """Of jobs whose results are not on a disk: as their commits say, added up here."""
+        found = {}
+        for number, reports in noted.reports.items():
+            name = self._names[number]
+            if name in self.record.jobs and is_object_url(self.record.jobs[name].results):
+                rows = sum(report.hidden.get("rows", 0) for report in reports)
+                commit = summary(batch, "", reports, rows)
+                found[name] = self.record.totals.get(name, Totals()).plus([commit])
+        return found
 
     def _mishap(self, error: BaseException) -> Mishap:
         return Mishap(self._wall(), str(error))
@@ -145,16 +161,16 @@ class NotedBatch:
     """What a micro-batch had, as far as it has come."""
 
     def __init__(self) -> None:
-        self._reports: Mapping[int, Iterable[Report]] = {}
+        self.reports: Mapping[int, Sequence[Report]] = {}
         self._read: Mapping[str, Stretch] = {}
 
-    def add(self, reports: Mapping[int, Iterable[Report]], read: Mapping[str, Stretch]) -> None:
+    def add(self, reports: Mapping[int, Sequence[Report]], read: Mapping[str, Stretch]) -> None:
         """What tasks reported of each job, and what was read of each stream."""
-        self._reports, self._read = reports, read
+        self.reports, self._read = reports, read
 
     def counts(self, names: Mapping[int, str]) -> Iterator[tuple[str, str, int]]:
         """What it adds to the counts."""
-        for number, reports in self._reports.items():
+        for number, reports in self.reports.items():
             for report in reports:
                 yield "rows_in", names[number], report.counts.get("rows_in", 0)
                 yield "rows_out", names[number], report.hidden.get("rows", 0)
