@@ -192,10 +192,11 @@ class TestProcesses:
         began = run_process._start_of(os.getpid())
         assert 0 <= time.time() - began < 86_400
 
-    def test_of_one_elsewhere_nothing_is_known(self, made):
+    def test_one_elsewhere_is_known_by_what_it_writes(self, made):
         made.lock(host="elsewhere")
         made.write(host="elsewhere")
-        assert pipeline_of(made).condition == "unknown"
+        assert pipeline_of(made).condition == "running", "as far as its files say"
+        assert pipeline_of(made, lambda: NOON + 61 * SECOND).condition == "unknown"
 
     def test_a_pipeline_that_the_run_does_not_have_does_not_run(self, made):
         made.write(pid=1)

@@ -36,7 +36,7 @@ from windrow.spark.checkpoint.run_record import (
     Traffic,
     read_run_record,
 )
-from windrow.spark.checkpoint.stream_status import StreamStatus, stream_status
+from windrow.spark.checkpoint.stream_status import STALE, StreamStatus, stream_status
 from windrow.spark.stage.state_files import StateCommits, Version
 
 
@@ -139,7 +139,7 @@ def _pipeline(
     elsewhere: dict[str, Path],
 ) -> PipelineStatus:
     """A pipeline; jobs that go on in another one are not shown here."""
-    condition = _condition(record, process)
+    condition = _condition(record, process, now)
     traffic = record.traffic if record and condition is Condition.RUNNING else None
     last = home.last_batch
     streams = tuple(_streams(home, record, last, traffic, now))
@@ -180,15 +180,16 @@ def _pipeline(
     )
 
 
-def _condition(record: RunRecord | None, process: RunProcess | None) -> Condition:
+def _condition(record: RunRecord | None, process: RunProcess | None, now: int) -> Condition:
     if record is None:
         return Condition.UNKNOWN
     if record.end is not None:
         return Condition.FAILED if record.end is End.FAILED else Condition.STOPPED
     if process is None or (process.pid, process.host) != (record.pid, record.host):
         return Condition.KILLED
-    if process.alive is None:
-        return Condition.UNKNOWN
+    if process.alive is None:  # on another machine: then by what it has done
+        lately = now - max(record.started, record.traffic.until) < STALE
+        return Condition.RUNNING if lately else Condition.UNKNOWN
     return Condition.RUNNING if process.alive else Condition.KILLED
 
 
