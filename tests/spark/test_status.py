@@ -407,7 +407,7 @@ def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_f
         metrics.follow(checkpoint)
         with pytest.raises(DataError, match="broken"):
             run_on_spark(catalog, checkpoint, quarantine=tmp_path / "bad", on_progress=look)
-    batch, during, scraped = seen[0]
+    batch, during, scraped = seen[-1]
     assert 1 <= scraped['windrow_pipeline_batch{pipeline="pipeline-1"}'] + 1 <= 5
     assert 120 <= scraped['windrow_rows_in_total{query="groups"}'] <= 480
     assert scraped['windrow_state_bytes{pipeline="pipeline-1",query="groups"}'] > 0
@@ -417,18 +417,18 @@ def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_f
     assert during.pipelines[0].batch is not None
     after = checkpoint_status(checkpoint, now)
     (found,) = after.pipelines
-    assert (found.condition, found.batch, found.batch >= batch) == ("stopped", 4, True)
+    assert (found.condition, found.batch >= max(3, batch)) == ("stopped", True)
     groups, broken = found.queries
     assert (groups.standing, groups.rows_in, groups.clock) == ("up to date", 480, "integer")
     assert groups.rows_out == totals_in(tmp_path / "out" / "groups", None).rows_out > 0
     assert groups.state_bytes > 0
-    assert (broken.standing, broken.batch < 4) == ("failed", True)
+    assert (broken.standing, broken.batch < 3) == ("failed", True)
     assert broken.reason.startswith("query broken")
     assert after.last_error.text == broken.reason
     (a,) = found.streams
     assert (a.files, a.files_waiting, a.over, a.lag_seconds) == (4, 0, True, None)
     (streaming,) = queries.values()
-    told = [p for p in streaming.recentProgress if p["batchId"] <= 4 and p["durationMs"]]
+    told = [p for p in streaming.recentProgress if p["durationMs"]]
     named = {"triggerExecution", "latestOffset", "walCommit", "commitOffsets", "addBatch"}
     assert any(named <= p["durationMs"].keys() for p in told), "as docs/operations.md says"
     assert {(p["numInputRows"], len(p["stateOperators"])) for p in told} == {(0, 0)}
