@@ -382,8 +382,10 @@ def scrape(url):
 
 @pytest.mark.spark
 def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_failed(
-    tmp_path, spark
+    tmp_path, spark, monkeypatch
 ):
+    from windrow.spark.run.pipeline import Pipeline  # noqa: PLC0415 - starts Java
+
     write_streams(tmp_path, files=4, rows=120)
     checkpoint = tmp_path / "checkpoint"
     catalog = compiled(
@@ -394,11 +396,11 @@ def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_f
         },
         "out",
     )
-    seen, said, queries = [], [], {}
+    seen, said, queries, start = [], [], [], Pipeline._start
+    monkeypatch.setattr(Pipeline, "_start", lambda self: queries.append(start(self)) or queries[0])
 
     def look(progress):
         metrics.show(progress)
-        queries.update({q.id: q for q in spark.streams.active})
         if progress.batch is not None and progress.query == "broken":
             status = checkpoint_status(checkpoint, now)
             seen.append((progress.batch, status, scrape(said[0].removeprefix("metrics at "))))
@@ -427,8 +429,7 @@ def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_f
     assert after.last_error.text == broken.reason
     (a,) = found.streams
     assert (a.files, a.files_waiting, a.over, a.lag_seconds) == (4, 0, True, None)
-    (streaming,) = queries.values()
-    told = [p for p in streaming.recentProgress if p["durationMs"]]
+    told = [p for p in queries[0].recentProgress if p["durationMs"]]
     named = {"triggerExecution", "latestOffset", "walCommit", "commitOffsets", "addBatch"}
     assert any(named <= p["durationMs"].keys() for p in told), "as docs/operations.md says"
     assert {(p["numInputRows"], len(p["stateOperators"])) for p in told} == {(0, 0)}
