@@ -27,7 +27,7 @@ from windrow.object_store.bucket_leases import BucketLeases
 from windrow.object_store.errors import StoreError
 from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.result_files import bucket_lock, sinks
-from windrow.result_files.atomic_files import ReplacedError
+from windrow.result_files.atomic_files import ReplacedError, move_away
 from windrow.result_files.commits import Commit, Compacted
 from windrow.result_files.compaction import compact
 from windrow.result_files.directory_lock import lock_directory
@@ -341,6 +341,17 @@ def test_a_network_that_is_gone_stops_a_sink_that_cannot_know(url, monkeypatch):
     with pytest.raises(StoreError, match="no answer"):
         sink.flush(1, 1)
     sink.close()
+
+
+def test_files_are_moved_away_from_there(url, tmp_path):
+    where = filled(place(path_of(url)), 2)
+    before = {path.name: path.read_bytes() for path in where.directory.iterdir()}
+    for path in list(where.directory.iterdir()):
+        move_away(path, tmp_path / path.name)
+    assert names(url) == set()
+    moved = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert moved == before
+    assert rows_of(tmp_path) == expected(2)
 
 
 def test_a_place_is_no_path_of_this_machine():

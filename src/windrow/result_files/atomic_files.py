@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +48,16 @@ def rename(path: Path, new: Path) -> None:
 def delete(path: Path) -> None:
     """Remove a file; one that is gone already is no error."""
     path.unlink(missing_ok=True)
+
+
+def move_away(path: Path, target: Path) -> None:
+    """Move a file to a path of this machine, wherever it is now."""
+    if isinstance(path, ObjectPath):
+        target.write_bytes(path.read_bytes())
+        _sync(target, os.O_RDONLY)
+        path.unlink()
+    else:
+        shutil.move(path, target)
 
 
 def sync_names(directory: Path) -> None:

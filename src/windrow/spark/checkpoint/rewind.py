@@ -14,7 +14,6 @@ done again.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +30,7 @@ from windrow.plan.catalog import (
     SubscriptionsDeclaration,
 )
 from windrow.plan.nodes import RelationScan, StreamScan, walk
+from windrow.result_files.atomic_files import move_away
 from windrow.result_files.commits import COMPACTED
 from windrow.result_files.reader import published_results
 from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
@@ -92,7 +92,7 @@ class Rewind:
             target = place / f"into-{number}"
             target.mkdir()
             for path in _published(directory, run):
-                shutil.move(path, target / path.name)
+                move_away(path, target / path.name)
         if (self.directory / RESULTS).exists():
             (self.directory / RESULTS).rename(place / RESULTS)
         self._strike(place)
