@@ -16,7 +16,7 @@ from pathlib import Path
 
 MARK = "WINDROW_FAULTS"
 PROC = Path("/proc")
-KINDS = ("driver", "jvm", "worker", "source", "daemon", "all")
+KINDS = ("driver", "jvm", "worker", "source", "daemon", "all", "point")
 
 
 @dataclass(frozen=True)

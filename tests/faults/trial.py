@@ -7,12 +7,15 @@ driver, all     the same command goes on
 jvm             the run ends with an error that says that it died, or did not start; the same
                 command goes on
 worker, source, daemon   the run goes on by itself
+point           a driver that dies at a named point of a micro-batch (``tests.faults.points``): the
+                same command goes on
 """
 
 from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -22,7 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.plan import ARCHIVE, QUERIES, SCRIPT, Input
+from tests.faults.points import POINTS
 from tests.faults.processes import KINDS, MARK, kill, processes, victims, wait_for_none
+from tests.faults.windrow import POINT
 from windrow.result_files.reader import last_committed
 
 PROGRESS = 300.0
@@ -91,6 +96,8 @@ class Trial:
         return done
 
     def _kill(self, number: int, kind: str) -> Kill:
+        if kind == "point":
+            return self._die_at_a_point(number)
         fresh = self._process is None or self._process.poll() is not None
         if fresh:
             self._start()
@@ -113,6 +120,18 @@ class Trial:
         what = " ".join(filter(None, (kind, *works)))
         outcome, passed = self._outcome(kind) if chosen else ("there was none", False)
         return Kill(number, what, after, outcome, passed)
+
+    def _die_at_a_point(self, number: int) -> Kill:
+        """Let a life end by its own hand."""
+        self._stop()
+        point, count = self._rng.choice(POINTS), self._rng.randint(1, 6)
+        self._start(point=f"{point}:{count}")
+        assert self._process is not None
+        died = self._go_on(lambda: self._process.poll() is not None, PROGRESS)
+        code = self._process.returncode if died else None
+        wanted = code == -signal.SIGKILL
+        outcome, passed = self._after_the_driver() if wanted else (f"exit {code}", False)
+        return Kill(number, f"driver at {point}", f"the {count}. time", outcome, passed)
 
     def _outcome(self, kind: str) -> tuple[str, bool]:
         began = time.monotonic()
@@ -148,7 +167,7 @@ class Trial:
         """The mark of this life's processes: those of an earlier one may still be about to end."""
         return f"{self._mark}-{self._lives}-"
 
-    def _start(self, *more: str) -> None:
+    def _start(self, *more: str, point: str = "") -> None:
         self._lives += 1
         self._started = self._fed = time.monotonic()
         command = [sys.executable, "-m", "tests.faults.windrow", "run", "script.cql"]
@@ -158,7 +177,12 @@ class Trial:
             self._process = subprocess.Popen(
                 command,
                 cwd=self.directory,
-                env={**os.environ, MARK: self._life, "PYTHONPATH": os.pathsep.join(_path())},
+                env={
+                    **os.environ,
+                    MARK: self._life,
+                    POINT: point,
+                    "PYTHONPATH": os.pathsep.join(_path()),
+                },
                 stdout=subprocess.DEVNULL,
                 stderr=err,
             )

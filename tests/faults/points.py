@@ -1,0 +1,49 @@
+"""Named points of a micro-batch at which a driver can fail: one thing is on disk, not the next.
+
+tasks        a micro-batch has begun, no task has run
+reports      tasks have written state and hidden results, nothing is published
+between      some queries have published, others have not
+published    all queries have published, the state is not committed
+committed    the state is committed, Spark has not noted that the micro-batch is over
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+POINTS = ("tasks", "reports", "between", "published", "committed")
+Patch = Callable[[type, str, Callable[..., Any]], None]
+"""Replaces a method of a class."""
+
+
+def fail_at(point: str, count: int, fail: Callable[[], None], patch: Patch) -> None:
+    """Call ``fail`` when a point is reached for the ``count``-th time."""
+    from windrow.spark.run.job_results import JobResults  # noqa: PLC0415 - loads Spark
+    from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415
+    from windrow.spark.run.pipeline import Pipeline  # noqa: PLC0415
+    from windrow.spark.stage.state_files import StateCommits  # noqa: PLC0415
+
+    place = {
+        "tasks": (MicroBatches, "run", True),
+        "reports": (Pipeline, "_publish", True),
+        "between": (JobResults, "publish", False),
+        "published": (StateCommits, "publish", True),
+        "committed": (StateCommits, "publish", False),
+    }
+    owner, name, before = place[point]
+    real, calls = getattr(owner, name), itertools.count(1)
+
+    @wraps(real)
+    def failing(*arguments: Any, **named: Any) -> Any:
+        here = next(calls) == count
+        if before and here:
+            fail()
+        found = real(*arguments, **named)
+        if not before and here:
+            fail()
+        return found
+
+    patch(owner, name, failing)
