@@ -10,6 +10,8 @@ import pytest
 
 from windrow.core.errors import InputError
 from windrow.spark.environment.launcher import WORKER_PYTHON
+from windrow.spark.run import worker_check
+from windrow.spark.run.failures import SparkError
 from windrow.spark.run.masters import private_checkpoint, refuse_silent_master
 from windrow.spark.run.spark_settings import check_modules, check_settings, parse_settings
 from windrow.spark.run.worker_check import _check_driver
@@ -92,3 +94,44 @@ def test_a_relative_path_of_python_has_to_lead_somewhere_at_the_driver_too(tmp_p
     (tmp_path / "windrow_env" / "bin" / "python").touch()
     _check_driver(Context(WORKER_PYTHON, tmp_path))
     _check_driver(Context("python3", tmp_path / "nowhere"))
+
+
+class Cluster:
+    """A SparkContext whose executors come one after the other, as ``counts`` says."""
+
+    master = "spark://h:7077"
+
+    def __init__(self, *counts: int | None) -> None:
+        self._counts = [*counts]
+        self.asked = 0
+        self._jsc = SimpleNamespace(sc=lambda: self)
+
+    def isStopped(self) -> bool:  # noqa: N802 - Spark's name
+        return self._counts[0] is None
+
+    def statusTracker(self) -> SimpleNamespace:  # noqa: N802
+        self.asked += 1
+        count = self._counts.pop(0) if len(self._counts) > 1 else self._counts[0]
+        return SimpleNamespace(getExecutorInfos=lambda: [None] * (count + 1))
+
+    def getConf(self) -> dict[str, str]:  # noqa: N802
+        return {"spark.executor.memory": "9g"}
+
+
+def test_executors_are_waited_for_until_no_more_come(monkeypatch):
+    monkeypatch.setattr(worker_check, "NO_MORE_AFTER", 0.35)
+    monkeypatch.setattr(worker_check, "NO_EXECUTOR_AFTER", 0.0)
+    cluster, said = Cluster(0, 0, 1, 1, 2), []
+    worker_check._wait_for_executors(cluster, said.append)
+    assert cluster.asked > 5, "it went on waiting when the second had come"
+    assert said == [
+        (
+            "waiting for executors: spark://h:7077 has given none yet; is there a worker with 9g of "
+            "memory free?"
+        )
+    ]
+
+
+def test_an_application_that_the_cluster_ends_is_not_waited_for():
+    with pytest.raises(SparkError, match="given no executor, and ended the application"):
+        worker_check._wait_for_executors(Cluster(0, None), lambda _: None)

@@ -34,6 +34,8 @@ SEND = (
 )
 NO_EXECUTOR_AFTER = 20.0
 """Seconds after which it is said that the cluster has given no executor yet."""
+NO_MORE_AFTER = 3.0
+"""Seconds after the last executor that is waited for another."""
 
 
 @dataclass(frozen=True)
@@ -79,17 +81,25 @@ def _check_driver(context: SparkContext) -> None:
 
 
 def _wait_for_executors(context: SparkContext, on_work: Callable[[str], None]) -> None:
-    """As long as the cluster takes: it may be busy, or start machines."""
+    """As long as the cluster takes for the first: it may be busy, or start machines.
+
+    The others follow soon, and how many cores there are decides how queries are laid out, so it is
+    waited until no more come.
+    """
     spark: Any = context._jsc.sc()  # noqa: SLF001 - no other way to ask for them
-    began, said = time.monotonic(), False
-    while len(spark.statusTracker().getExecutorInfos()) < 2:  # the driver is one of them
+    began = last = time.monotonic()
+    there, said = 0, False
+    while there == 0 or time.monotonic() - last < NO_MORE_AFTER:
         if spark.isStopped():
             raise SparkError(
                 "the cluster has given no executor, and ended the application",
                 where=str(context.master),
                 remedy="check the master's log; run again with -v to see Spark's own",
             )
-        if not said and time.monotonic() - began > NO_EXECUTOR_AFTER:
+        found = len(spark.statusTracker().getExecutorInfos()) - 1  # the driver is one of them
+        if found > there:
+            there, last = found, time.monotonic()
+        if not there and not said and time.monotonic() - began > NO_EXECUTOR_AFTER:
             on_work(_waiting(context))
             said = True
         time.sleep(0.1)
