@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,27 +30,33 @@ CREATE QUERY busy AS SELECT caller, COUNT(*) AS calls FROM calls [RANGE 10 SECON
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with standalone_cluster(tmp_path_factory.mktemp("cluster") / "base") as started:
+def cluster() -> Iterator[Cluster]:
+    """Its directories are removed: each executor has an environment of 700 MB in them."""
+    with (
+        tempfile.TemporaryDirectory(prefix="windrow-cluster-") as place,
+        standalone_cluster(Path(place, "base")) as started,
+    ):
         yield started
 
 
-def test_spark_submit_runs_a_script_as_the_page_says(cluster, tmp_path):
+def test_spark_submit_runs_a_script_as_the_page_says(cluster):
+    here = cluster.base / "submitting"
+    here.mkdir()
     files = {block.file: block.text for block in blocks(PAGE) if block.file}
-    (tmp_path / "windrow_main.py").write_text(files["windrow_main.py"])
-    (tmp_path / "flows.cql").write_text(SCRIPT.format(cluster.shared))
+    (here / "windrow_main.py").write_text(files["windrow_main.py"])
+    (here / "flows.cql").write_text(SCRIPT.format(cluster.shared))
     (cluster.shared / "calls.csv").write_text("at,caller\n1,ann\n2,bob\n3,ann\n")
-    (tmp_path / "windrow").write_text(
+    (here / "windrow").write_text(
         f"#!/bin/sh\nexec {shlex.quote(sys.executable)} "
         '-c "from windrow.cli.main import main; main()" "$@"\n'
     )
-    (tmp_path / "windrow").chmod(0o755)
+    (here / "windrow").chmod(0o755)
     command = files["submit.sh"].rstrip().replace("spark://host:7077", cluster.url)
     command = command.replace("/shared/", f"{cluster.shared}/") + " --once\n"
-    programs = [str(tmp_path), str(Path(pyspark.__file__).parent / "bin"), os.environ["PATH"]]
+    programs = [str(here), str(Path(pyspark.__file__).parent / "bin"), os.environ["PATH"]]
     environment = {**os.environ, "PATH": ":".join(programs), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        ["sh", "-ec", command], cwd=tmp_path, env=environment,
+        ["sh", "-ec", command], cwd=here, env=environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

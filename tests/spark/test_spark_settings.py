@@ -124,12 +124,9 @@ def test_executors_are_waited_for_until_no_more_come(monkeypatch):
     cluster, said = Cluster(0, 0, 1, 1, 2), []
     worker_check._wait_for_executors(cluster, said.append)
     assert cluster.asked > 5, "it went on waiting when the second had come"
-    assert said == [
-        (
-            "waiting for executors: spark://h:7077 has given none yet; is there a worker with 9g of "
-            "memory free?"
-        )
-    ]
+    (words,) = said
+    assert words.startswith("waiting for executors: spark://h:7077 has given none yet")
+    assert words.endswith("is there a worker with 9g of memory free?")
 
 
 def test_an_application_that_the_cluster_ends_is_not_waited_for():
