@@ -111,7 +111,7 @@ def test_a_clock_that_jumps_between_runs_changes_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(42))
 def test_failures_one_after_the_other_are_gone_on_with(tmp_path, monkeypatch, seed):
     rng = random.Random(seed)
     write_streams(tmp_path, files=FILES, rows=100, seed=seed)

@@ -1,0 +1,135 @@
+# ruff: noqa: N802 - the names and arguments of methods are Spark's
+"""The changes of a query as a streaming DataFrame, for any other job on Spark.
+
+    changes = windrow.spark.changes_stream(spark, "out/busy")
+    changes.writeStream.foreachBatch(write_to_the_warehouse).start()
+
+The query writes INTO files, embedded or on Spark, here or elsewhere; the results say themselves
+what they are. An offset is the number of a micro-batch of the query, and Spark's checkpoint of the
+other job keeps it: every change comes once, in the order of the query's micro-batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from windrow.core.errors import InputError, StateError
+from windrow.core.paths import local_path
+from windrow.result_files.identity import Identity
+from windrow.result_files.reader import Reading, last_committed, published_results
+from windrow.spark.active_session import active
+from windrow.spark.archive.types import arrow_schema, cast, spark_schema
+from windrow.spark.frozen_imports import freeze_imports
+
+FORMAT = "windrow-changes"
+Offset = dict[str, int]
+
+
+def changes_stream(spark: SparkSession, results: str | Path) -> DataFrame:
+    """The changes of a query, those that are there and those that come: see the module.
+
+    Its columns are ``instant``, ``change`` (``+`` or ``-``) and those of the query.
+    """
+    directory = local_path(results, "changes_stream").absolute()
+    _identity(directory)
+    with active(spark):
+        spark.dataSource.register(ChangesSource)
+        return spark.readStream.format(FORMAT).option("path", str(directory)).load()
+
+
+def _identity(directory: Path) -> Identity:
+    known = Identity.read(directory)
+    if known is None:
+        raise InputError(
+            where=str(directory),
+            expected="the results of a query, a directory that is named after INTO",
+            found="no results" if directory.is_dir() else "no such directory",
+            remedy="start the query first; it makes the directory before its first result",
+        )
+    return known
+
+
+@dataclass
+class Batches(InputPartition):
+    """Micro-batches of the query after one, up to another."""
+
+    after: int
+    upto: int
+
+
+class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """``run`` is the run of the query whose changes they are."""
+
+    def __init__(self, directory: str, run: str, schema: StructType) -> None:
+        self._directory, self._run, self._schema = directory, run, schema
+        self._end: int | None = None
+
+    def initialOffset(self) -> Offset:
+        return {"batch": published_results(Path(self._directory)).forgotten_through}
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        return {"batch": self._last(start["batch"]) if self._end is None else self._end}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._end = self._last(-1)
+
+    def _last(self, after: int) -> int:
+        if _identity(Path(self._directory)).run != self._run:
+            raise StateError(
+                where=self._directory,
+                expected="the results that the stream began with",
+                found="those of another run, which has replaced them",
+                remedy="start this job again with a new checkpoint",
+            )
+        return last_committed(Path(self._directory), after)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Batches]:
+        return [Batches(start["batch"], end["batch"])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        freeze_imports()
+        assert isinstance(partition, Batches)
+        directory, target = Path(self._directory), arrow_schema(self._schema)
+        known = _identity(directory)
+        reading = Reading(directory, known.format, known.schema)
+        for table in reading.tables(partition.after, partition.upto):
+            for batch in table.to_batches():
+                yield cast(batch, target)
+
+    def commit(self, end: Offset) -> None:
+        """Results stay: others may read them too."""
+
+
+class ChangesSource(DataSource):
+    """The format ``windrow-changes``."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self._directory = str(options["path"])
+        self._known = _identity(Path(self._directory))
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        return spark_schema(self._known.schema)
+
+    def streamReader(self, schema: StructType) -> ChangesReader:
+        return ChangesReader(self._directory, self._known.run, schema)
