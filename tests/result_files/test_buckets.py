@@ -102,7 +102,7 @@ def stop_at(monkeypatch, at: int, *, after: bool) -> list[str]:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(
     ("work", "step"),
-    [("publish", 1), ("compact", 7), pytest.param("compact", 1, marks=pytest.mark.slow)],
+    [("publish", 1), ("compact", 13), pytest.param("compact", 1, marks=pytest.mark.slow)],
 )
 def test_stopped_at_any_request_results_are_those_of_before_or_of_after(work, step, after, url):
     def do(where) -> None:

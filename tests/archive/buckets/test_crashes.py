@@ -86,10 +86,19 @@ def requests(url: str, work) -> int:
     return disk.bucket.done
 
 
-@pytest.mark.parametrize("work", [append, Archive.vacuum])
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
-def test_stopped_at_any_request_it_is_yesterdays_or_todays(step, work, after, url):
+@pytest.mark.parametrize(
+    ("work", "after", "step"),
+    [
+        (append, True, 9),
+        (Archive.vacuum, False, 9),
+        *(
+            pytest.param(work, after, 1, marks=pytest.mark.slow)
+            for work in (append, Archive.vacuum)
+            for after in (False, True)
+        ),
+    ],
+)
+def test_stopped_at_any_request_it_is_yesterdays_or_todays(work, after, step, url):
     before = history(url, "packed shadow")
     later = before.copy()
     later.append(NOW + 1, rows(NOW + 1))

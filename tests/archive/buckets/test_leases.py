@@ -135,7 +135,7 @@ class SuspendedDisk(BucketDisk):
         super().link(name, new)
 
 
-@pytest.mark.parametrize("others", [0, 1, 3])
+@pytest.mark.parametrize("others", [0, pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(
     ("stage", "error", "told"),
     [

@@ -61,7 +61,7 @@ def copied(url: str) -> str:
     return new
 
 
-STEPS = [17, pytest.param(1, marks=pytest.mark.slow)]
+STEPS = [29, pytest.param(1, marks=pytest.mark.slow)]
 """Every so many requests something happens; with another offset for each test."""
 
 
