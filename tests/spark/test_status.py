@@ -9,6 +9,7 @@ import time
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -378,6 +379,21 @@ def scrape(url):
         lines = answer.read().decode().splitlines()
     samples = (line.rpartition(" ") for line in lines if line.startswith("windrow_"))
     return {name: float(value) for name, _, value in samples}
+
+
+def test_the_death_of_the_virtual_machine_is_the_last_error(tmp_path, monkeypatch):
+    from windrow.spark.run import runtime  # noqa: PLC0415 - looks for Java
+
+    on_spark = runtime.OnSpark(lambda: None, tmp_path / "state", "upa", runtime.Feed())
+    failures = []
+    on_spark.pipelines = [SimpleNamespace(recorder=SimpleNamespace(fail=failures.append))]
+    died = StateError("the virtual machine has died")
+    monkeypatch.setattr(runtime, "death_of_machine", lambda _: died)
+    monkeypatch.setattr(on_spark, "_look_at_all", lambda: 1 / 0)
+    with pytest.raises(StateError, match="has died"):
+        on_spark.work(once=True)
+    assert failures == [died]
+    on_spark.close()
 
 
 @pytest.mark.spark

@@ -77,7 +77,7 @@ class Pipeline:
         self.restarts = Restarts(_title([job.declaration.name for job in jobs.values()]))
         self._exchange = home.exchange if on_one_machine(session) else None
         self._commits = StateCommits(home.state)
-        self._recorder = RunRecorder(home.directory)
+        self.recorder = RunRecorder(home.directory)
         self._working = threading.Lock()
         self._streaming: StreamingQuery | None = None
         self._prepared = self._cut_off = False
@@ -161,7 +161,7 @@ class Pipeline:
             self._streaming.stop()
         with self._working:  # what goes on here after Spark has stopped the query
             self._streaming = None
-        self._recorder.stop()
+        self.recorder.stop()
         return ended
 
     def leave(self, number: int) -> None:
@@ -178,7 +178,7 @@ class Pipeline:
     def error(self, failure: BaseException) -> WindrowError:
         """What to report of a failure after which it does not go on."""
         error = self.restarts.error(failure, self._damage)
-        self._recorder.fail(error)
+        self.recorder.fail(error)
         return error
 
     def _damage(self) -> StateError | None:
@@ -190,7 +190,7 @@ class Pipeline:
         if not self.restarts.may_restart(failure):
             raise self.error(failure) from failure
         words = self.restarts.note(failure)
-        self._recorder.note_restart(words)
+        self.recorder.note_restart(words)
         self._tell(words)
         self._streaming = None
 
@@ -207,7 +207,7 @@ class Pipeline:
         sweep(home.state)
         if self._exchange is not None:
             exchange.prepare(self._exchange)
-        self._recorder.begin(home, self.jobs, self.feed.quarantine)
+        self.recorder.begin(home, self.jobs, self.feed.quarantine)
         for prepared in self.on_prepared:
             prepared()
 
@@ -299,7 +299,7 @@ class Pipeline:
 
     def _take(self, batches: MicroBatches, frame: DataFrame, batch: int) -> None:
         """What Spark calls with each micro-batch."""
-        with self._working, self._recorder.micro_batch(batch) as noted:
+        with self._working, self.recorder.micro_batch(batch) as noted:
             version = self._commits.before(batch)
             reports = self._run(batches, frame, batch)
             found: dict[int, list[Report]] = {}
@@ -326,7 +326,7 @@ class Pipeline:
                 raise next(iter(errors.values()))
             self._stay_behind(errors)
             self.failures |= errors
-            self._recorder.note_failures(errors)
+            self.recorder.note_failures(errors)
             for error in errors.values():
                 self._tell(f"{error}; the other queries go on")
 

@@ -317,6 +317,8 @@ class OnSpark:
             if died is None:
                 raise
             if not self._stop.is_set():
+                for pipeline in self.pipelines:
+                    pipeline.recorder.fail(died)
                 raise died from failure
 
     def publish(self) -> None:
