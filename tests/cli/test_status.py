@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import socket
@@ -11,12 +12,14 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tests.support.checkpoints import NOON, SECOND, HandMade
 from windrow.cli import status
 from windrow.cli.main import app
-from windrow.spark.checkpoint.checkpoint_status import Condition
+from windrow.cli.status_view import status_view
+from windrow.spark.checkpoint.checkpoint_status import Condition, checkpoint_status
 from windrow.spark.checkpoint.query_status import Standing
 from windrow.spark.checkpoint.run_record import End, Mishap
 from windrow.spark.source.file_log import Entry
@@ -199,6 +202,17 @@ def test_the_page_shows_the_columns_and_the_standings_that_there_are(made):
     assert all(heading in documented for heading in headings)
     assert all(f"| `{standing}` |" in page for standing in Standing)
     assert all(f"`{condition}`" in page for condition in Condition)
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_a_narrow_terminal_folds_and_leaves_nothing_out(width, made):
+    made.write(error=Mishap(NOON, "so " * 60 + "it ended"))
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    console.print(status_view(checkpoint_status(made.path, status.wall_clock)))
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert "ended" in shown
+    assert max(map(len, shown.splitlines())) <= width
 
 
 def test_no_checkpoint_is_said_in_words(tmp_path):

@@ -77,6 +77,7 @@ def _watch(checkpoint: Path, *, as_json: bool) -> None:
         while True:
             print_status(checkpoint_status(checkpoint, wall_clock), as_json=as_json)
             time.sleep(SECONDS_BETWEEN_LOOKS)
+    console.soft_wrap = False  # lines that are too long would be cut off
     with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
         while True:
             live.update(status_view(checkpoint_status(checkpoint, wall_clock)), refresh=True)

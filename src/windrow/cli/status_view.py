@@ -76,7 +76,7 @@ def _streams(streams: tuple[StreamStatus, ...]) -> Table:
 def _queries(queries: tuple[QueryStatus, ...]) -> Table:
     headings = ("rows in", "rows/s", "rows out", "watermark", "lag", "late", "rejected", "state")
     table = _table("query", headings)
-    table.add_column("standing")
+    table.add_column("standing", overflow="fold")
     for q in queries:
         table.add_row(
             title(q), f"{q.rows_in:,}", per_second(q.rows_in_per_second), f"{q.rows_out:,}",
@@ -156,7 +156,7 @@ def _instant(now: int | None, clock: str | None) -> str:
 
 def _table(first: str, headings: tuple[str, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first)
+    table.add_column(first, overflow="fold")
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     return table
