@@ -38,6 +38,8 @@ from benchmarks.report import finish, quick_asked, save, say, table
 ROWS = 1_000
 """Rows of a drop."""
 CHILD = "--child"
+POLL, LONGEST = 0.005, 120.0
+"""Seconds between looks for a commit, which should cost nothing, and until there must be one."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,12 @@ def script(directory: Path, count: int) -> str:
     return text
 
 
+def commit_names(place: Path) -> set[str]:
+    """Which commits a query has, for whoever looks often."""
+    there = place.iterdir() if place.is_dir() else ()
+    return {path.name for path in there if path.name.startswith("_commit")}
+
+
 class Usage:
     """Processor seconds and memory of this process and all that it has started."""
 
@@ -109,7 +117,6 @@ def measure(count: int, plan: Plan, *, apart: bool) -> dict[str, float]:
     """What a number of queries take, in this process."""
     from benchmarks.spark_beside import pipelines  # noqa: PLC0415 - starts Java
     from windrow.plan.program import compile_script  # noqa: PLC0415
-    from windrow.result_files.reader import last_committed  # noqa: PLC0415
     from windrow.spark.run.feed import Feed  # noqa: PLC0415
     from windrow.spark.run.session import spark_session  # noqa: PLC0415
 
@@ -118,23 +125,23 @@ def measure(count: int, plan: Plan, *, apart: bool) -> dict[str, float]:
     catalog = compile_script(script(directory, count)).catalog
     session = spark_session("local[2]")
     running = pipelines(session, catalog, directory / "checkpoint", Feed(), apart=apart)
-    for pipeline in running:
+    for pipeline in running:  # one by one: Spark gives the Python process of each ten seconds
         pipeline.start()
+        while pipeline.starting:
+            time.sleep(0.1)
     places = [directory / "out" / f"q{number}" for number in range(count)]
 
     def answered(number: int) -> float:
         """The seconds until every query has committed one result more than before."""
-        before = [last_committed(place, -1) for place in places]
+        waiting = {place: commit_names(place) for place in places}
         began = time.perf_counter()
         drop(directory / "in", number)
-        waiting = list(zip(places, before, strict=True))
         while waiting:
-            if time.perf_counter() - began > 120:
-                raise TimeoutError("no answer within two minutes")
-            waiting = [
-                (place, last) for place, last in waiting if last_committed(place, last) == last
-            ]
-            time.sleep(0.002)
+            if time.perf_counter() - began > LONGEST:
+                ended = [str(p.failure)[:500] for p in running if p.failure is not None]
+                raise TimeoutError(f"no answer within two minutes; {ended or 'all run'}")
+            time.sleep(POLL)
+            waiting = {p: before for p, before in waiting.items() if commit_names(p) == before}
         return time.perf_counter() - began
 
     usage = Usage()

@@ -31,8 +31,8 @@ QUERIES = {
     "total": "SELECT COUNT(*) AS n, SUM(v) AS s FROM b [RANGE 30]",
 }
 FILES = 4
-BUCKETS = 8
-"""Four on each of two levels, of which every micro-batch writes a file of state."""
+BUCKETS = 4
+"""Two on each of two levels, of which every micro-batch writes a file of state."""
 
 
 def broken() -> None:

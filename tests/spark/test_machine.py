@@ -14,6 +14,7 @@ from windrow.spark.run import machine
 from windrow.spark.run.feed import Feed
 from windrow.spark.run.machine import Machine, MachineError, death_of_machine
 from windrow.spark.run.memory import MemoryWatch, available
+from windrow.spark.run.run_recorder import RunRecorder
 from windrow.spark.run.runtime import OnSpark
 
 
@@ -163,16 +164,19 @@ class Unanswered:
 
     started = True
 
+    def __init__(self, directory) -> None:
+        self.recorder = RunRecorder(directory)
+
     @property
     def starting(self) -> bool:
         raise Py4JNetworkError("Answer from Java side is empty")
 
 
-def test_a_machine_that_ends_with_a_run_that_is_stopped_is_no_news(watched):
+def test_a_machine_that_ends_with_a_run_that_is_stopped_is_no_news(watched, tmp_path):
     watched._process = ended("raise SystemExit(143)")
     stop = threading.Event()
     runtime = OnSpark(lambda: None, None, "upa", Feed(once=True), stop=stop)
-    runtime.pipelines.append(Unanswered())
+    runtime.pipelines.append(Unanswered(tmp_path))
     with pytest.raises(MachineError, match="SIGTERM"):
         runtime.work(once=True)
     stop.set()

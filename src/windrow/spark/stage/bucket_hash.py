@@ -26,11 +26,11 @@ def spark_hash(value: int) -> int:
     return h - (1 << 32) if h >> 31 else h
 
 
-def spread_buckets(partitions: int, per_partition: int = 2) -> tuple[int, ...]:
+def spread_buckets(partitions: int, per_partition: int = 1) -> tuple[int, ...]:
     """The smallest numbers of which each partition gets ``per_partition``.
 
-    >>> [spark_hash(b) % 2 for b in spread_buckets(2)].count(0)
-    2
+    >>> [spark_hash(b) % 2 for b in spread_buckets(2, per_partition=3)].count(0)
+    3
     """
     found: dict[int, list[int]] = {p: [] for p in range(partitions)}
     number, missing = 0, partitions * per_partition
