@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from tests.spark.wheres import (
+from tests.spark.archive.wheres import (
     DAYS,
     ROWS,
     TWICE,

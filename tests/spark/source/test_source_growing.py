@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spark.test_source import Source, read, spec, triggers
+from tests.spark.source.test_source import Source, read, spec, triggers
 from windrow.core.errors import InputError
 from windrow.core.time import wall_clock
 from windrow.spark.source.file_log import Entry, FileLog, Refusals
@@ -59,7 +59,7 @@ def quarantined(tmp_path: Path) -> list[dict]:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from tests.spark.test_source import Source, spec, triggers
+from tests.spark.source.test_source import Source, spec, triggers
 from windrow.spark.source.file_log import FileLog
 for place in ("as-myself", "as-nobody"):
     source = spec(Path(sys.argv[1]) / place, format_="csv", once=True)
@@ -84,7 +84,7 @@ def test_a_file_that_may_not_be_read_is_refused_and_the_others_are_admitted():
             (root / file).write_text("ts,k\n1,1\n")
         (root / "as-nobody/in/b.csv").chmod(0)
         done = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, root], cwd=Path(__file__).parents[2],
+            [sys.executable, "-c", AS_NOBODY, root], cwd=Path(__file__).parents[3],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     finally:

@@ -115,7 +115,7 @@ def other_process(directory):
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(directory)],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

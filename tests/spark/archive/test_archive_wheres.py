@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from tests.spark.wheres import (
+from tests.spark.archive.wheres import (
     TWICE,
     at,
     bag,

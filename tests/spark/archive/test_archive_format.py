@@ -15,7 +15,7 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from tests.spark.wheres import (
+from tests.spark.archive.wheres import (
     hosts,
     loaded,
     made,
