@@ -27,9 +27,9 @@ from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
 from windrow.spark.run.feed import Feed
-from windrow.spark.run.pipeline import Pipeline
-from windrow.spark.run.runtime import OnSpark
 from windrow.spark.run.session import configure
+from windrow.spark.run.spark_pipeline import Pipeline
+from windrow.spark.run.spark_runtime import OnSpark
 
 MILLISECOND, HALF = 1_000, 500
 """Rows lie between milliseconds: who counts an end of a window in does not matter."""

@@ -31,6 +31,7 @@ ROOMS = (
     "papers",
     "plan",
     "result_files",
+    "spark",
     "streams",
     "subscriptions",
     "tables",

@@ -23,7 +23,7 @@ def fail_at(point: str, count: int, fail: Callable[[], None], patch: Patch) -> N
     """Call ``fail`` when a point is reached for the ``count``-th time."""
     from windrow.spark.run.job_results import JobResults  # noqa: PLC0415 - loads Spark
     from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415
-    from windrow.spark.run.pipeline import Pipeline  # noqa: PLC0415
+    from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415
     from windrow.spark.stage.state_files import StateCommits  # noqa: PLC0415
 
     place = {

@@ -2,7 +2,7 @@
 
 A runtime starts jobs and brings them on; a run is one job that it has started. The embedded runtime
 does all in this process (``windrow.engine.embedded``), the other one in streaming queries on a
-SparkSession (``windrow.spark.run.runtime``).
+SparkSession (``windrow.spark.run.spark_runtime``).
 """
 
 from __future__ import annotations

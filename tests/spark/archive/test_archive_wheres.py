@@ -34,7 +34,7 @@ from tests.spark.archive.wheres import (
 from windrow.archive.archive import Archive
 from windrow.archive.format.layout import Layout
 from windrow.spark.archive.source import ArchiveSource
-from windrow.spark.archive.types import spark_schema
+from windrow.spark.archive.spark_types import spark_schema
 from windrow.spark.archive.wheres import MANY, Where
 
 

@@ -18,7 +18,7 @@ from windrow.spark.checkpoint.pipeline_directory import (
     pipeline_directories,
     read_pipeline,
 )
-from windrow.spark.checkpoint.pipelines import Starting, pipelines_for
+from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.survey import survey
 from windrow.spark.stage.state_files import StateCommits, Version
 

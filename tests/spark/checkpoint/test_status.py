@@ -309,7 +309,7 @@ class TestRecorder:
     @pytest.fixture
     def recorder(self, tmp_path):
         pytest.importorskip("pyspark")
-        from windrow.spark.run.run_recorder import RunRecorder  # noqa: PLC0415
+        from windrow.spark.run.status_writer import RunRecorder  # noqa: PLC0415
 
         self.wall = NOON
         recorder = RunRecorder(tmp_path, lambda: self.wall)
@@ -382,13 +382,13 @@ def scrape(url):
 
 
 def test_the_death_of_the_virtual_machine_is_the_last_error(tmp_path, monkeypatch):
-    from windrow.spark.run import runtime  # noqa: PLC0415 - looks for Java
+    from windrow.spark.run import spark_runtime  # noqa: PLC0415 - starts Java
 
-    on_spark = runtime.OnSpark(lambda: None, tmp_path / "state", "upa", runtime.Feed())
+    on_spark = spark_runtime.OnSpark(lambda: None, tmp_path / "state", "upa", spark_runtime.Feed())
     failures = []
     on_spark.pipelines = [SimpleNamespace(recorder=SimpleNamespace(fail=failures.append))]
     died = StateError("the virtual machine has died")
-    monkeypatch.setattr(runtime, "death_of_machine", lambda _: died)
+    monkeypatch.setattr(spark_runtime, "death_of_machine", lambda _: died)
     monkeypatch.setattr(on_spark, "_look_at_all", lambda: 1 / 0)
     with pytest.raises(StateError, match="has died"):
         on_spark.work(once=True)
@@ -400,7 +400,7 @@ def test_the_death_of_the_virtual_machine_is_the_last_error(tmp_path, monkeypatc
 def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_failed(
     tmp_path, spark, monkeypatch
 ):
-    from windrow.spark.run.pipeline import Pipeline  # noqa: PLC0415 - starts Java
+    from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415 - starts Java
 
     write_streams(tmp_path, files=4, rows=120)
     checkpoint = tmp_path / "checkpoint"

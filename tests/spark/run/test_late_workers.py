@@ -11,14 +11,14 @@ from windrow.core.time import Clock
 from windrow.plan.jobs import Job
 from windrow.result_files.commits import Commit
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
-from windrow.spark.run import pipeline, restarts, spark_run
+from windrow.spark.run import restarts, spark_pipeline, spark_run
 from windrow.spark.run.deaths import EXECUTOR, SOURCE, WORKER, death_in
-from windrow.spark.run.failures import SparkError, translated
+from windrow.spark.run.failures import SparkError, translate_failure
 from windrow.spark.run.feed import Feed
-from windrow.spark.run.pipeline import Pipeline
 from windrow.spark.run.restarts import Restarts
-from windrow.spark.run.runtime import OnSpark
+from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.run.spark_run import SparkRun
+from windrow.spark.run.spark_runtime import OnSpark
 
 LATE = RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back.")
 DIED = RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).")
@@ -88,7 +88,9 @@ def test_a_query_with_a_late_or_dead_worker_is_started_again(tmp_path, monkeypat
 
 def test_workers_that_are_late_for_minutes_are_reported(tmp_path, monkeypatch):
     now = iter(range(0, 10_000, 20))  # each start takes twenty seconds or more
-    monkeypatch.setattr(pipeline, "Restarts", lambda name: Restarts(name, lambda: float(next(now))))
+    monkeypatch.setattr(
+        spark_pipeline, "Restarts", lambda name: Restarts(name, lambda: float(next(now)))
+    )
     query = FakePipeline(tmp_path, *[LATE] * 100)
     with pytest.raises(
         SparkError, match=r"query q: Python workers did not start within.*without success"
@@ -158,7 +160,7 @@ def test_what_died_is_told_from_where_it_was_missed(failure, what):
 
 def test_an_error_without_a_message_is_reported_with_its_class():
     failure = captured(NO_CAUSE, "", captured("java.io.EOFException", IN_SOURCE))
-    assert "java.io.EOFException" in str(translated("q", failure))
+    assert "java.io.EOFException" in str(translate_failure("q", failure))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_an_error_without_a_message_is_reported_with_its_class():
 )
 def test_want_of_memory_is_reported_as_that_and_not_tried_again(text, who):
     failure = RuntimeError(text)
-    error = translated("q", failure)
+    error = translate_failure("q", failure)
     assert isinstance(error, WindrowError)
     assert f"{who}" in str(error)
     assert "ran out of memory" in str(error)

@@ -14,8 +14,8 @@ from windrow.spark.run import machine
 from windrow.spark.run.feed import Feed
 from windrow.spark.run.machine import Machine, MachineError, death_of_machine
 from windrow.spark.run.memory import MemoryWatch, available
-from windrow.spark.run.run_recorder import RunRecorder
-from windrow.spark.run.runtime import OnSpark
+from windrow.spark.run.spark_runtime import OnSpark
+from windrow.spark.run.status_writer import RunRecorder
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_an_error_of_a_machine_that_cannot_be_asked_any_more_is_its_death(watche
 class Unanswered:
     """A pipeline whose virtual machine does not answer."""
 
-    started = True
+    has_started = True
 
     def __init__(self, directory) -> None:
         self.recorder = RunRecorder(directory)
@@ -187,10 +187,10 @@ def test_the_kernels_count_of_processes_killed_for_memory_is_compared(tmp_path):
     events = tmp_path / "memory.events"
     events.write_text("low 0\noom 3\noom_kill 4\noom_group_kill 0\n")
     watch = MemoryWatch.begin([tmp_path / "none", events])
-    assert watch.killed() == 0
+    assert watch.count_killed() == 0
     assert "kernel" not in watch.words()
     events.write_text("low 0\noom 3\noom_kill 6\noom_group_kill 0\n")
-    assert watch.killed() == 2
+    assert watch.count_killed() == 2
     assert watch.words().startswith(
         "the kernel has killed 2 processes since the start because memory ran out"
     )

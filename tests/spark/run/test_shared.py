@@ -18,7 +18,7 @@ from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
 from windrow.result_files.commits import commits
 from windrow.spark.checkpoint.query_groups import PREFIX, SEATS
-from windrow.spark.run.pipeline import Pipeline
+from windrow.spark.run.spark_pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
 

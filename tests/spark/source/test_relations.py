@@ -35,7 +35,7 @@ def write(tmp_path: Path, name: str, *lines: str) -> Path:
 
 
 def admit(register: Register, log: FileLog, path: Path, wall: int = FOREVER) -> Entry:
-    entry = register.admitted(Arrival(path, WHOLE, 9, 0), len(log.entries), wall)
+    entry = register.admit(Arrival(path, WHOLE, 9, 0), len(log.entries), wall)
     log.append([entry])
     return entry
 

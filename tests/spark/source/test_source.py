@@ -16,7 +16,13 @@ from windrow.plan.physical.stages import StageEdge
 from windrow.plan.program import compile_script
 from windrow.spark.source.batch_tasks import PipelineTasks
 from windrow.spark.source.file_log import FileLog
-from windrow.spark.source.file_source import LogReader, Offset, SourceSpec, decoded, encoded
+from windrow.spark.source.file_source import (
+    LogReader,
+    Offset,
+    SourceSpec,
+    decode_specs,
+    encode_specs,
+)
 from windrow.spark.source.inbox import Inbox
 from windrow.spark.source.stream_task import StreamTask
 from windrow.spark.source.stretch import Stretch
@@ -104,7 +110,7 @@ def read(reader: Source, stretches: list[Stretch]) -> tuple[list[int], StreamTim
 
 def test_a_specification_survives_being_an_option(tmp_path):
     write(tmp_path, "0", [1])
-    assert decoded(encoded([spec(tmp_path)])) == (spec(tmp_path),)
+    assert decode_specs(encode_specs([spec(tmp_path)])) == (spec(tmp_path),)
 
 
 def test_files_are_admitted_in_their_order_and_each_once(tmp_path):

@@ -54,14 +54,14 @@ def pin(root: str, version: int | None = None, now: Moment | None = None) -> Pin
     lease = Versions(disk).pin(version)
     manifest = lease.manifest
 
-    def opened(run: RunRef) -> Run:
+    def open_run(run: RunRef) -> Run:
         return Run(disk, manifest.layout, run)
 
     try:
         at = instant(now, manifest, "now")
         if manifest.kind == LIFETIMES:
-            return Pin(manifest, LifetimeReader(lease, opened, {}, at))
-        return Pin(manifest, Reader(lease, Wave.of(manifest), opened, {}, at, soft=False))
+            return Pin(manifest, LifetimeReader(lease, open_run, {}, at))
+        return Pin(manifest, Reader(lease, Wave.of(manifest), open_run, {}, at, soft=False))
     except BaseException:
         lease.release()
         raise

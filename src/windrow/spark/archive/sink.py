@@ -43,7 +43,7 @@ from windrow.spark.archive.stamps import Stamps
 from windrow.spark.archive.writing import (
     WrittenRuns,
     archive_of_days,
-    declared,
+    declared_columns,
     latest_of,
     write_runs,
 )
@@ -65,7 +65,7 @@ def write_stream(
     archive's clock (microseconds, for timestamps).
     """
     sink = archive_sink(path, timestamp=timestamp, slack=slack)
-    declared(frame, sink.archive.layout)
+    declared_columns(frame, sink.archive.layout)
     return frame.writeStream.outputMode("append").foreachBatch(sink)
 
 
@@ -117,7 +117,7 @@ class ArchiveSink:
         with self.archive.session() as session:  # its lease keeps what the tasks write
             now = Wave.of(session.base).now
             stamps = replace(self.stamps, first=None if now is None else now + 1)
-            chosen = declared(frame, self.archive.layout)
+            chosen = declared_columns(frame, self.archive.layout)
             few = chosen.coalesce(frame.sparkSession.sparkContext.defaultParallelism)
             if session.has(batch):  # its rows are in; that the window has moved on is not certain
                 latest = latest_of(few.select(f"`{stamps.column}`"), stamps)

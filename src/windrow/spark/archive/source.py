@@ -45,7 +45,7 @@ from windrow.spark.archive.format import SOURCE, provide
 from windrow.spark.archive.keys import Rows, in_both, key_of, rows_of
 from windrow.spark.archive.options import Wish, chosen_columns, root_of, version_of
 from windrow.spark.archive.pins import Pin, Source, pin
-from windrow.spark.archive.types import arrow_schema, cast, spark_schema
+from windrow.spark.archive.spark_types import arrow_schema, cast, spark_schema
 from windrow.spark.archive.wheres import Where
 from windrow.spark.archive.whole import whole_runs, whole_schema
 from windrow.spark.frozen_imports import freeze_imports

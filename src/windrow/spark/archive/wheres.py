@@ -32,7 +32,7 @@ from windrow.archive.runs.run_directory import Directory
 from windrow.archive.versions.pinned_reader import Range
 from windrow.core.thresholds import Threshold
 from windrow.spark.archive.keys import Rows, rows_of
-from windrow.spark.archive.types import arrow_schema, spark_schema
+from windrow.spark.archive.spark_types import arrow_schema, spark_schema
 
 SURROGATES = range(0xD800, 0xE000)
 DIGITS = 28
@@ -79,7 +79,7 @@ class Limits:
                 raise UnclearError
 
     @property
-    def listed(self) -> list[Any] | None:
+    def listed_values(self) -> list[Any] | None:
         """The values, if they are listed."""
         if self._listed is None:
             return None
@@ -209,7 +209,7 @@ def _leading(limits: Sequence[Limits | None]) -> tuple[Any, int]:
     for limit in limits:
         if limit is None:
             break
-        listed = limit.listed
+        listed = limit.listed_values
         if listed is not None and len(listed) == 1:
             same = (*same, *listed)
             continue
@@ -230,7 +230,7 @@ def _leading(limits: Sequence[Limits | None]) -> tuple[Any, int]:
 def _ends(limit: Limits | None) -> tuple[Any, Any]:
     if limit is None:
         return None, None
-    listed = limit.listed
+    listed = limit.listed_values
     if listed is None:
         return limit.least, limit.greatest
     return (min(listed), max(listed)) if listed else NEVER

@@ -20,7 +20,7 @@ from windrow.archive.versions.versioned_index import disk_at
 from windrow.core.paths import is_object_url
 from windrow.spark.archive.options import Wish, chosen_columns
 from windrow.spark.archive.pins import Pin
-from windrow.spark.archive.types import is_native, spark_schema
+from windrow.spark.archive.spark_types import is_native, spark_schema
 
 CHECKED = "parquet.page.verify-checksum.enabled"
 """The option of Spark's reader that has it compare pages with their checksums."""

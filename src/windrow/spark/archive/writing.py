@@ -54,7 +54,7 @@ def append(
             return session.version
         session.check([day], now)
         tasks = spark.sparkContext.defaultParallelism
-        chosen = declared(frame, archive.layout)
+        chosen = declared_columns(frame, archive.layout)
         ranged = chosen.repartitionByRange(tasks, *(f"`{name}`" for name in archive.layout.key))
         written = write_runs(ranged, archive, session, Stamps(day))
         return session.commit(written.runs, now=now, batch=batch, encodings=written.encodings)
@@ -83,7 +83,7 @@ class WrittenRuns:
     latest: int | None
 
 
-def declared(frame: DataFrame, layout: Layout) -> DataFrame:
+def declared_columns(frame: DataFrame, layout: Layout) -> DataFrame:
     """The columns of an archive, or an error that names the missing ones."""
     missing = [name for name in layout.schema.names if name not in frame.columns]
     if missing:

@@ -78,6 +78,6 @@ def _moved(found: Survey) -> list[Path]:
     commits = [found.commits.path(n) for n in range(found.commits.last, whole, -1)]
     offsets = [found.offsets.path(n) for n in range(found.offsets.last, keep, -1)]
     old = [log.path(n) for log in (found.offsets, found.commits) for n in log.damaged if n <= whole]
-    state = [*found.state.not_up_to(whole), *found.state.damaged(found.last)]
+    state = [*found.state.not_up_to(whole), *found.state.damaged_files(found.last)]
     damaged = [p.path for p in found.problems if p.path == spark / "metadata"]
     return [*commits, *offsets, *old, *state, *damaged]

@@ -27,7 +27,7 @@ class StateVersions:
         """Whether the state after a micro-batch can be loaded."""
         return batch == -1 or (batch in self.numbers and not list(self._damages(batch)))
 
-    def damaged(self, last: int) -> dict[Path, str]:
+    def damaged_files(self, last: int) -> dict[Path, str]:
         """Files of versions up to ``last`` that are not as they were written.
 
         Those of a later one belong to a micro-batch that did not end, and are written again.

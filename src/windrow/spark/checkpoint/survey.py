@@ -217,7 +217,7 @@ def _last_over(offsets: BatchLog, commits: BatchLog) -> int:
 
 
 def _damaged_state(over: int, state: StateVersions) -> Iterator[Problem]:
-    for path, what in state.damaged(over).items():
+    for path, what in state.damaged_files(over).items():
         yield Problem(path, what)
 
 

@@ -23,7 +23,7 @@ class SparkError(WindrowError):
     """Spark gave up on a query for a reason that is not Windrow's own."""
 
 
-def translated(query: str, failure: BaseException) -> WindrowError:
+def translate_failure(query: str, failure: BaseException) -> WindrowError:
     """The error that a task or the driver's side of a source raised, as itself.
 
     Errors cross from Python through the virtual machine and back as text; the last line of the

@@ -71,7 +71,7 @@ class MemberResults(JobResults):
 
     def for_console(self, after: int, upto: int) -> Iterator[tuple[QueryDeclaration, pa.Table]]:
         if any(on_console(query) for query in self.group.members.values()):
-            for number, changes in self.kept(after, upto).parts():
+            for number, changes in self.kept_changes(after, upto).parts():
                 if on_console(query := self.group.members[number]):
                     yield query, pa.Table.from_batches([changes])
 
@@ -80,7 +80,7 @@ class MemberResults(JobResults):
             known = self.member(number)
             return Reading(self._own_place(number), known.format, known.schema).parts(after)
         last = last_committed(self.directory, max(after, -1))
-        return iter([(last, pa.Table.from_batches([self.kept(after, last).part(number)]))])
+        return iter([(last, pa.Table.from_batches([self.kept_changes(after, last).part(number)]))])
 
     def forget(self, number: int, drained: int) -> None:
         """Let go of what no member without files needs any more."""
@@ -119,7 +119,7 @@ class MemberResults(JobResults):
         query, into = self.group.members[number], self.own[number]
         return identity_of(query, self.home.run, into.format)
 
-    def kept(self, after: int = -1, upto: int | None = None) -> ByMember:
+    def kept_changes(self, after: int = -1, upto: int | None = None) -> ByMember:
         """The changes of queries without files of their own, read once for all of them."""
         state = published_results(self.directory)
         asked = (after, state.last if upto is None else upto)

@@ -27,14 +27,14 @@ class MemoryWatch:
     def begin(cls, counters: Sequence[Path] = COUNTERS) -> MemoryWatch:
         return cls(counters, _killed(counters))
 
-    def killed(self) -> int:
+    def count_killed(self) -> int:
         """Processes that the kernel has killed for want of memory since."""
         return max(0, _killed(self.counters) - self.before)
 
     def words(self) -> str:
         """What is known of memory now, for people."""
         known = []
-        if killed := self.killed():
+        if killed := self.count_killed():
             processes = "a process" if killed == 1 else f"{killed} processes"
             known.append(
                 f"the kernel has killed {processes} since the start because memory ran out"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from windrow.core.errors import WindrowError
 from windrow.spark.run.deaths import Death, death_in
-from windrow.spark.run.failures import SparkError, translated
+from windrow.spark.run.failures import SparkError, translate_failure
 from windrow.spark.run.machine import circumstances, exit_in_words
 
 MOST_DEATHS = 5
@@ -31,7 +31,7 @@ class Restarts:
         self._deaths = 0
         self._late_since: float | None = None
 
-    def progressed(self) -> None:
+    def note_progress(self) -> None:
         """Something was published: whatever died before is forgiven."""
         self._deaths, self._late_since = 0, None
 
@@ -68,7 +68,7 @@ class Restarts:
         death = _excusable(failure)
         if death is not None:
             return self._gave_up(death)
-        error = translated(self._query, failure)
+        error = translate_failure(self._query, failure)
         return (damage() or error) if isinstance(error, SparkError) else error
 
     def _gave_up(self, death: Death) -> WindrowError:
@@ -97,5 +97,7 @@ def _excusable(failure: BaseException) -> Death | None:
     """What died, unless the query has an error of its own."""
     if "LogMovedError" in str(failure):
         return death_in(failure)
-    own = isinstance(failure, WindrowError) or not isinstance(translated("", failure), SparkError)
+    own = isinstance(failure, WindrowError) or not isinstance(
+        translate_failure("", failure), SparkError
+    )
     return None if own else death_in(failure)

@@ -20,7 +20,7 @@ from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals
 from windrow.result_files.reader import new_commits, published_results
 from windrow.spark.run.change_consumers import Consuming
-from windrow.spark.run.pipeline import Pipeline
+from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
 from windrow.subscriptions.subscriptions import Subscriptions
 
@@ -126,7 +126,7 @@ class SparkRun:
             known = published_results(results)
             self._totals, self._last = known.totals, known.last
         if self._last > before:
-            self._pipeline.restarts.progressed()
+            self._pipeline.restarts.note_progress()
             for query, changes in self._results.for_console(before, self._last):
                 print_changes(query.name, changes, query.into.limit if query.into else None)
 

@@ -48,13 +48,13 @@ class Admission:
                 arrivals.recall(entry.arrival, entry.rest, entry.mark)
         return arrivals
 
-    def found(self) -> list[Arrival | Entry]:
+    def find_new(self) -> list[Arrival | Entry]:
         """What there is and is not in the log yet, in its order."""
         spec, found = self._spec, list[Arrival | Entry]()
         if self._arrivals is not None:
             found += self._arrivals.look()
         if spec.inbox is not None:
-            last = max(self._log.delivered, spec.inbox_from - 1)
+            last = max(self._log.last_delivered, spec.inbox_from - 1)
             found += deliveries(Path(spec.inbox), after=last)
         return found
 
@@ -74,7 +74,7 @@ class Admission:
             self._arrivals.patient = self._arrivals.patient and not self._register.contents
         return self._register.contents
 
-    def admitted(self, item: Arrival | Entry, number: int, before: StreamTime) -> Entry | None:
+    def admit(self, item: Arrival | Entry, number: int, before: StreamTime) -> Entry | None:
         """The entry ``number`` of the log for what was found; None if there is no whole row in it.
 
         A delivery is one already; of the stream's own files the greatest timestamp is found out.
@@ -105,14 +105,14 @@ class Admission:
     def _surveyed(self, item: Arrival, number: int, before: StreamTime) -> Entry:
         declaration, wall = self._spec.declaration, self._spec.wall()
         if self._register is not None:
-            return self._register.admitted(item, number, wall)
+            return self._register.admit(item, number, wall)
         check_columns(item.path, declaration)
         horizon = horizon_of(declaration, wall)
         known = None if before.top == BEGINNING else before.top
         found = extent(item.path, declaration, item.part, horizon, known, before.advanced)
         return Entry(str(item.path), top=found.top, rest=found.rest).judged_by(horizon)
 
-    def unfinished(self) -> list[Entry]:
+    def refuse_unfinished(self) -> list[Entry]:
         """Last rows that wait for their newlines, each said once."""
         found = [] if self._arrivals is None else self._arrivals.unfinished_rows()
         return [self._refused(arrival) for arrival in found]

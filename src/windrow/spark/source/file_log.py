@@ -179,7 +179,7 @@ class FileLog:
         return {e.origin or e.path or "" for e in own}
 
     @property
-    def delivered(self) -> int:
+    def last_delivered(self) -> int:
         """The last number of the inbox that the log knows of; -1 if there is none."""
         return max((e.inbox for e in self.entries if e.inbox is not None), default=-1)
 

@@ -110,7 +110,7 @@ class StreamFiles:
 
     def take_listing(self) -> None:
         """Whatever comes from now on is for the next run."""
-        self._listing = self._admission(self._open()).found()
+        self._listing = self._admission(self._open()).find_new()
 
     def _open(self) -> FileLog:
         if self._log is None:
@@ -126,8 +126,8 @@ class StreamFiles:
         """The next entries of the log: as many as one trigger should read."""
         admission = self._admission(log)
         if self.spec.once and self._listing is None:
-            self._listing = admission.found()
-        waiting = admission.found() if self._listing is None else self._listing
+            self._listing = admission.find_new()
+        waiting = admission.find_new() if self._listing is None else self._listing
         ended = bool(log.entries) and log.entries[-1].end
         contents = admission.judges(waiting)
         if contents and ended:
@@ -139,14 +139,14 @@ class StreamFiles:
                 self._pace.was_full()
                 break
             seen += 1
-            entry = admission.admitted(item, len(log.entries) + len(taken), time)
+            entry = admission.admit(item, len(log.entries) + len(taken), time)
             if entry is not None:
                 taken.append(entry)
                 size, time = size + entry.size, entry.after(time)
         if self._listing is not None:
             self._listing = self._listing[seen:]
         if seen == len(waiting):
-            taken += admission.unfinished()
+            taken += admission.refuse_unfinished()
             if self.spec.once or not log.entries:
                 check_some_readable([*log.entries, *taken])
         last = seen == len(waiting) and (self.spec.once or contents)
@@ -217,10 +217,10 @@ class WindrowSource(DataSource):
         return PACKED
 
     def streamReader(self, schema: StructType) -> LogReader:
-        return LogReader(decoded(self.options["specs"]), self.options["offsets"])
+        return LogReader(decode_specs(self.options["specs"]), self.options["offsets"])
 
 
-def encoded(specs: Sequence[SourceSpec]) -> str:
+def encode_specs(specs: Sequence[SourceSpec]) -> str:
     """Specifications as an option: options of a data source are text.
 
     Spark itself pickles the reader that is made of it, within one application; so does this.
@@ -228,7 +228,7 @@ def encoded(specs: Sequence[SourceSpec]) -> str:
     return base64.b64encode(pickle.dumps(tuple(specs))).decode()
 
 
-def decoded(text: str) -> tuple[SourceSpec, ...]:
-    specs = pickle.loads(base64.b64decode(text))  # noqa: S301 - made by ``encoded``
+def decode_specs(text: str) -> tuple[SourceSpec, ...]:
+    specs = pickle.loads(base64.b64decode(text))  # noqa: S301 - made by ``encode_specs``
     assert isinstance(specs, tuple)
     return specs

@@ -60,7 +60,7 @@ class Register:
     def contents(self) -> bool:
         return self._contents is not None
 
-    def admitted(self, file: Arrival, number: int, wall: int) -> Entry:
+    def admit(self, file: Arrival, number: int, wall: int) -> Entry:
         """Judge the updates of a file; the entry number ``number`` of the log speaks of the rest.
 
         If a crash leaves that file without the entry, the next run writes the same one again. All

@@ -84,7 +84,7 @@ def _packed_by_bucket(
 ) -> tuple[list[tuple[int, pa.RecordBatch]], int]:
     overflows = Overflows()
     with count_overflows(overflows):
-        parts = _by_bucket(prepared(edge.pre, delta), edge, routes)
+        parts = _by_bucket(prepare_tuples(edge.pre, delta), edge, routes)
         return [(bucket, pack_delta(part)) for bucket, part in parts], overflows.count
 
 
@@ -125,20 +125,20 @@ def packed_batch(rows: Iterable[Blob], job: int = 0) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=PACKED_ARROW)
 
 
-def prepared(pre: Node, delta: Delta) -> Delta:
+def prepare_tuples(pre: Node, delta: Delta) -> Delta:
     """The selections, projections and matches that stand directly on a stream, done."""
     match pre:
         case Selection():
-            below = prepared(pre.input, delta)
+            below = prepare_tuples(pre.input, delta)
             return below.filter(selection_mask(pre.predicate, below.rows))
         case Projection():
-            below = prepared(pre.input, delta)
+            below = prepare_tuples(pre.input, delta)
             columns = [evaluate(c.expression, below.rows) for c in pre.columns]
             return below.with_rows(batch_of(columns, arrow_schema(pre.schema), len(below)))
         case Subscribe():
-            return matching_for(pre).match(prepared(pre.input, delta))
+            return matching_for(pre).match(prepare_tuples(pre.input, delta))
         case Routed():
-            return routing_for(pre).add_members(prepared(pre.input, delta))
+            return routing_for(pre).add_members(prepare_tuples(pre.input, delta))
         case _:
             return delta
 

@@ -39,10 +39,10 @@ from windrow.spark.run.feed import Feed
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.run.restarts import Restarts
-from windrow.spark.run.run_recorder import RunRecorder
 from windrow.spark.run.session import on_one_machine
 from windrow.spark.run.spark_job import SparkJob
-from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encoded
+from windrow.spark.run.status_writer import RunRecorder
+from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encode_specs
 from windrow.spark.source.frame_packer import FramePacker, with_wall
 from windrow.spark.source.stream_task import StreamTask
 from windrow.spark.stage import exchange
@@ -103,7 +103,7 @@ class Pipeline:
         return self._streaming
 
     @property
-    def started(self) -> bool:
+    def has_started(self) -> bool:
         return self._streaming is not None
 
     @property
@@ -146,7 +146,7 @@ class Pipeline:
                     raise
                 self._restart_after(failure)
             else:
-                self.restarts.progressed()
+                self.restarts.note_progress()
                 return
 
     def finish(self) -> BaseException | None:
@@ -226,7 +226,10 @@ class Pipeline:
         batches = MicroBatches(
             self._session, tasks, self._levels(), framed=bool(framed), exchange=self._place
         )
-        options = {"specs": encoded([t.spec for t in tasks]), "offsets": str(self.home.offsets)}
+        options = {
+            "specs": encode_specs([t.spec for t in tasks]),
+            "offsets": str(self.home.offsets),
+        }
         source = self._session.readStream.format(FORMAT).options(**options).load()
         # The source comes first: a union belongs to the session of its first part.
         packed = [self._packed(streams[name], frame) for name, frame in framed.items()]

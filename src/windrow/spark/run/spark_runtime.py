@@ -39,12 +39,11 @@ from windrow.result_files.directory_lock import Lock, lock_directory
 from windrow.result_files.ownership import refuse_results_of_others
 from windrow.result_files.sinks import into, result_directories
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
-from windrow.spark.checkpoint.pipelines import Starting, pipelines_for
+from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
 from windrow.spark.run.feed import Delivery, Feed
 from windrow.spark.run.machine import death_of_machine
-from windrow.spark.run.pipeline import Pipeline
 from windrow.spark.run.session import (
     PLAIN,
     SessionOptions,
@@ -54,6 +53,7 @@ from windrow.spark.run.session import (
     refuse_private_checkpoint,
 )
 from windrow.spark.run.spark_job import SparkJob, inputs_of
+from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.run.spark_run import SparkRun
 from windrow.spark.source.inbox_inputs import InboxInputs
 from windrow.spark.source.refused_pages import RefusedPages
@@ -293,14 +293,14 @@ class OnSpark:
         seconds.
         """
         starting = any(p.starting for p in self.pipelines) and self._waited < LONGEST_START
-        waiting = next((p for p in self.pipelines if not p.started), None)
+        waiting = next((p for p in self.pipelines if not p.has_started), None)
         if waiting is not None and not starting:
             waiting.start()
             self._waited = 0.0
         running = waiting is not None or any(p.active for p in self.pipelines)
         for run in self.runs:
             run.look()
-        again = [pipeline.look() for pipeline in self.pipelines if pipeline.started]
+        again = [pipeline.look() for pipeline in self.pipelines if pipeline.has_started]
         self._waited += SECONDS_BETWEEN_LOOKS
         return running or any(again)
 
