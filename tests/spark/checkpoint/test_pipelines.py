@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from windrow.spark.checkpoint.pipeline_directory import (
 )
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.survey import survey
+from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.stage.state_files import StateCommits, Version
 
 GROUPS = "SELECT k, COUNT(*) AS n FROM a [RANGE 20] GROUP BY k"
@@ -72,6 +74,36 @@ def test_a_job_that_stayed_behind_goes_on_alone_and_one_that_missed_nothing_come
     home = read_pipeline(tmp_path / "pipeline-2")
     assert (home.last_batch, home.version) == (0, Version({}, {0: (0, 1)}))
     assert read_pipeline(tmp_path / "pipeline-1").members == (None, "r")
+
+
+def test_a_job_that_stayed_behind_repeats_the_next_micro_batch_of_its_streams_under_its_number(
+    tmp_path,
+):
+    pipelines_for(tmp_path, starting("q", "r"))
+    pretend(tmp_path / "pipeline-1", 0, 0, 1)
+    pipelines_for(tmp_path, starting("r"))
+    for batch in (1, 2, 3, 4):
+        pretend(tmp_path / "pipeline-1", batch, 1)
+    log = FileLog(read_pipeline(tmp_path / "pipeline-1").log("s"))
+    log.append([Entry(f"/{batch}", batch=batch) for batch in (0, 3, 4)])
+    pipelines_for(tmp_path, starting("q", "r"))
+    home = read_pipeline(tmp_path / "pipeline-2")
+    assert (home.last_batch, home.last_begun, home.batch_of("q")) == (2, 3, 0)
+    assert [entry.batch for entry in FileLog(home.log("s")).entries] == [0, 3]
+    assert [json.loads((home.offsets / n).read_text().splitlines()[2]) for n in ("2", "3")] == [
+        {"s": 1},
+        {"s": 2},
+    ]
+
+
+def test_a_job_that_missed_a_micro_batch_in_which_nobody_published_does_not_rejoin(tmp_path):
+    """Its stream had something, it had failed, and the others had nothing to do."""
+    pipelines_for(tmp_path, starting("q", "r"))
+    pretend(tmp_path / "pipeline-1", 0, 0, 1)
+    read_pipeline(tmp_path / "pipeline-1").without(["q"])
+    pretend(tmp_path / "pipeline-1", 1)
+    found = pipelines_for(tmp_path, starting("q", "r"))
+    assert numbers(found) == [("pipeline-1", {"r": 1}), ("pipeline-2", {"q": 0})]
 
 
 def test_what_is_left_of_a_start_that_was_cut_short_is_not_used(tmp_path):
@@ -135,6 +167,26 @@ class TestOnSpark:
             assert net_changes(found, name) == net_changes(expected, name) != {}
         for directory in pipeline_directories(checkpoint):
             assert survey(directory).problems == ()
+
+    def test_a_query_comes_back_after_micro_batches_without_its_stream(self, tmp_path, spark):
+        streams = "".join(f"CREATE STREAM {s} (ts BIGINT, v BIGINT);" for s in "ab")
+        x = "CREATE QUERY x AS SELECT SUM(v) AS n FROM a [RANGE 9];"
+        y = "CREATE QUERY y AS SELECT SUM(v) AS n FROM b [RANGE 9];"
+        found = []
+        for options in ({}, {"spark": spark, "checkpoint": tmp_path / "checkpoint"}):
+            lives = ([x + y, "ab"], [y, "bbab"], [x + y, "a"])
+            if not options:  # embedded, nothing has to come back
+                lives = ([x + y, "abbbaba"],)
+            at = 0
+            for queries, pushed in lives:
+                with windrow.connect(**options) as db:
+                    handles = db.execute(streams + queries)
+                    for stream in pushed:
+                        db.push(stream, {"ts": [at * 5, at * 5 + 1], "v": [at, 1]})
+                        at += 1
+                        last = [q.answer().to_pylist() for q in handles]
+            found.append(last)
+        assert found[0] == found[1]
 
     def test_a_query_whose_stream_pauses_takes_part_when_it_goes_on(self, tmp_path, spark):
         found = []

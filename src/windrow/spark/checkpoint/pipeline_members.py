@@ -41,7 +41,7 @@ def pipelines_for(
     for home in homes:
         here = home.present.keys() & wanted.keys()
         if home.directory not in running:
-            back = [n for n in _back(home, wanted, present) if home.batch_of(n) == _last(home)]
+            back = [n for n in _back(home, wanted, present) if home.batch_of(n) == home.last_batch]
             if here and back:
                 home = home.write(left=home.left - set(back))  # noqa: PLW2901 - as it is now
                 here |= set(back)
@@ -66,7 +66,3 @@ def _back(
 ) -> list[str]:
     """Jobs that have stayed behind in a pipeline and are to start again."""
     return [name for name in sorted(home.left) if name in wanted and name not in present]
-
-
-def _last(home: PipelineHome) -> int:
-    return max((last for last, _ in home.version.published.values()), default=-1)

@@ -1,9 +1,10 @@
 """A job that stayed behind goes on: its state moves from its old pipeline into one of its own.
 
 The old pipeline has the state as it was when the job left, in whatever version is its newest, since
-nobody has changed it. The new one begins after the last micro-batch of that state, with Spark's
-notes that it is over, and with all of the logs: so the micro-batches that follow have the same rows
-under the same numbers, and results that the job had published already are not published twice.
+nobody has changed it. The micro-batch that comes next for the job, the first that has something of
+its streams, may have been run and published before the job stayed behind, without its state. So the
+new pipeline begins with that one, under its number and with its rows, as one that was begun and is
+not over: results that were published are recognised. What came after it is admitted anew.
 
 ``pipeline.json`` is written last, so what was cut short is no pipeline; then the job is struck from
 the old one.
@@ -32,10 +33,14 @@ def split_off(old: PipelineHome, name: str, streams: Iterable[str]) -> PipelineH
     batch, number = old.batch_of(name), old.number_of(name)
     new = PipelineHome(next_directory(old.directory.parent), uuid.uuid4().hex, (name,))
     new.directory.mkdir()
-    logs = {stream: _copy_log(old, new, stream) for stream in streams}
-    if batch >= 0:
-        _copy_state(old, new, number, batch)
-        _write_notes(old, new, batch, logs)
+    entries = {stream: _entries(old, stream) for stream in streams}
+    later = (e.batch or 0 for found in entries.values() for e in found)
+    following = min((number for number in later if number > batch), default=None)
+    done = batch if following is None else following - 1
+    logs = {s: _copy_log(new, s, found, done + 1) for s, found in entries.items()}
+    if done >= 0:
+        _copy_state(old, new, number, done)
+    _write_notes(old, new, done, following, logs)
     if old.inboxes.exists():
         publish(new.inboxes, old.inboxes.read_text())
     new = new.write()
@@ -44,10 +49,15 @@ def split_off(old: PipelineHome, name: str, streams: Iterable[str]) -> PipelineH
     return new
 
 
-def _copy_log(old: PipelineHome, new: PipelineHome, stream: str) -> FileLog:
-    entries = FileLog.entries_in(old.log(stream)) if old.log(stream).exists() else []
+def _entries(old: PipelineHome, stream: str) -> list[Entry]:
+    return FileLog.entries_in(old.log(stream)) if old.log(stream).exists() else []
+
+
+def _copy_log(new: PipelineHome, stream: str, entries: Iterable[Entry], last: int) -> FileLog:
+    """The log of a stream up to the entries of a micro-batch."""
     log = FileLog(new.log(stream))
-    log.append([_with_own_updates(entry, log.path) for entry in entries])
+    kept = [entry for entry in entries if (entry.batch or 0) <= last]
+    log.append([_with_own_updates(entry, log.path) for entry in kept])
     return log
 
 
@@ -78,9 +88,19 @@ def _copy_state(old: PipelineHome, new: PipelineHome, number: int, batch: int) -
 
 
 def _write_notes(
-    old: PipelineHome, new: PipelineHome, batch: int, logs: Mapping[str, FileLog]
+    old: PipelineHome,
+    new: PipelineHome,
+    done: int,
+    following: int | None,
+    logs: Mapping[str, FileLog],
 ) -> None:
-    """Let Spark find that the micro-batch is over; it looks at the one before it too."""
+    """Let Spark find that a micro-batch is over and the following one begun, if there is one.
+
+    It looks at the one before the last that was begun, too.
+    """
+    last = done if following is None else following
+    if last < 0:
+        return
     known = read_batch_log(old.offsets).whole
     if not known:
         raise StateError(
@@ -94,8 +114,9 @@ def _write_notes(
     for directory in (new.offsets, new.spark / "commits"):
         directory.mkdir(parents=True)
     publish(new.spark / "metadata", json.dumps({"id": str(uuid.uuid4())}))
-    for number in range(max(batch - 1, 0), batch + 1):
+    for number in range(max(last - 1, 0), last + 1):
         entries = {stream: log.until(number) for stream, log in logs.items()}
         lines = (FORMAT, json.dumps(settings), json.dumps(entries))
         publish(new.offsets / str(number), "\n".join(lines))
-    publish(new.spark / "commits" / str(batch), f'{FORMAT}\n{{"nextBatchWatermarkMs":0}}')
+    if done >= 0:
+        publish(new.spark / "commits" / str(done), f'{FORMAT}\n{{"nextBatchWatermarkMs":0}}')

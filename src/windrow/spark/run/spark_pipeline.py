@@ -170,10 +170,11 @@ class Pipeline:
             return
         if len(self._going) == 1:
             self.finish()
-        else:
-            with self._working:
-                self._stay_behind([number])
-        self._going.discard(number)
+            self._going.clear()
+            return
+        with self._working:
+            self._stay_behind([number])
+            self._going.discard(number)
 
     def error(self, failure: BaseException) -> WindrowError:
         """What to report of a failure after which it does not go on."""
