@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from windrow.archive.wave.migrate import Changes
     from windrow.archive.wave.operations import Step
     from windrow.archive.wave.reader import Reader
-    from windrow.archive.wave.write_session import WriteSession
+    from windrow.archive.wave.transition import WriteSession
 
 
 class Archive(VersionedIndex):
@@ -156,7 +156,7 @@ class Archive(VersionedIndex):
     @contextmanager
     def session(self) -> Iterator[WriteSession]:
         """A writer at work: for runs that are written elsewhere, by Spark's tasks for example."""
-        from windrow.archive.wave.write_session import WriteSession
+        from windrow.archive.wave.transition import WriteSession
 
         with self._versions.lease() as lease:
             yield WriteSession(self.disk, lease, self._open_runs())

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.archive.support.disks import UnsyncedDisk
-from windrow.archive.advise.advise import Workload
+from windrow.archive.advise.advise import ALIKE, Workload, choose
 from windrow.archive.advise.advise import _parameters as paper_parameters
-from windrow.archive.advise.choose import ALIKE, choose
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.recommend import Constraints, constituent_counts
 from windrow.archive.advise.rehearse import Line, Prices, price_days, rehearse
@@ -147,9 +146,9 @@ def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
     workload = Workload(12, 50_000, probes, scans, scan_days)
     of, seen = paper_parameters(DISK, workload), []
     every = choose(12, DISK, of, Constraints(), scan_days)
-    monkeypatch.setattr("windrow.archive.advise.choose.LONG", 11)
+    monkeypatch.setattr("windrow.archive.advise.advise.LONG", 11)
     monkeypatch.setattr(
-        "windrow.archive.advise.choose.rehearse",
+        "windrow.archive.advise.advise.rehearse",
         lambda settings, *of: seen.append(settings) or rehearse(settings, *of),
     )
     told = []
@@ -167,7 +166,7 @@ def test_of_a_long_window_what_meets_the_limits_is_found_wherever_it_lies(monkey
     limits = Constraints(transition=0.0123 + 0.0019 + 0.001)
     of = paper_parameters(DISK, Workload(12, 50_000, 100_000, 1))
     every = choose(12, DISK, of, limits)
-    monkeypatch.setattr("windrow.archive.advise.choose.LONG", 11)
+    monkeypatch.setattr("windrow.archive.advise.advise.LONG", 11)
     some = choose(12, DISK, of, limits)
     assert least(some) <= 1.01 * least(every)
     assert all(one.measures.transition.most <= limits.transition for one in some)

@@ -8,9 +8,9 @@ import pytest
 
 from tests.archive.support.flipped_bits import KEYS, check, made, outcomes, records
 from windrow.archive.errors import DamagedError
-from windrow.archive.format import block_sums as sums
+from windrow.archive.format import blocks as sums
 from windrow.archive.format.block_kernels import xxh64
-from windrow.archive.format.block_sums import BLOCK, SummingSink, sums_of
+from windrow.archive.format.blocks import BLOCK, SummingSink, sums_of
 
 
 @pytest.mark.parametrize("small", [0, 1 << 20], ids=["blocks", "whole"])

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from tests.archive.support.flipped_bits import KEYS, QUESTIONS, check, made
 from tests.archive.support.plain import bag
 from windrow.archive.archive import open_archive
-from windrow.archive.format import block_sums, kernel_use
+from windrow.archive.format import blocks, kernel_use
 from windrow.archive.format.block_kernels import xxh64
-from windrow.archive.format.block_sums import plain_xxh64
-from windrow.archive.format.blocks import Blocks
+from windrow.archive.format.blocks import Blocks, plain_xxh64
 from windrow.archive.runs.search import directory_type, searcher
 
 
@@ -109,7 +108,7 @@ def touched(archive) -> list[list[bool]]:
 def test_answers_are_the_kernels_and_so_are_the_pages_that_were_compared(
     kind, key, way, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(block_sums, "SMALL", 0)
+    monkeypatch.setattr(blocks, "SMALL", 0)
     archive = made(tmp_path, kind, key, "arrow")
     there, absent, several = QUESTIONS[key]
     pages = []
@@ -134,7 +133,7 @@ def test_answers_are_the_kernels_and_so_are_the_pages_that_were_compared(
 
 @pytest.mark.parametrize("key", ["text", "number", "words"])
 def test_no_flipped_bit_gets_into_an_answer_without_kernels_either(key, way, tmp_path, monkeypatch):
-    monkeypatch.setattr(block_sums, "SMALL", 0)
+    monkeypatch.setattr(blocks, "SMALL", 0)
     archive = made(tmp_path, "days", key, "arrow")
     way.take(compiled=False)
     check(archive, key, "arrow", count=3)

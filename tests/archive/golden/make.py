@@ -25,7 +25,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.archive.archive import Archive
-from windrow.archive.format import block_sums as sums
+from windrow.archive.format import blocks as sums
 from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.manifest import FORMAT_VERSION
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
-from windrow.archive.runs.copier import Copier, sheet
+from windrow.archive.runs.arrow_entries import Copier, sheet
 from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.run import Run
 from windrow.archive.runs.run_directory import Finder

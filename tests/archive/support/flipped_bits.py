@@ -14,7 +14,7 @@ from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import bag
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import DamagedError
-from windrow.archive.format import block_sums as sums
+from windrow.archive.format import blocks as sums
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.versions.pinned_reader import Range

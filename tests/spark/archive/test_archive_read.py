@@ -14,7 +14,7 @@ import pytest
 
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.format.block_sums import SMALL
+from windrow.archive.format.blocks import SMALL
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.format.layout import Layout
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex

@@ -3,7 +3,7 @@ all that rows of a record batch are read from, line by line of a sheet.
 
 A kernel takes arrays, and each costs a call some of a microsecond; what is looked up in many
 mapped files is passed as a table of addresses instead. Whoever makes the table holds the buffers.
-``block_sums.py`` has the sum in plain Python, ``blocks.py`` and ``sheet.py`` the comparison.
+``blocks.py`` has the sum in plain Python, it and ``sheet.py`` the comparison.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from windrow.archive.format.block_sums import BLOCK, SHIFT
 from windrow.archive.format.blocks import (
     ALL_SUMS,
     BASE,
+    BLOCK,
     ENDS,
     FLAGS,
+    SHIFT,
     SIZE,
     SUM_BYTES,
     SUM_FLAGS,

@@ -24,8 +24,14 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError, StorageError, translate_os_errors
-from windrow.archive.format.disk import Disk, SummingSink, UncertainLinkError, Written
-from windrow.archive.format.mapped_files import Pages, map_file
+from windrow.archive.format.disk import (
+    Disk,
+    Pages,
+    SummingSink,
+    UncertainLinkError,
+    Written,
+    map_file,
+)
 from windrow.core.thresholds import Threshold
 from windrow.object_store.bucket import Bucket, Stored
 from windrow.object_store.bucket_leases import PERIOD, BucketLeases

@@ -5,13 +5,18 @@ operation, lose what was not synced, or fill the disk. The standard library does
 system what is needed: ``link`` is the put-if-absent (it fails if the name is taken, atomically,
 and the bytes behind it are already synced), and an advisory lock dies with its process.
 
+What is read is mapped into memory. A mapping holds no file open: an archive may have more runs than
+a process may have open files. What is mapped stays readable when the file's name is deleted.
+
 Invariant: a name under which something was published is never written to again.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
+import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,9 +28,10 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError, StorageError, translate_os_errors
-from windrow.archive.format.mapped_files import Pages, map_file
 from windrow.core.paths import local_path
 
+_advise = ctypes.CDLL(None).madvise
+_advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _PIECE = 1 << 22
 _MADE = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
 
@@ -314,3 +320,43 @@ def _try_lock(handle: int) -> bool:
             return False
         raise
     return True
+
+
+def map_file(path: Path) -> pa.Buffer:
+    """A file's bytes, none of them read yet. An empty file is an empty buffer."""
+    if not path.stat().st_size:
+        return pa.py_buffer(b"")
+    with pa.memory_map(str(path)) as file:
+        return file.read_buffer()
+
+
+class Pages:
+    """A file that is mapped to be read a little here and there.
+
+    A system that expects the rest to be wanted too reads megabytes around every byte that is
+    looked at for the first time; it is told not to, until ``read_ahead`` says that they are.
+    """
+
+    def __init__(self, buffer: pa.Buffer, fetch: Callable[[int, int], None] | None = None) -> None:
+        """``buffer`` begins with a page: that of a file, or memory that is mapped.
+
+        ``fetch`` has the bytes between two places there, of a file that is not all there yet.
+        """
+        self.buffer, self.fetch = buffer, fetch
+        self.scattered = True
+        self._say(mmap.MADV_RANDOM, 0)
+
+    def read_ahead(self) -> None:
+        if self.scattered:
+            self._say(mmap.MADV_NORMAL, 0)
+        self.scattered = False
+
+    def read_end(self, size: int) -> None:
+        """Have the last ``size`` bytes read in one go."""
+        if self.scattered:
+            start = max(0, self.buffer.size - size) // mmap.PAGESIZE * mmap.PAGESIZE
+            self._say(mmap.MADV_WILLNEED, start)
+
+    def _say(self, advice: int, start: int) -> None:
+        """Advice that is not taken changes no answer, so nobody asks whether it was."""
+        _advise(self.buffer.address + start, self.buffer.size - start, advice)

@@ -20,7 +20,7 @@ _CODES = {"int8": 2**7, "int16": 2**15, "int32": 2**31}
 
 @dataclass(frozen=True)
 class SumsRef:
-    """The file of the sums of a run's blocks; ``top`` is the sum of its end (``block_sums.py``)."""
+    """The file of the sums of a run's blocks; ``top`` is the sum of its end (``blocks.py``)."""
 
     written: Written
     top: int

@@ -14,9 +14,14 @@ from itertools import pairwise
 
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.run_ref import RunRef
-from windrow.archive.lifetimes.index_contents import Contents, Partition, RunState, histogram
+from windrow.archive.lifetimes.index_contents import (
+    Contents,
+    Partition,
+    RunState,
+    histogram,
+    subindex_name,
+)
 from windrow.archive.lifetimes.partition_grid import GridTechnique
-from windrow.archive.lifetimes.stat import subindex_name
 from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.verify import Problem, Tally, list_text, problem, verify
 from windrow.archive.versions.manifest import Manifest

@@ -30,14 +30,15 @@ from windrow.archive.errors import LifetimeError
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import Format, check_format
-from windrow.archive.lifetimes.index_contents import KIND, Contents
-from windrow.archive.lifetimes.partition_grid import Grid, Periods
-from windrow.archive.lifetimes.stat import (
+from windrow.archive.lifetimes.index_contents import (
+    KIND,
+    Contents,
     GridStatistics,
     PlannedUpdate,
     grid_statistics,
     plan_updates,
 )
+from windrow.archive.lifetimes.partition_grid import Grid, Periods
 from windrow.archive.progress_callback import Progress, nobody
 from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.versioned_index import VersionedIndex, disk_at

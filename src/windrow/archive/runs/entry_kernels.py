@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.archive.format.block_kernels import array_at, pointer
-from windrow.archive.runs.copier import CODED, CODED_STRINGS, FIXED, STRINGS
+from windrow.archive.runs.arrow_entries import CODED, CODED_STRINGS, FIXED, STRINGS
 from windrow.columns.kernels import bytes_out, grid, int64, ints, ints_out, kernel, void
 
 

@@ -16,11 +16,17 @@ from functools import cached_property
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError
-from windrow.archive.format.block_sums import blocks_in, small, split_sums, top_of
-from windrow.archive.format.blocks import REMEDY, Blocks, Summed
-from windrow.archive.format.disk import Disk, Written
+from windrow.archive.format.blocks import (
+    REMEDY,
+    Blocks,
+    Summed,
+    blocks_in,
+    small,
+    split_sums,
+    top_of,
+)
+from windrow.archive.format.disk import Disk, Pages, Written
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.mapped_files import Pages
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.runs.arrow_entries import ArrowEntries
 from windrow.archive.runs.entries import ALL, Entries, Only

@@ -26,12 +26,11 @@ from windrow.archive.format.blocks import REMEDY, Blocks, check_metadata
 from windrow.archive.format.disk import Sink
 from windrow.archive.format.kernel_use import Kernels, kernels_pay
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.mapped_files import numpy_view
 from windrow.archive.format.sheet import Sheet
 from windrow.archive.runs.entries import Direct
 from windrow.archive.runs.search import BYTES, directory_type, searcher
 from windrow.archive.runs.sorting import Listing
-from windrow.columns.arrays import Int64s
+from windrow.columns.arrays import Int64s, numpy_view
 
 START, ROWS, END = "_start", "_rows", b"windrow.end"
 _NARROW = 2**31

@@ -23,7 +23,7 @@ import pyarrow as pa
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.blocks import Blocks
 from windrow.archive.format.kernel_use import Kernels, Use, kernels_pay
-from windrow.archive.format.mapped_files import numpy_view
+from windrow.columns.arrays import numpy_view
 
 _kernels = Kernels("windrow.archive.runs.search_kernels")
 _LEAST_DECIMAL = 128

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.format.block_sums import Sums, SumsFile, small, with_sums
+from windrow.archive.format.blocks import Sums, SumsFile, small, with_sums
 from windrow.archive.format.disk import Disk, Sink, Written
 from windrow.archive.format.layout import DAY, EXPIRY, Layout, one_array
 from windrow.archive.format.run_ref import Format, RunRef, SumsRef
@@ -122,7 +122,7 @@ def write_run(
         if kind == "arrow":
             _write_arrow(sink, schema, _count_pieces(pieces, tally))
         else:
-            from windrow.archive.runs.parquet_write import write_parquet  # noqa: PLC0415
+            from windrow.archive.runs.parquet_entries import write_parquet  # noqa: PLC0415
 
             write_parquet(sink, layout, _count_pieces(pieces, tally), rows)
 

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.run_ref import RunRef
-from windrow.archive.runs.copier import Copier
+from windrow.archive.runs.arrow_entries import Copier
 from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.entries import positions, remember
 from windrow.archive.runs.run import Only, Run

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from windrow.archive.advise.advise import Advice, Workload
+from windrow.archive.advise.advise import Advice, Choice, WaveLayout, Workload
 from windrow.archive.advise.advise import advise as advised
-from windrow.archive.advise.choose import Choice, WaveLayout
 from windrow.archive.advise.recommend import Constraints
 from windrow.archive.records import rows_of
 from windrow.cli.answers import count_of

@@ -15,6 +15,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from windrow.archive.lifetimes.index_contents import GridStatistics, PlannedUpdate
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Assignment,
@@ -24,7 +25,6 @@ from windrow.archive.lifetimes.partition_grid import (
     Randomised,
     RoundRobin,
 )
-from windrow.archive.lifetimes.stat import GridStatistics, PlannedUpdate
 from windrow.cli.answers import count_of
 from windrow.cli.archive.options import print_json, size
 from windrow.cli.archive.times import Instants

@@ -24,7 +24,7 @@ from windrow.archive.format.run_ref import Format, RunRef
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.versioned_index import disk_at
-from windrow.archive.wave.write_session import WriteSession
+from windrow.archive.wave.transition import WriteSession
 from windrow.archive.wave.writer import AT_ONCE, Writer
 from windrow.spark.archive.stamps import Stamps
 from windrow.spark.frozen_imports import freeze_imports

@@ -14,7 +14,7 @@ import pytest
 from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
-from windrow.archive.runs.parquet_write import LONGEST, SHORTEST, choose_encodings, group_rows
+from windrow.archive.runs.parquet_entries import LONGEST, SHORTEST, choose_encodings, group_rows
 from windrow.archive.runs.run import ALL, Run
 from windrow.archive.runs.write import write_day
 
