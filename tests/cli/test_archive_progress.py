@@ -11,28 +11,29 @@ from typer.testing import CliRunner
 
 from windrow.archive.archive import open_archive
 from windrow.archive.progress_callback import Reached, nobody
-from windrow.cli.archive import append, maintain, migrate, progress_bar
+from windrow.cli import console as terminal_console
+from windrow.cli.archive import append, maintain, migrate
 from windrow.cli.main import app
 
 
 @pytest.fixture
 def terminal(monkeypatch):
     console = Console(file=io.StringIO(), force_terminal=True, width=80)
-    monkeypatch.setattr(progress_bar, "err", lambda: console)
+    monkeypatch.setattr(terminal_console, "err", lambda: console)
     return console
 
 
 def test_a_terminal_shows_how_far_it_has_come(terminal):
-    with progress_bar.show_progress("reading every run", as_json=False) as progress:
+    with terminal_console.show_progress("reading every run", as_json=False) as progress:
         progress(Reached("runs", 3, 12, 5_000_000))
     assert "reading every run: 3 of 12 runs, 5.0 MB" in terminal.file.getvalue()
 
 
 def test_programs_and_pipes_are_told_nothing(terminal, monkeypatch):
-    with progress_bar.show_progress("reading every run", as_json=True) as progress:
+    with terminal_console.show_progress("reading every run", as_json=True) as progress:
         assert progress is nobody
-    monkeypatch.setattr(progress_bar, "err", lambda: Console(file=terminal.file))
-    with progress_bar.show_progress("reading every run", as_json=False) as progress:
+    monkeypatch.setattr(terminal_console, "err", lambda: Console(file=terminal.file))
+    with terminal_console.show_progress("reading every run", as_json=False) as progress:
         assert progress is nobody
     assert terminal.file.getvalue() == ""
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tests.support.checkpoints import NOON, SECOND, HandMade
 from windrow.cli import status
 from windrow.cli.main import app
-from windrow.cli.status_view import status_view
+from windrow.cli.status import status_view
 from windrow.spark.checkpoint.checkpoint_status import Condition, checkpoint_status
 from windrow.spark.checkpoint.query_status import Standing
 from windrow.spark.checkpoint.run_record import End, Mishap

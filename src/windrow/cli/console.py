@@ -1,13 +1,15 @@
-"""The terminal: consoles, warnings, instants as people write them.
+"""The terminal: consoles, warnings, progress; instants and sizes as people write them.
 
-Answers go to standard output; progress, remarks and errors to standard error. Nothing that
-comes from a script or from data is read as markup: ``[RANGE 1 MINUTE]`` would be taken for a
-style, and ``:key:`` for a picture of one.
+Answers go to standard output; progress, remarks and errors to standard error, and progress only if
+that is a terminal. Nothing that comes from a script or from data is read as markup:
+``[RANGE 1 MINUTE]`` would be taken for a style, and ``:key:`` for a picture of one.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -15,6 +17,7 @@ from typing import NoReturn, TextIO
 from rich.console import Console
 from rich.text import Text
 
+from windrow.archive.progress_callback import Progress, Reached, nobody
 from windrow.core.time import Clock
 from windrow.core.warnings import ScriptWarning, WindrowWarning
 
@@ -70,3 +73,38 @@ def instant(now: int | None, clock: Clock) -> str:
         return str(now)
     digits = "milliseconds" if moment.microsecond else "seconds"
     return moment.replace(tzinfo=None).isoformat(" ", digits)
+
+
+def size(number: float | None) -> str:
+    """Bytes as people say them.
+
+    >>> size(999), size(1_500_000), size(None)
+    ('999 B', '1.5 MB', '-')
+    """
+    if number is None:
+        return "-"
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+@contextmanager
+def show_progress(activity: str, *, as_json: bool) -> Iterator[Progress]:
+    """Whoever is told of progress within shows it; nothing is left of it afterwards."""
+    console = err()
+    if as_json or not console.is_terminal:
+        yield nobody
+        return
+    with console.status(activity) as status:
+        yield lambda reached: status.update(f"{activity}: {describe_progress(reached)}")
+
+
+def describe_progress(reached: Reached) -> str:
+    """
+    >>> describe_progress(Reached("runs", 3, 1200, 5_000)), describe_progress(Reached("days", 1, 2))
+    ('3 of 1,200 runs, 5.0 kB', '1 of 2 days')
+    """
+    so_far = f", {size(reached.bytes)}" if reached.bytes else ""
+    return f"{reached.done:,} of {reached.of:,} {reached.what}{so_far}"

@@ -12,9 +12,8 @@ from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.cli.answers import count_of
 from windrow.cli.archive.create import RunFormat, Scheme, refuse
 from windrow.cli.archive.grids import OF_GRIDS, DealtOut, Sides, Technique, grid_of
-from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, size
-from windrow.cli.archive.progress_bar import show_progress
-from windrow.cli.console import out
+from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
+from windrow.cli.console import out, show_progress, size
 from windrow.cli.error_messages import errors_in_words
 
 

@@ -86,16 +86,3 @@ def _one_text(text: str) -> pa.Array:
 
 def print_json(value: Any) -> None:
     out().print(json.dumps(value, indent=2, default=str))
-
-
-def size(number: float) -> str:
-    """Bytes as people say them.
-
-    >>> size(999), size(1_500_000)
-    ('999 B', '1.5 MB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"
