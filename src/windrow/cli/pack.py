@@ -11,8 +11,12 @@ import typer
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import errors_in_words
 from windrow.core.errors import InputError
-from windrow.spark.environment.environment_archive import ENDING, environment_archive
-from windrow.spark.environment.launcher import NAME, WORKER_PYTHON
+from windrow.spark.environment.environment_archive import (
+    ENDING,
+    NAME,
+    WORKER_PYTHON,
+    environment_archive,
+)
 
 FILE = Path(f"{NAME}{ENDING}")
 

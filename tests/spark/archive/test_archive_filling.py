@@ -20,7 +20,6 @@ from windrow.engine.day_store import store_of
 from windrow.plan.program import compile_script
 from windrow.result_files.commits import commits
 from windrow.spark.archive import filling as module
-from windrow.spark.archive import waiting as files
 from windrow.spark.archive.filling import Filling
 from windrow.spark.stage.stage_task import Report
 
@@ -95,7 +94,7 @@ def test_days_that_are_over_are_in_and_the_rest_waits(tmp_path, expected, kind):
     found = commits(tmp_path / "home")
     assert sum(c.rows_out for c in found) == sum(len(delta(*b)) for b in BATCHES) - 10
     assert [c.now for c in found] == [last - 1 for _, last in BATCHES]
-    named = {p.name for p in files.load(tmp_path / "home").pieces}
+    named = {p.name for p in module.load_waiting(tmp_path / "home").pieces}
     assert {p.name for p in (tmp_path / "home").glob(".*")} == named
 
 
@@ -119,8 +118,7 @@ def test_a_driver_that_dies_anywhere_leaves_every_row_once(tmp_path, monkeypatch
 
     monkeypatch.setattr(Versions, "publish", mortal(Versions.publish))
     monkeypatch.setattr(module, "publish", mortal(module.publish))
-    monkeypatch.setattr(files, "publish", mortal(files.publish))
-    monkeypatch.setattr(files, "tidy", mortal(files.tidy))
+    monkeypatch.setattr(module, "remove_unnamed", mortal(module.remove_unnamed))
     archive, home, survived = tmp_path / "m", tmp_path / "home", 0
     deaths = number = 0
     home.mkdir()
@@ -155,7 +153,7 @@ def test_a_day_in_very_many_micro_batches_waits_in_few_files(tmp_path):
     for number in range(80):
         first = 1 + number * 3 % 50
         filling.publish(number, micro_batch(filling, first, first + 6))
-    assert len(list(home.glob(".*"))) <= files.MANY
+    assert len(list(home.glob(".*"))) <= module.MANY
     assert filling.rows_waiting() == 160
     filling.publish(80, micro_batch(filling, 60, 61))
     assert sum(contents("wave", tmp_path / "m").values()) == 160

@@ -22,7 +22,7 @@ from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.versions.versions import leases
 from windrow.spark.archive import append, read, reading
-from windrow.spark.archive.keys import key_of, options_of
+from windrow.spark.archive.options import key_of, options_of
 from windrow.spark.archive.source import HELD, ArchiveSource
 
 WINDOW = 6

@@ -11,15 +11,21 @@ from pathlib import Path
 import pytest
 
 from windrow.spark.environment import environment_archive as archives
-from windrow.spark.environment import own_code
 from windrow.spark.environment.environment_archive import (
+    LAUNCHER,
+    WORKER_PYTHON,
     environment_archive,
     fingerprint_of_environment,
 )
-from windrow.spark.environment.interpreter import VERSION, interpreter_members, shared_libraries
-from windrow.spark.environment.launcher import LAUNCHER, WORKER_PYTHON
-from windrow.spark.environment.members import Member, PackError
-from windrow.spark.environment.packages import package_members, required_distributions
+from windrow.spark.environment.environment_members import (
+    VERSION,
+    Member,
+    PackError,
+    interpreter_members,
+    package_members,
+    required_distributions,
+    shared_libraries,
+)
 from windrow.spark.run import worker_environment
 from windrow.spark.run.worker_environment import environment_on_cluster
 
@@ -134,25 +140,25 @@ def test_modules_are_copied_with_times_of_their_contents_and_compiled_when_they_
     tmp_path, monkeypatch
 ):
     compiled = []
-    monkeypatch.setattr(own_code, "_compile", compiled.append)
+    monkeypatch.setattr(archives, "_compile", compiled.append)
     source = tmp_path / "windrow"
     (source / "sub").mkdir(parents=True)
     (source / "a.py").write_text("1")
     (source / "sub" / "b.py").write_text("import numba")
     times = []
     for _ in range(2):
-        members = {m.name: m.path for m in own_code.own_members(tmp_path / "cache", source)}
+        members = {m.name: m.path for m in archives.own_members(tmp_path / "cache", source)}
         assert set(members) == {"packages/windrow/a.py", "packages/windrow/sub/b.py"}
         times.append([path.stat().st_mtime_ns for path in members.values()])
     assert times[0] == times[1]
     assert all(time % 10**9 == 0 for time in times[0])
     assert len(compiled) == 1
     (source / "a.py").unlink()
-    assert [m.name for m in own_code.own_members(tmp_path / "cache", source)] == [
+    assert [m.name for m in archives.own_members(tmp_path / "cache", source)] == [
         "packages/windrow/sub/b.py"
     ]
     (source / "sub" / "b.py").write_text("import numba as nb")
-    list(own_code.own_members(tmp_path / "cache", source))
+    list(archives.own_members(tmp_path / "cache", source))
     assert len(set(compiled)) == 2, "kernels that changed are compiled apart from the old ones"
 
 
@@ -168,7 +174,7 @@ def test_on_a_cluster_the_driver_has_the_workers_path_too(small):
         [found.python, "-c", "import windrow; print(windrow.__file__)"],
         cwd=found.directory, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert said.stdout.strip() == str(own_code.SOURCE / "__init__.py")
+    assert said.stdout.strip() == str(archives.SOURCE / "__init__.py")
 
 
 @pytest.mark.parametrize("by", ["environment", "setting"])

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from windrow.core.errors import InputError
-from windrow.spark.environment.launcher import WORKER_PYTHON
+from windrow.spark.environment.environment_archive import WORKER_PYTHON
 from windrow.spark.run import worker_check
 from windrow.spark.run.failures import SparkError
 from windrow.spark.run.masters import private_checkpoint, refuse_silent_master

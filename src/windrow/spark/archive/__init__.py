@@ -1,8 +1,8 @@
 """The archive on Spark: read as a DataFrame, filled by tasks, fed by a stream.
 
-``options`` -> ``pins`` (which version) -> ``keys`` and ``wheres`` (which rows), or ``whole`` runs
--> ``format`` and ``source`` -> ``frames`` read; ``stamps`` (which day) -> ``writing`` -> ``sink``
-write a DataFrame; ``waiting`` -> ``filling`` fill the archives of a script. Probes need no Spark.
+``options`` -> ``pins`` (which version, which runs) -> ``wheres`` (which rows) -> ``source`` ->
+``frames`` read; ``writing`` -> ``sink`` write a DataFrame; ``filling`` fills the archives of a
+script. Probes need no Spark.
 """
 
 from windrow.spark.archive.frames import read, reading

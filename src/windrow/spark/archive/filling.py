@@ -1,10 +1,18 @@
 """CREATE ARCHIVE on Spark: a streaming query whose results go to disk, a day when it is over.
 
     stages ──► tasks: rows into files ──► the driver: which files count ──► days that are over
-               that wait (``waiting``)     one small file, replaced           into the archive
+               that wait                   one small file, replaced           into the archive
 
 The driver's own process does the last two, in a ``foreachBatch`` function, by the same ``Store``
 as an embedded run: so the archive is the same, and a script may be run here and there in turns.
+
+An archive has whole days only (``windrow.engine.day_store``), so what has come of a day that is not
+over waits in files of the query's checkpoint. Tasks write files that nobody knows; one small file,
+replaced whole, says which of them count, which micro-batch was the last whose rows are among them,
+and which day was the last to be put in. Whatever is not named was left by an attempt that failed.
+
+    waiting.json   what counts
+    .<id>          rows in order of time: an Arrow file, mapped when its day is put in
 
 Exactly once
     Rows count once they are named, and then the micro-batch is named too: repeated, it adds
@@ -15,11 +23,15 @@ Exactly once
 
 from __future__ import annotations
 
+import json
+import os
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.archive.errors import ConflictError, HalfwayError
@@ -29,12 +41,18 @@ from windrow.core.errors import StateError
 from windrow.core.time import Wall, wall_clock
 from windrow.engine.day_store import last_day_over, store_of
 from windrow.plan.catalog import ArchiveDeclaration
-from windrow.result_files.atomic_files import publish
+from windrow.result_files.atomic_files import publish, read_record
 from windrow.result_files.sinks import COMPACT_AT, compact_if_due
 from windrow.spark.archive.sink import ATTEMPTS
-from windrow.spark.archive.waiting import Piece, Waiting, by_day, few, load, save, tidy, write
 from windrow.spark.sink.file_delivery import summary
+from windrow.spark.stage.blobs import pack_delta, unpack_delta
 from windrow.spark.stage.stage_task import Report
+
+WAITING = "waiting.json"
+MANY, ALIKE = 64, 8
+"""Pieces that may wait before any are merged, and how many of one size are then."""
+LARGE = 2**18
+"""Rows of a piece that is never merged again."""
 
 
 class Filling:
@@ -50,8 +68,8 @@ class Filling:
 
     def prepare(self) -> None:
         """Remove what earlier attempts left; refuse an archive that lacks days it was given."""
-        waiting, done = load(self._directory), self._store.done
-        tidy(self._directory, waiting)
+        waiting, done = load_waiting(self._directory), self._store.done
+        remove_unnamed(self._directory, waiting)
         if waiting.done is not None and (done is None or done < waiting.done):
             raise StateError(
                 f"the archive {self._declared.name} lacks days that this checkpoint has appended",
@@ -63,7 +81,7 @@ class Filling:
 
     def rows_waiting(self) -> int:
         """Rows of days that the archive does not have yet."""
-        return sum(len(part) for _, part in self._days(load(self._directory)))
+        return sum(len(part) for _, part in self._days(load_waiting(self._directory)))
 
     @property
     def delivery(self) -> WaitingDelivery:
@@ -72,13 +90,13 @@ class Filling:
 
     def publish(self, number: int, reports: Sequence[Report]) -> None:
         """Let the rows of a micro-batch count, and put days in that are over."""
-        waiting = load(self._directory)
+        waiting = load_waiting(self._directory)
         if number > waiting.batch:
             pieces = (report.hidden.get("piece") for report in reports)
             new = tuple(Piece(**piece) for piece in pieces if piece is not None)
             waiting = replace(waiting, batch=number, pieces=(*waiting.pieces, *new))
-            waiting = few(self._directory, waiting, self._schema)
-        save(self._directory, waiting)
+            waiting = merge_pieces(self._directory, waiting, self._schema)
+        save_waiting(self._directory, waiting)
         now = max((report.now for report in reports if report.now is not None), default=None)
         over = None if now is None else last_day_over(now, self._declared, self._wall)
         days: dict[int, list[Delta]] = {}
@@ -116,7 +134,7 @@ class Filling:
             return
         left = tuple(p for p in waiting.pieces if p.last // self._declared.day > done)
         if (left, done) != (waiting.pieces, waiting.done):
-            save(self._directory, replace(waiting, done=done, pieces=left))
+            save_waiting(self._directory, replace(waiting, done=done, pieces=left))
 
     def _days(self, waiting: Waiting, last: int | None = None) -> Iterator[tuple[int, Delta]]:
         """The rows of days that the archive does not have, none after ``last``."""
@@ -139,4 +157,111 @@ class WaitingDelivery:
 
     def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
         delta = concat(answers, self.schema).sorted()
-        return {"piece": asdict(write(Path(self.directory), delta)) if len(delta) else None}
+        return {"piece": asdict(write_piece(Path(self.directory), delta)) if len(delta) else None}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A file of rows, and the instants of its first and last."""
+
+    name: str
+    rows: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """See the module. ``done`` is the last day that was put in by this query."""
+
+    batch: int = -1
+    done: int | None = None
+    pieces: tuple[Piece, ...] = ()
+
+
+def load_waiting(directory: Path) -> Waiting:
+    """What waits in a directory; in a new one, nothing."""
+    path = directory / WAITING
+    if not path.exists():
+        return Waiting()
+    return read_record(
+        path,
+        "the record of what waits for an archive",
+        lambda known: Waiting(
+            known["batch"], known["done"], tuple(Piece(**p) for p in known["pieces"])
+        ),
+        remedy="start over with a new --checkpoint; days that are archived stay",
+    )
+
+
+def save_waiting(directory: Path, waiting: Waiting) -> None:
+    """Make ``waiting`` what counts, and remove what no longer does."""
+    publish(directory / WAITING, json.dumps(asdict(waiting)))
+    remove_unnamed(directory, waiting)
+
+
+def remove_unnamed(directory: Path, waiting: Waiting) -> None:
+    """Remove files of rows that do not count; no task may be writing one."""
+    named = {piece.name for piece in waiting.pieces}
+    for path in directory.glob(".*"):
+        if path.name not in named:
+            path.unlink(missing_ok=True)
+
+
+def write_piece(directory: Path, delta: Delta) -> Piece:
+    """A file of rows in order of time, under a name of its own; it does not count yet."""
+    name, batch = f".{uuid.uuid4().hex}", pack_delta(delta)
+    with (directory / name).open("wb") as file:
+        with pa.ipc.new_file(file, batch.schema) as writer:
+            writer.write_batch(batch)
+        file.flush()
+        os.fsync(file.fileno())
+    return Piece(name, len(delta), int(delta.ts[0]), int(delta.ts[-1]))
+
+
+def read_piece(directory: Path, piece: Piece, schema: pa.Schema) -> Delta:
+    """The rows of a piece; they stay in the file until somebody looks at them."""
+    with pa.memory_map(str(directory / piece.name)) as source:
+        return unpack_delta(pa.ipc.open_file(source).get_batch(0), schema)
+
+
+def by_day(
+    directory: Path,
+    pieces: Sequence[Piece],
+    schema: pa.Schema,
+    day: int,
+    days: tuple[int | None, int | None],
+) -> Iterator[tuple[int, Delta]]:
+    """The rows of pieces by day of ``day`` ticks, from the first to the last of ``days``."""
+    first, last = days
+    for piece in pieces:
+        if first is not None and piece.last // day < first:
+            continue
+        if last is not None and piece.first // day > last:
+            continue
+        delta = read_piece(directory, piece, schema)
+        found, starts = np.unique(delta.ts // day, return_index=True)
+        stops = (*starts[1:].tolist(), len(delta))
+        for number, start, stop in zip(found.tolist(), starts.tolist(), stops, strict=True):
+            if (first is None or number >= first) and (last is None or number <= last):
+                yield number, delta.slice(start, stop)
+
+
+def merge_pieces(directory: Path, waiting: Waiting, schema: pa.Schema) -> Waiting:
+    """The same rows; if they are in very many pieces, small ones of like size merged.
+
+    A stream that is watched brings a day in thousands of micro-batches. Pieces are alike if their
+    lengths are within a factor of eight, so a row is written once more for each such factor.
+    """
+    if len(waiting.pieces) <= MANY:
+        return waiting
+    alike: dict[int, list[Piece]] = {}
+    for piece in waiting.pieces:
+        alike.setdefault(piece.rows.bit_length() // 3, []).append(piece)
+    for size in range(LARGE.bit_length() // 3):
+        if len(alike.get(size, ())) >= ALIKE:
+            parts = [read_piece(directory, piece, schema) for piece in alike.pop(size)]
+            merged = write_piece(directory, concat(parts, schema))
+            alike.setdefault(merged.rows.bit_length() // 3, []).append(merged)
+    pieces = tuple(piece for found in alike.values() for piece in found)
+    return replace(waiting, pieces=pieces)

@@ -1,7 +1,7 @@
 """An archive as a DataFrame, on a lease that the driver holds.
 
-Whole Parquet runs (``whole``) become a DataFrame of files here, so that Spark knows the least and
-greatest values in them; everything else goes through the format ``windrow``.
+Parquet runs that are read whole (``pins``) become a DataFrame of files here, so that Spark knows
+the least and greatest values in them; everything else goes through the format ``windrow``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.paths import is_object_url, object_url
-from windrow.spark.archive.format import FORMAT
-from windrow.spark.archive.keys import options_of
-from windrow.spark.archive.options import Moment, Wish, chosen_columns, instant
-from windrow.spark.archive.pins import Pin, pin
-from windrow.spark.archive.source import register
-from windrow.spark.archive.whole import CHECKED, whole_runs, whole_schema
+from windrow.spark.archive.options import Moment, Wish, chosen_columns, instant, options_of
+from windrow.spark.archive.pins import CHECKED, Pin, pin, whole_runs, whole_schema
+from windrow.spark.archive.source import FORMAT, register
 
 _held: dict[tuple[str, int], Pin] = {}
 """Leases that ``read`` has taken, one for each version."""

@@ -39,8 +39,8 @@ from windrow.archive.format.day_calendar import latest_plausible_day
 from windrow.archive.wave.wave import Wave
 from windrow.core.paths import is_object_url
 from windrow.core.time import Wall, wall_clock
-from windrow.spark.archive.stamps import Stamps
 from windrow.spark.archive.writing import (
+    Stamps,
     WrittenRuns,
     archive_of_days,
     declared_columns,

@@ -6,22 +6,34 @@ Options: ``now``, ``since`` and ``until`` (days, as numbers or dates), ``keys`` 
 composite key is a list, and may be cut short) or ``least`` and ``greatest``, ``columns`` (names
 with commas between), ``version``. The version and the moment are those of ``load``. What a query's
 conditions say of keys and days counts like options (``wheres``), and the columns of a scan are
-those that the query needs (``format``). Keys and days are looked up in the manifest and the
-directories at the driver, so a task is only started for rows that are wanted; what it reads goes
-to Spark as record batches.
+those that the query needs. Keys and days are looked up in the manifest and the directories at the
+driver, so a task is only started for rows that are wanted; what it reads goes to Spark as record
+batches.
 
 Spark calls the parts of a source in processes of its own, so the lease on the version is one of
 theirs and ends with them, a minute after they were last used at the earliest. For a query that may
 wait longer than that before it starts, ``windrow.spark.archive.read`` has a lease that lasts.
+
+Spark tells a source in Python nothing of the columns that a query needs, and keeps what came of
+its filters with the table: a second query over the same DataFrame, with another filter or with
+none, would be given the rows of the first. ``Format.java`` wraps Spark's classes so that each scan
+has a source of its own, which is told both, and has Spark's own reader scan whole Parquet runs. It
+is compiled by the compiler that Spark generates code with, when the format is registered, against
+the Spark that is there. Only the driver needs it: the scans that it makes are Spark's.
 """
 
 from __future__ import annotations
 
+import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -39,17 +51,31 @@ from windrow.archive.runs.entries import positions
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.versioned_index import disk_at
 from windrow.archive.versions.versions import Versions
+from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.spark.active_session import active
-from windrow.spark.archive.format import SOURCE, provide
-from windrow.spark.archive.keys import Rows, in_both, key_of, rows_of
-from windrow.spark.archive.options import Wish, chosen_columns, root_of, version_of
-from windrow.spark.archive.pins import Pin, Source, pin
+from windrow.spark.archive.options import (
+    Rows,
+    Wish,
+    chosen_columns,
+    in_both,
+    key_of,
+    root_of,
+    rows_of,
+    version_of,
+)
+from windrow.spark.archive.pins import Pin, Source, pin, whole_runs, whole_schema
 from windrow.spark.archive.spark_types import arrow_schema, cast, spark_schema
 from windrow.spark.archive.wheres import Where
-from windrow.spark.archive.whole import whole_runs, whole_schema
 from windrow.spark.frozen_imports import freeze_imports
 
+FORMAT, SOURCE, CLASS = "windrow", "windrow-archive", "windrow.Format"
+"""The format's name, that of its part in Python, and of its part in the virtual machine."""
+SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+"""Where Java looks for the classes that are formats."""
+SHARED = "org.apache.spark.util.MutableURLClassLoader"
+"""The loader that Spark starts a driver with; threads and sessions have it in common."""
+_registering = threading.Lock()
 SLICE = Threshold(96 << 20)
 """Bytes of a run that a task reads, about; a run of Parquet counts three times."""
 AT_ONCE = Threshold(65_536, least=1)
@@ -57,6 +83,50 @@ AT_ONCE = Threshold(65_536, least=1)
 HELD = Threshold(64, least=1)
 """Leases that a process of Spark's own keeps; a busy one would otherwise keep all for ever."""
 _held: list[Pin] = []
+
+
+def provide(spark: SparkSession) -> None:
+    """Have the virtual machine of a session know the class; once is enough for all of them."""
+    machine: Any = spark._jvm  # noqa: SLF001 - there is no other way to it
+    with _registering:
+        loader = _loader(spark, machine)
+        if loader.findResource(f"{CLASS.replace('.', '/')}.class") is None:
+            loader.addURL(machine.java.io.File(str(_compiled(machine))).toURI().toURL())
+
+
+def _loader(spark: SparkSession, machine: Any) -> Any:
+    """The farthest loader that classes can be added to."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+    found, loader = None, machine.java.lang.Thread.currentThread().getContextClassLoader()
+    while loader is not None:
+        if is_instance_of(gateway, loader, SHARED):
+            found = loader
+        loader = loader.getParent()
+    if found is None:
+        raise InputError(
+            where="the format windrow",
+            expected="a driver that was started by Spark's own launcher",
+            found="one whose classes are loaded by something else",
+            remedy="start it with spark-submit or from Python",
+        )
+    return found
+
+
+def _compiled(machine: Any) -> Path:
+    """A folder with the class, which goes when the virtual machine ends."""
+    temporary = machine.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), "windrow")
+    folder = Path(temporary.getAbsolutePath())
+    compiler = machine.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(files(__package__).joinpath("Format.java").read_text(encoding="utf-8"))
+    codes = compiler.getBytecodes()
+    for name in codes:
+        path = folder / f"{name.replace('.', '/')}.class"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(codes[name])
+    service = folder / SERVICE
+    service.parent.mkdir(parents=True)
+    service.write_text(f"{CLASS}\n")
+    return folder
 
 
 def register(spark: SparkSession) -> None:
@@ -177,7 +247,7 @@ class ArchiveSource(DataSource):
         return SOURCE
 
     def schema(self) -> StructType:
-        """With the Parquet runs of a whole scan in the metadata of a column, for ``format``."""
+        """With the Parquet runs of a whole scan in the metadata of a column, for the JVM."""
         return self._schema
 
     def reader(self, schema: StructType) -> ArchiveReader:

@@ -31,7 +31,7 @@ from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs.run_directory import Directory
 from windrow.archive.versions.pinned_reader import Range
 from windrow.core.thresholds import Threshold
-from windrow.spark.archive.keys import Rows, rows_of
+from windrow.spark.archive.options import Rows, rows_of
 from windrow.spark.archive.spark_types import arrow_schema, spark_schema
 
 SURROGATES = range(0xD800, 0xE000)

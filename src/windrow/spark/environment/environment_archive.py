@@ -3,11 +3,19 @@
 Files
     <cache>/env-<fingerprint>.tar.gz      an archive; the fingerprint is of everything that is in it
     <cache>/kernels-<digest>/             Windrow's modules with compiled kernels
-                                          (``windrow.spark.environment.own_code``)
 
 An archive is written under another name and renamed, so whoever finds one finds it whole. The last
 few are kept. A run makes a link of its own to the archive that it uses, since executors that join
 later fetch it then.
+
+Numba takes compiled code for that of a module if the module has the time and size that it had.
+Archives keep times in whole seconds, so a copy is made whose times are whole seconds, made of the
+contents, and the kernels are compiled there. The copy stays for the next time: if the modules that
+have kernels are the same then, nothing is compiled.
+
+Spark starts the ``LAUNCHER`` of an unpacked environment as its Python. Spark puts its own archives
+of PySpark on the path; the environment has PySpark as compiled modules, which start sooner, so they
+are taken off again. Nothing of the worker's own Python counts.
 """
 
 from __future__ import annotations
@@ -16,24 +24,37 @@ import fcntl
 import io
 import os
 import shutil
+import subprocess
 import sys
 import tarfile
 import uuid
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from windrow.spark.environment.interpreter import interpreter_members, shared_libraries
-from windrow.spark.environment.launcher import LAUNCHER, PROGRAM
-from windrow.spark.environment.members import Member, PackError, digest_of
-from windrow.spark.environment.own_code import own_members, source_files
-from windrow.spark.environment.packages import package_members, required_distributions
+from windrow.spark.environment.environment_members import (
+    LIBRARIES,
+    PACKAGES,
+    VERSION,
+    Member,
+    PackError,
+    digest_of,
+    interpreter_members,
+    package_members,
+    required_distributions,
+    shared_libraries,
+)
 
 ENDING = ".tar.gz"
 KEPT = 3
 """Archives, of some 250 MB each, that stay in the cache."""
 COMPRESSION = 1
 """Of gzip: the fastest; an archive is read as often as it is written."""
+SOURCE = Path(__file__).parents[2]
+ROOT_NAME = "windrow"
+IMPORTS = "import windrow.engine.runner, windrow.spark.stage.stage_task, windrow.spark.match_frame"
+"""What workers import; to import a kernel compiles it."""
 
 
 def cache_directory() -> Path:
@@ -128,3 +149,86 @@ def _forget_old(cache: Path) -> None:
     copies = sorted(cache.glob("kernels-*"), key=lambda path: path.stat().st_mtime)
     for path in copies[:-KEPT]:
         shutil.rmtree(path, ignore_errors=True)
+
+
+NAME = "windrow_env"
+"""The directory in which Spark unpacks the archive, below that of the executor."""
+PROGRAM = "bin/python"
+WORKER_PYTHON = f"./{NAME}/{PROGRAM}"
+
+LAUNCHER = f"""#!/bin/sh
+home=$(cd "${{0%/*}}/.." && pwd -P)
+path=$home/{PACKAGES}
+IFS=:
+set -f
+for place in $PYTHONPATH; do
+  case "$place" in
+    */pyspark.zip | */py4j-*-src.zip | *.jar) ;;
+    *) path="$path:$place" ;;
+  esac
+done
+unset IFS
+export PYTHONPATH="$path" PYTHONHOME="$home" PYTHONNOUSERSITE=1
+export LD_LIBRARY_PATH="$home/{LIBRARIES}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+exec "$home/bin/python{VERSION}" "$@"
+"""
+
+
+def source_files(source: Path = SOURCE) -> dict[str, bytes]:
+    """The contents of the package by name."""
+    return {
+        path.relative_to(source).as_posix(): path.read_bytes()
+        for path in sorted(source.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def own_members(cache: Path, source: Path = SOURCE) -> Iterator[Member]:
+    """The package as it is now, from a copy below ``cache``."""
+    files = source_files(source)
+    kernels = (text for text in files.values() if b"numba" in text or b"columns.kernels" in text)
+    directory = cache / f"kernels-{digest_of([sys.version, *kernels])}"
+    package = directory / ROOT_NAME
+    if _update(package, files):
+        _compile(directory)
+    for path in sorted(package.rglob("*")):
+        if path.is_file():
+            yield Member(f"{PACKAGES}/{ROOT_NAME}/{path.relative_to(package).as_posix()}", path)
+
+
+def _update(package: Path, files: dict[str, bytes]) -> bool:
+    """Bring the copy up to date; whether anything was changed."""
+    changed = False
+    for path in package.rglob("*") if package.exists() else ():
+        is_source = path.is_file() and "__pycache__" not in path.parts
+        if is_source and path.relative_to(package).as_posix() not in files:
+            path.unlink()
+            changed = True
+    for name, text in files.items():
+        path = package / name
+        if not path.exists() or path.read_bytes() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+            changed = True
+        time = 10**9 + zlib.crc32(text) % 2**28
+        os.utime(path, (time, time))
+    return changed
+
+
+def _compile(directory: Path) -> None:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    answer = subprocess.run(  # noqa: S603 - this interpreter, on our own modules
+        [sys.executable, "-c", IMPORTS],
+        env={**kept, "PYTHONPATH": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise PackError(
+            where=f"windrow pack, {directory}",
+            expected="modules that can be imported",
+            found=(answer.stderr.strip().splitlines() or ["no reason given"])[-1],
+            remedy="check that `windrow run --runner embedded` works here",
+        )

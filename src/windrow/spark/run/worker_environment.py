@@ -23,8 +23,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from windrow.spark.environment.environment_archive import environment_archive
-from windrow.spark.environment.launcher import NAME, PROGRAM, WORKER_PYTHON
+from windrow.spark.environment.environment_archive import (
+    NAME,
+    PROGRAM,
+    WORKER_PYTHON,
+    environment_archive,
+)
 from windrow.spark.run.worker_python import is_installed, worker_launcher
 
 ARCHIVES = "spark.archives"
