@@ -19,11 +19,10 @@ from windrow.cql.syntax_tree import (
     Name,
     Statement,
 )
-from windrow.plan.binder.destinations import destination
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import Context, clock_of, did_you_mean
-from windrow.plan.binder.storage import bind_archive, bind_subscriptions
+from windrow.plan.binder.storage import bind_archive, bind_subscriptions, destination
 from windrow.plan.binder.stream_declarations import bind_relation, bind_stream, schema_of
 from windrow.plan.catalog import (
     Catalog,
