@@ -31,6 +31,7 @@ ROOMS = (
     "papers",
     "plan",
     "result_files",
+    "sharing",
     "spark",
     "streams",
     "subscriptions",

@@ -1,0 +1,69 @@
+"""Many queries over the same windows: who shares what, when each runs, and what it may see.
+
+``transactions`` is what a query may see while its window moves (Golab 2006, chapter 7). Its names
+are loaded when they are asked for:
+
+>>> from windrow.sharing import classify, parse_history
+>>> print(classify(parse_history("r[0] w2[0] c2 r[1] c", n=2)))
+conflict-serialisable, WS
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from windrow.core.patterns import UpdatePattern
+    from windrow.sharing.transactions.errors import TransactionError
+    from windrow.sharing.transactions.executor import Answer, Executor
+    from windrow.sharing.transactions.expiry_slots import split_by_expiry
+    from windrow.sharing.transactions.history import History, parse_history
+    from windrow.sharing.transactions.isolation import Isolation, classify
+    from windrow.sharing.transactions.latest_window import LatestWindow
+    from windrow.sharing.transactions.scheduler import ReadTransaction
+    from windrow.sharing.transactions.serial import Serial
+    from windrow.sharing.transactions.stored_windows import stored_window
+    from windrow.sharing.transactions.time_to_update import TimeToUpdate
+    from windrow.sharing.transactions.undo_expired import UndoExpired
+    from windrow.sharing.transactions.window_serial import WindowSerial
+else:
+    _MODULES = {
+        "core.patterns": "UpdatePattern",
+        "sharing.transactions.errors": "TransactionError",
+        "sharing.transactions.executor": "Answer Executor",
+        "sharing.transactions.expiry_slots": "split_by_expiry",
+        "sharing.transactions.history": "History parse_history",
+        "sharing.transactions.isolation": "Isolation classify",
+        "sharing.transactions.latest_window": "LatestWindow",
+        "sharing.transactions.scheduler": "ReadTransaction",
+        "sharing.transactions.serial": "Serial",
+        "sharing.transactions.stored_windows": "stored_window",
+        "sharing.transactions.time_to_update": "TimeToUpdate",
+        "sharing.transactions.undo_expired": "UndoExpired",
+        "sharing.transactions.window_serial": "WindowSerial",
+    }
+    __getattr__ = lazy_exports(
+        __name__,
+        {name: f"windrow.{module}" for module, names in _MODULES.items() for name in names.split()},
+    )
+
+__all__ = [
+    "Answer",
+    "Executor",
+    "History",
+    "Isolation",
+    "LatestWindow",
+    "ReadTransaction",
+    "Serial",
+    "TimeToUpdate",
+    "TransactionError",
+    "UndoExpired",
+    "UpdatePattern",
+    "WindowSerial",
+    "classify",
+    "parse_history",
+    "split_by_expiry",
+    "stored_window",
+]
