@@ -1,7 +1,8 @@
 """Many queries over the same windows: who shares what, when each runs, and what it may see.
 
-``transactions`` is what a query may see while its window moves (Golab 2006, chapter 7). Its names
-are loaded when they are asked for:
+``rules`` say which periodic queries share state and work, ``schedule`` when they run (Golab 2006,
+chapter 8); both are pure, and planning uses them. ``transactions`` are what a query may see while
+its window moves (chapter 7). Names are loaded when they are asked for:
 
 >>> from windrow.sharing import classify, parse_history
 >>> print(classify(parse_history("r[0] w2[0] c2 r[1] c", n=2)))

@@ -1,0 +1,123 @@
+"""Which of many predicates make up a new one: the first step of 8.3.3 (Golab 2006).
+
+The smallest set that fits is sought, since every member is another synopsis to probe; among
+equally small sets the one whose members come first. Finding a disjoint cover is the exact cover
+problem, so the search goes through sets of one member, of two, and so on up to
+``LARGEST_COVER``, and gives up after ``LONGEST_SEARCH`` trials: it then finds nothing, and the
+query keeps a synopsis of its own.
+
+Each step takes one box that is not covered yet: some member must cover a part of it, so only
+members that overlap it are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from windrow.core.thresholds import Threshold
+from windrow.sharing.rules.covers import is_subcover
+from windrow.sharing.rules.dnf import Predicate
+from windrow.sharing.rules.regions import (
+    Region,
+    RegionTooLargeError,
+    intersect_boxes,
+    is_within,
+    overlap,
+    subtract_region,
+)
+
+LARGEST_COVER = 4
+"""Members of a cover: probing them must not cost more than the synopsis that they save."""
+LONGEST_SEARCH = Threshold(5_000, least=1)
+
+Found = TypeVar("Found")
+Members = tuple[int, ...]
+"""Places in the sequence of candidates."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Sums of ``added`` less sums of ``subtracted`` are the sums of the predicate."""
+
+    added: Members
+    subtracted: Members
+
+
+def find_cover(candidates: Sequence[Predicate], whole: Predicate) -> Members | None:
+    """A smallest set whose union is ``whole``, members may overlap: for MIN and MAX."""
+    inside = [i for i, p in enumerate(candidates) if is_subcover([p], whole)]
+    return _smallest(lambda size, search: search.sets(whole.region, inside, size), candidates)
+
+
+def find_disjoint_cover(candidates: Sequence[Predicate], whole: Predicate) -> Members | None:
+    """A smallest set without overlap whose union is ``whole``: for whatever counts tuples."""
+    inside = [i for i, p in enumerate(candidates) if is_subcover([p], whole)]
+    return _smallest(
+        lambda size, search: search.sets(whole.region, inside, size, disjoint=True), candidates
+    )
+
+
+def find_difference(candidates: Sequence[Predicate], whole: Predicate) -> Difference | None:
+    """A disjoint supercover, and a disjoint cover of what it has too much: for SUM and COUNT."""
+    touching = [i for i, p in enumerate(candidates) if not p.excludes(whole)]
+
+    def differences(size: int, search: _Search) -> Iterator[Difference]:
+        for added in search.sets(whole.region, touching, size - 1, disjoint=True):
+            surplus: Region = ()
+            for i in added:
+                surplus += subtract_region(candidates[i].region, whole.region)
+            inside = [
+                i for i, p in enumerate(candidates) if p.terms and is_within(p.region, surplus)
+            ]
+            room = size - len(added)
+            for subtracted in search.sets(surplus, inside, room, disjoint=True):
+                yield Difference(added, subtracted)
+
+    return _smallest(differences, candidates)
+
+
+@dataclass
+class _Search:
+    candidates: Sequence[Predicate]
+    trials: int = field(default=0)
+
+    def sets(
+        self, region: Region, usable: Sequence[int], size: int, *, disjoint: bool = False
+    ) -> Iterator[Members]:
+        """Sets of at most ``size`` usable members that together contain the region."""
+        if not region:
+            yield ()
+            return
+        if size == 0:
+            return
+        for place, i in enumerate(usable):
+            member = self.candidates[i]
+            if all(intersect_boxes(region[0], box) is None for box in member.region):
+                continue
+            self.trials += 1
+            if self.trials > LONGEST_SEARCH.value:
+                raise RegionTooLargeError
+            others = [j for k, j in enumerate(usable) if k != place]
+            if disjoint:
+                others = [
+                    j for j in others if not overlap(self.candidates[j].region, member.region)
+                ]
+            rest = subtract_region(region, member.region)
+            for more in self.sets(rest, others, size - 1, disjoint=disjoint):
+                yield (i, *more)
+
+
+def _smallest(
+    find: Callable[[int, _Search], Iterator[Found]], candidates: Sequence[Predicate]
+) -> Found | None:
+    search = _Search(candidates)
+    try:
+        for size in range(1, LARGEST_COVER + 1):
+            found = next(find(size, search), None)
+            if found is not None:
+                return found
+    except RegionTooLargeError:
+        pass
+    return None

@@ -1,0 +1,205 @@
+"""A query comes or goes: the plan that follows (Golab 2006, 8.2).
+
+A query that comes starts at once on synopses that fit; else it extends one whose window is too
+short, and waits until that holds enough; else it fills one of its own. SS1 to SS3 are always
+applied; SS4 where no synopsis has the query's own predicate. A query that goes takes with it only
+what nobody else reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from windrow.core.errors import WindrowError
+from windrow.sharing.rules.grains import choose_grains
+from windrow.sharing.rules.interval_contents import Contents
+from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.sharing_plan import Member, Part, SharingPlan, Synopsis
+from windrow.sharing.rules.ss1_window_lengths import serves_window
+from windrow.sharing.rules.ss3_joins import serves_join
+from windrow.sharing.rules.ss4_predicates import find_relevant
+from windrow.sharing.rules.synopsis_access import Reading
+from windrow.sharing.rules.synopsis_shape import SynopsisShape, cheapest_kind
+
+
+def plan_queries(queries: Iterable[PeriodicQuery]) -> SharingPlan:
+    """The plan of queries that begin together, before the first tuple.
+
+    Simple predicates come first, so that synopses exist from which others can be made up; long
+    windows before short ones. The order in which the queries are given makes no difference.
+    """
+    families: dict[tuple[str, tuple[str, ...], int], list[PeriodicQuery]] = {}
+    for query in sorted(queries, key=_canonical):
+        families.setdefault((query.source, query.group_by, len(query.windows)), []).append(query)
+    plan = SharingPlan()
+    for family in families.values():
+        for query, s in zip(family, choose_grains(family), strict=True):
+            plan = _add(plan, query, None, [s])
+    return _with_cheapest_kinds(plan)
+
+
+def add_query(plan: SharingPlan, query: PeriodicQuery, now: int | None = None) -> SharingPlan:
+    """The plan with one query more, which comes at ``now`` (None: before the first tuple)."""
+    known = {synopsis.shape.s for synopsis in plan.synopses}
+    grains = [s for s in sorted(known, reverse=True) if query.fits(s)]
+    grains += [query.grain] if query.grain not in known else []
+    return _with_cheapest_kinds(_add(plan, query, now, grains))
+
+
+def drop_query(plan: SharingPlan, name: str) -> SharingPlan:
+    """The plan without a query: what others read stays, and only as long as they need it."""
+    gone = plan.member(name)
+    members = tuple(member for member in plan.members if member is not gone)
+    rest = replace(plan, members=members)
+    kept = (synopsis for synopsis in plan.synopses if rest.readers(synopsis.number))
+    shrunk = tuple(_shrink(synopsis, rest.readers(synopsis.number)) for synopsis in kept)
+    return _with_cheapest_kinds(replace(rest, synopses=shrunk))
+
+
+def _canonical(query: PeriodicQuery) -> tuple[object, ...]:
+    predicate = query.predicate
+    return (
+        query.source,
+        len(predicate.terms),
+        str(predicate),
+        -query.window,
+        query.slide,
+        query.name,
+    )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One way to give a query what it needs: a plan with the synopses, and the member."""
+
+    plan: SharingPlan
+    member: Member
+
+    def rank(self, before: SharingPlan) -> tuple[float, int, int]:
+        """Complete early first, then few new synopses, then few to probe."""
+        complete = self.member.complete_from
+        return (
+            float("-inf") if complete is None else complete,
+            self.plan.made - before.made,
+            len(self.member.numbers),
+        )
+
+
+def _add(
+    plan: SharingPlan, query: PeriodicQuery, now: int | None, grains: Sequence[int]
+) -> SharingPlan:
+    if any(member.query.name == query.name for member in plan.members):
+        raise WindrowError(
+            where=f"query {query.name}", message="there is a query of this name already"
+        )
+    choices = (_choice(plan, query, now, s) for s in grains)
+    best = min(choices, key=lambda choice: choice.rank(plan))
+    return replace(best.plan, members=(*best.plan.members, best.member))
+
+
+def _choice(plan: SharingPlan, query: PeriodicQuery, now: int | None, s: int) -> _Choice:
+    """All that the query needs from synopses with one s, so that all its answers are aligned."""
+    parts = []
+    complete: int | None = None
+    for contents in query.needs:
+        plan, part, begin = _supply(plan, query, contents, now, s)
+        parts.append(part)
+        if begin is not None:
+            complete = begin if complete is None else max(complete, begin)
+    return _Choice(plan, Member(query, tuple(parts), complete))
+
+
+def _supply(
+    plan: SharingPlan, query: PeriodicQuery, contents: Contents, now: int | None, s: int
+) -> tuple[SharingPlan, Part, int | None]:
+    """One of the contents: from a synopsis, from several, or from one of its own."""
+    offered = {
+        _long_enough(synopsis.shape, query.window // s): synopsis
+        for synopsis in plan.synopses
+        if synopsis.shape.s == s and synopsis.shape.contents == contents
+    }
+    reading = _read(query, contents, tuple(offered))
+    if reading is None:
+        return _supply_own(plan, query, contents, now, s)
+    complete: int | None = None
+    for shape in reading.shapes:
+        synopsis = offered[shape]
+        held = synopsis.held_from(now)
+        begin = _complete_from(held, query, now, s)
+        if begin is not None:
+            complete = begin if complete is None else max(complete, begin)
+        if shape != synopsis.shape:
+            longer = replace(synopsis, shape=shape, since=held)
+            plan = replace(
+                plan,
+                synopses=tuple(longer if old is synopsis else old for old in plan.synopses),
+            )
+    added, subtracted = (
+        tuple(offered[shape].number for shape in shapes)
+        for shapes in (reading.added, reading.subtracted)
+    )
+    return plan, Part(contents, added, subtracted), complete
+
+
+def _long_enough(shape: SynopsisShape, b: int) -> SynopsisShape:
+    """The shape after extending; one that tells sides of a join apart (g > 0) stays as it is."""
+    return shape if shape.g else replace(shape, b=max(shape.b, b))
+
+
+def _read(
+    query: PeriodicQuery, contents: Contents, shapes: tuple[SynopsisShape, ...]
+) -> Reading | None:
+    serves = serves_window if len(query.windows) == 1 else serves_join
+    own = next((shape for shape in shapes if serves(shape, query)), None)
+    if own is not None:
+        return Reading(contents, (own,))
+    return find_relevant(contents, query, shapes)
+
+
+def _supply_own(
+    plan: SharingPlan, query: PeriodicQuery, contents: Contents, now: int | None, s: int
+) -> tuple[SharingPlan, Part, int | None]:
+    over_join = len(query.windows) == 2
+    b = query.window // s
+    shape = SynopsisShape(
+        cheapest_kind(contents, b, 1, over_join=over_join),
+        query.source,
+        contents,
+        s,
+        b,
+        b - min(query.windows) // s,
+        query.predicate,
+        query.group_by,
+    )
+    since = None if now is None else -(-now // s) * s
+    synopsis = Synopsis(plan.made + 1, shape, since)
+    plan = replace(plan, synopses=(*plan.synopses, synopsis), made=plan.made + 1)
+    return plan, Part(contents, (synopsis.number,)), _complete_from(since, query, now, s)
+
+
+def _complete_from(held: int | None, query: PeriodicQuery, now: int | None, s: int) -> int | None:
+    """The first update at which all of the window is held; None if the last one was that far."""
+    if held is None or now is None or held + query.window <= now // s * s:
+        return None
+    return held + query.window
+
+
+def _shrink(synopsis: Synopsis, readers: Sequence[Member]) -> Synopsis:
+    shape = synopsis.shape
+    b = max(member.query.window for member in readers) // shape.s
+    unequal = [m.query.windows for m in readers if len(set(m.query.windows)) == 2]
+    g = max((b - min(windows) // shape.s for windows in unequal), default=0)
+    return replace(synopsis, shape=replace(shape, b=b, g=g))
+
+
+def _with_cheapest_kinds(plan: SharingPlan) -> SharingPlan:
+    """Each synopsis as the kind that suits its readers; one kind is made from the other at once."""
+
+    def as_suits(synopsis: Synopsis) -> Synopsis:
+        shape = synopsis.shape
+        readers = len(plan.readers(synopsis.number))
+        kind = cheapest_kind(shape.contents, shape.b, readers, over_join=shape.kind.is_over_join)
+        return replace(synopsis, shape=replace(shape, kind=kind))
+
+    return replace(plan, synopses=tuple(map(as_suits, plan.synopses)))

@@ -1,0 +1,154 @@
+"""For a set of queries: which synopses there are, who reads which, and who may run together.
+
+A plan is a value. ``plan_changes`` makes a new one when a query comes or goes; ``plan_text`` tells
+it to a reader. Golab 2006, 8.2 and 8.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from windrow.core.errors import WindrowError
+from windrow.sharing.rules.cs1_equal_windows import share_probe
+from windrow.sharing.rules.cs2_one_scan import share_scan
+from windrow.sharing.rules.cs3_quotients import share_quotient
+from windrow.sharing.rules.cs4_equal_join_windows import share_join_probe
+from windrow.sharing.rules.cs5_one_join_scan import share_join_scan
+from windrow.sharing.rules.cs6_saved_answers import reuse_answers
+from windrow.sharing.rules.cs7_saved_prefixes import reuse_prefixes
+from windrow.sharing.rules.interval_contents import Contents
+from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.synopsis_access import Reading, SynopsisAccess
+from windrow.sharing.rules.synopsis_shape import SynopsisShape
+
+JOINT_RULES: dict[str, Callable[[SynopsisAccess, SynopsisAccess], bool]] = {
+    "CS1": share_probe,
+    "CS2": share_scan,
+    "CS3": share_quotient,
+    "CS4": share_join_probe,
+    "CS5": share_join_scan,
+    "CS6": reuse_answers,
+    "CS7": reuse_prefixes,
+}
+
+
+@dataclass(frozen=True)
+class Synopsis:
+    """A synopsis; its intervals reach back to ``since`` at most; None: to the first tuple."""
+
+    number: int
+    shape: SynopsisShape
+    since: int | None = None
+
+    def held_from(self, now: int | None) -> int | None:
+        """The instant after which its intervals hold every tuple; None: it holds all there were."""
+        if now is None:
+            return None
+        shape = self.shape
+        oldest = now // shape.s * shape.s - shape.b * shape.s
+        return oldest if self.since is None else max(self.since, oldest)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the contents that a query needs, by the numbers of the synopses that make it up."""
+
+    contents: Contents
+    added: tuple[int, ...]
+    subtracted: tuple[int, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self.added + self.subtracted
+
+
+@dataclass(frozen=True)
+class Member:
+    """A query; its answers are complete from ``complete_from`` on; None: from the first one on."""
+
+    query: PeriodicQuery
+    parts: tuple[Part, ...]
+    complete_from: int | None = None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(n for part in self.parts for n in part.numbers))
+
+
+@dataclass(frozen=True)
+class SharingPlan:
+    """Synopses and the queries that read them; ``made`` counts all that there ever were."""
+
+    synopses: tuple[Synopsis, ...] = ()
+    members: tuple[Member, ...] = ()
+    made: int = 0
+
+    def member(self, name: str) -> Member:
+        for member in self.members:
+            if member.query.name == name:
+                return member
+        raise WindrowError(
+            where="the sharing plan",
+            expected=f"one of {', '.join(m.query.name for m in self.members) or 'no queries'}",
+            found=name,
+        )
+
+    def synopsis(self, number: int) -> Synopsis:
+        return next(synopsis for synopsis in self.synopses if synopsis.number == number)
+
+    def readers(self, number: int) -> tuple[Member, ...]:
+        """Who reads a synopsis."""
+        return tuple(member for member in self.members if number in member.numbers)
+
+    def access(self, member: Member) -> SynopsisAccess:
+        """The member with the shapes of its synopses."""
+
+        def shapes(numbers: Sequence[int]) -> tuple[SynopsisShape, ...]:
+            return tuple(self.synopsis(number).shape for number in numbers)
+
+        readings = (
+            Reading(p.contents, shapes(p.added), shapes(p.subtracted)) for p in member.parts
+        )
+        return SynopsisAccess(member.query, tuple(readings))
+
+    @cached_property
+    def _accesses(self) -> dict[str, SynopsisAccess]:
+        return {member.query.name: self.access(member) for member in self.members}
+
+    def joint_rules(self, one: Member, other: Member) -> tuple[str, ...]:
+        """The rules by which two queries may run together."""
+        if not set(one.numbers) & set(other.numbers):
+            return ()
+        first, second = (self._accesses[m.query.name] for m in (one, other))
+        return tuple(name for name, rule in JOINT_RULES.items() if rule(first, second))
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Member, ...], ...]:
+        """The groups G1, G2, ... of 8.4.3: queries that may run together if they are due together.
+
+        In each, those that read one synopsis come first, the shorter windows before the longer, and
+        those that combine the answers of others after them: the order of joint execution.
+        """
+        leader = {member.query.name: member.query.name for member in self.members}
+
+        def find(name: str) -> str:
+            while leader[name] != name:
+                leader[name] = leader[leader[name]]
+                name = leader[name]
+            return name
+
+        for i, one in enumerate(self.members):
+            for other in self.members[:i]:
+                first, second = find(one.query.name), find(other.query.name)
+                if first != second and self.joint_rules(one, other):
+                    leader[max(first, second)] = min(first, second)
+        groups: dict[str, list[Member]] = {}
+        for member in self.members:
+            groups.setdefault(find(member.query.name), []).append(member)
+        return tuple(tuple(sorted(group, key=self._turn)) for group in groups.values())
+
+    def _turn(self, member: Member) -> tuple[int, int, str]:
+        widest = max(len(part.numbers) for part in member.parts)
+        return widest, member.query.window, member.query.name

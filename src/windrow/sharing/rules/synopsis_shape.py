@@ -1,0 +1,114 @@
+"""The description of a synopsis: its kind, its s, b, g and f, and whose tuples are in it.
+
+Golab 2006, 2.3.4 (running, interval, basic interval) and 8.3.2 (RJ, IJ, BIJ). The structures
+themselves are elsewhere; the rules of sharing need the description only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from windrow.core.errors import WindrowError
+from windrow.sharing.rules.dnf import EVERYTHING, Predicate
+from windrow.sharing.rules.interval_contents import Contents
+from windrow.sharing.rules.periodic_query import PeriodicQuery
+
+
+class SynopsisKind(Enum):
+    """How intervals lie in time; the last three are over the results of a join, by expiry."""
+
+    RUNNING = "running"
+    INTERVAL = "interval"
+    BASIC = "basic interval"
+    RJ = "running-join"
+    IJ = "interval-join"
+    BIJ = "basic-interval-join"
+
+    @property
+    def is_over_join(self) -> bool:
+        return self in (SynopsisKind.RJ, SynopsisKind.IJ, SynopsisKind.BIJ)
+
+    @property
+    def is_basic(self) -> bool:
+        """Whether one scan from the youngest interval on answers every window on its way."""
+        return self in (SynopsisKind.BASIC, SynopsisKind.BIJ)
+
+    @property
+    def is_running(self) -> bool:
+        return self in (SynopsisKind.RUNNING, SynopsisKind.RJ)
+
+
+@dataclass(frozen=True)
+class SynopsisShape:
+    """A synopsis that is updated every ``s`` ticks and answers windows of up to ``b * s``.
+
+    ``g`` is the number of oldest intervals that tell apart which side of a join is how old (8.3.2);
+    it is 0 unless the windows of a join differ.
+    """
+
+    kind: SynopsisKind
+    source: str
+    contents: Contents
+    s: int
+    b: int
+    g: int = 0
+    predicate: Predicate = EVERYTHING
+    group_by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        where = f"a {self.kind.value} synopsis of {self.source}"
+        if self.s < 1 or self.b < 1 or not 0 <= self.g < self.b:
+            raise WindrowError(
+                where=where,
+                expected="s >= 1, b >= 1 and 0 <= g < b",
+                found=f"s = {self.s}, b = {self.b}, g = {self.g}",
+            )
+        if self.g and not self.kind.is_over_join:
+            raise WindrowError(where=where, expected="g = 0 without a join", found=f"g = {self.g}")
+        if self.kind.is_running and not self.contents.is_subtractable:
+            raise WindrowError(
+                where=where,
+                expected="sums or counts, which can be subtracted",
+                found=self.contents.kept.value,
+                remedy="use an interval or a basic interval synopsis",
+            )
+
+    def has_tuples_of(self, query: PeriodicQuery) -> bool:
+        """Whether it is over the query's source, grouped like it, and its s fits; not the WHERE."""
+        return (
+            self.source == query.source
+            and self.group_by == query.group_by
+            and self.kind.is_over_join == (len(query.windows) == 2)
+            and query.fits(self.s)
+        )
+
+    def __str__(self) -> str:
+        parts = [f"{self.kind.value} synopsis of {self.contents}"]
+        if self.group_by:
+            parts.append(f"by {', '.join(self.group_by)}")
+        parts.append(f"over {self.source}")
+        if self.predicate != EVERYTHING:
+            parts.append(f"where {self.predicate}")
+        size = f"s = {self.s:,}, b = {self.b:,}" + (f", g = {self.g:,}" if self.g else "")
+        return f"{' '.join(parts)} ({size})"
+
+
+def cheapest_kind(contents: Contents, b: int, together: int, *, over_join: bool) -> SynopsisKind:
+    """The kind whose probes cost least if ``together`` queries run at the same time.
+
+    What can be subtracted is kept running: two values a probe. Otherwise a basic interval synopsis
+    is scanned once for all, at most b intervals, and an interval synopsis is probed by each query,
+    about log b intervals: basic pays from b / log b queries on, and has half the space (8.3.1).
+
+    >>> from windrow.sharing.rules.interval_contents import Kept
+    >>> b8 = [cheapest_kind(Contents(Kept.MAX, "x"), 8, n, over_join=False) for n in (1, 2, 3)]
+    >>> [kind.value for kind in b8]
+    ['interval', 'interval', 'basic interval']
+    """
+    if contents.is_subtractable:
+        return SynopsisKind.RJ if over_join else SynopsisKind.RUNNING
+    if together * math.log2(b) >= b or b == 1:
+        return SynopsisKind.BIJ if over_join else SynopsisKind.BASIC
+    return SynopsisKind.IJ if over_join else SynopsisKind.INTERVAL
