@@ -35,6 +35,7 @@ ROOMS = (
     "spark",
     "streams",
     "subscriptions",
+    "synopses",
     "tables",
     "windows",
 )

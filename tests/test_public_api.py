@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LIBRARIES = ("windrow.subscriptions", "windrow.windows")
+LIBRARIES = ("windrow.subscriptions", "windrow.synopses", "windrow.windows")
 """Rooms that are used by themselves, whose every export shows an example."""
 
 

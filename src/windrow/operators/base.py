@@ -15,34 +15,15 @@ operator.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
+from windrow.columns.saved_state import Saved, below
 from windrow.plan.physical.state_kinds import Kept
 
-
-@dataclass
-class Saved:
-    """What changed in a piece of state since it was last saved."""
-
-    put: dict[str, pa.RecordBatch] = field(default_factory=dict)
-    drop: list[str] = field(default_factory=list)
-    meta: dict[str, Any] = field(default_factory=dict)
-
-    def add(self, prefix: str, part: Saved) -> None:
-        """Take in the change of a component under its own prefix."""
-        self.put.update({f"{prefix}.{name}": batch for name, batch in part.put.items()})
-        self.drop.extend(f"{prefix}.{name}" for name in part.drop)
-        self.meta[prefix] = part.meta
-
-
-def below(prefix: str, segments: Mapping[str, pa.RecordBatch]) -> dict[str, pa.RecordBatch]:
-    """The segments that a component saved under ``prefix``, under their own names again."""
-    start = f"{prefix}."
-    return {name[len(start) :]: b for name, b in segments.items() if name.startswith(start)}
+__all__ = ["Operator", "Saved", "below"]
 
 
 class Operator(Protocol):

@@ -1,0 +1,1 @@
+"""Synopses against recomputation over the rows."""
