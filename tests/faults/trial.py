@@ -28,7 +28,7 @@ from tests.faults.plan import ARCHIVE, QUERIES, SCRIPT, Input
 from tests.faults.points import POINTS
 from tests.faults.processes import KINDS, MARK, kill, processes, victims, wait_for_none
 from tests.faults.windrow import POINT
-from windrow.result_files.reader import last_committed
+from windrow.result_files.commits import last_committed
 
 PROGRESS = 300.0
 """Seconds within which a run must start, or go on after a death."""

@@ -13,9 +13,10 @@ from tests.result_files.disk import Crash, StoppingDisk
 from tests.result_files.written import filled, identity, micro_batch, place, publish
 from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.result_files import compaction, sinks
+from windrow.result_files.commits import last_committed, new_commits
 from windrow.result_files.compaction import compact
 from windrow.result_files.ownership import prepare
-from windrow.result_files.reader import last_committed, new_commits, published_results
+from windrow.result_files.reader import published_results
 
 
 def seen(directory: Path) -> tuple[object, ...]:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.support.thresholds import at_their_least, reached
-from windrow.columns.crowding import FEW
-from windrow.columns.interner import Interner
-from windrow.streams.relation_contents import RelationContents
+from windrow.columns.interner import FEW, Interner
+from windrow.streams.relations import RelationContents
 
 SCHEMA = pa.schema([("k", pa.int32()), ("w", pa.string())])
 Update = tuple[int, int | None, str]

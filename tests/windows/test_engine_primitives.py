@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.columns.arrays import order_key_bits, order_keys
-from windrow.columns.crowding import FEW, Crowding
 from windrow.columns.growable import Growable, grow
+from windrow.columns.interner import FEW, Crowding
 from windrow.windows.chains import Chains, Queues
 from windrow.windows.row_index import RowIndex
 

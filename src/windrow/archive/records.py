@@ -18,7 +18,7 @@ import pyarrow as pa
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.layout import cast_to_schema
 from windrow.archive.progress_callback import Progress, Reached, nobody
-from windrow.tables.column_names import resolve_names
+from windrow.tables.enforce import resolve_names
 from windrow.tables.typed_files import files_of, read_typed, schema_of
 
 

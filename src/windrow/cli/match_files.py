@@ -40,7 +40,7 @@ from windrow.subscriptions.subscriptions import Subscriptions
 from windrow.subscriptions.values import exactly
 from windrow.tables.file_part import explain_unreadable
 from windrow.tables.find_files import find_files
-from windrow.tables.fit_column import script_type
+from windrow.tables.fit import script_type
 from windrow.tables.readers import ROWS, read_file
 from windrow.tables.typed_files import infer_declaration
 

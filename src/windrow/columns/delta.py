@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.core.time import FOREVER
 
-Int64s = npt.NDArray[np.int64]
 Int8s = npt.NDArray[np.int8]
 
 TS, EXP, SIGN = "__ts", "__exp", "__sign"

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import identity_keys, string_parts, validity
+from windrow.columns.arrays import Int64s, identity_keys, string_parts, validity
 from windrow.columns.kernels import bytes_in, inline, int64, ints, ints_out, kernel, void
 
-Int64s = npt.NDArray[np.int64]
 NULL_HASH = -7046029254386353131
 
 

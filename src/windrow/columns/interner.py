@@ -6,8 +6,8 @@ not only hashed. One table serves one column; several columns are folded pairwis
 codes being one integer to the next table. NULL is a value like any other here (GROUP BY wants
 that); a join leaves such rows out before it comes here.
 
-A code is never given back one by one. When most are dead, ``compact`` starts afresh with those
-that live: O(1) per row on average.
+A code is never given back one by one. When most are dead (``Crowding`` says when it pays to look),
+``compact`` starts afresh with those that live: O(1) per row on average.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import (
+    Int64s,
     fixed_array,
     identity_keys,
     string_parts,
@@ -37,8 +38,14 @@ from windrow.columns.kernels import (
     void,
 )
 from windrow.columns.rowstore import gather_strings
+from windrow.core.thresholds import Threshold
 
-Int64s = npt.NDArray[np.int64]
+FEW = Threshold(4096)
+"""Numbers that are too few to be worth looking for unused ones among them."""
+GROWTH = Threshold(2, least=1)
+"""How much more numbers there are when they are looked through again."""
+SPARSE = Threshold(4, least=1)
+"""How many numbers there are for each used one when they are renewed."""
 
 
 @kernel(int64, ints, grid_out, ints_out, int64, ints_out)
@@ -310,3 +317,23 @@ class Interner:
         self._restart()
         remap[live] = self.codes(columns, len(live))
         return remap
+
+
+class Crowding:
+    """When numbers are looked through for unused ones: after they have doubled, or nearly so.
+
+    They are renewed only if three quarters are unused, so each renewal is paid for.
+    """
+
+    def __init__(self) -> None:
+        self._limit = FEW.value
+
+    def is_due(self, size: int) -> bool:
+        """Whether it is time to look."""
+        return size >= self._limit
+
+    def renewal_pays(self, size: int, live: int) -> bool:
+        """Whether the live ones are so few that a renewal pays; sets the time of the next look."""
+        few = size > SPARSE.value * live
+        self._limit = max(SPARSE.value * live if few else GROWTH.value * size, FEW.value)
+        return few

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
-
-Int64s = npt.NDArray[np.int64]
 
 
 def surplus(codes: Int64s, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.crowding import FEW
 from windrow.columns.delta import Delta, batch_of, split_by_sign
 from windrow.columns.growable import Growable
+from windrow.columns.interner import FEW
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.events import Events

@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.crowding import Crowding
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import fresh, grow
-from windrow.columns.interner import Interner
+from windrow.columns.interner import Crowding, Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER

@@ -25,11 +25,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.crowding import Crowding
 from windrow.columns.delta import Delta, batch_of, concat_rows, split_by_sign, take
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grow
-from windrow.columns.interner import Interner
+from windrow.columns.interner import Crowding, Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.count_sum_avg import Count

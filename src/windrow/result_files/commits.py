@@ -14,7 +14,7 @@ says how many each of them has.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,12 @@ from typing import Any
 from windrow.result_files.atomic_files import publish, read_record
 
 COMMIT = "_commit-"
+COMPACTED = "_compacted.json"
 COUNTED = ("rows_in", "late", "rejected", "overflows", "cut")
 """What is counted of a micro-batch: rows, sums beyond BIGINT, moments that were cut."""
+REMEDY = "move the directory of results away and run the script from the beginning"
+Marks = list[tuple[int, int]]
+"""Micro-batches that have changes, with how many."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Commit:
             path,
             "a commit of results",
             lambda values: cls(**{**values, "files": tuple(values["files"])}),
-            remedy="move the directory of results away and run the script from the beginning",
+            remedy=REMEDY,
         )
 
 
@@ -121,12 +125,6 @@ def commits(directory: Path, after: int = -1) -> list[Commit]:
     """The commits of the micro-batches after ``after``, in their order."""
     numbers = committed_numbers(directory)
     return [Commit.read(commit_path(directory, n)) for n in numbers if n > after]
-
-
-COMPACTED = "_compacted.json"
-REMEDY = "move the directory of results away and run the script from the beginning"
-Marks = list[tuple[int, int]]
-"""Micro-batches that have changes, with how many."""
 
 
 @dataclass(frozen=True)
@@ -229,3 +227,78 @@ class Compacted:
             None if snapshot is None else Snapshot(**snapshot),
             known["forgotten"],
         )
+
+
+@dataclass(frozen=True)
+class Published:
+    """``compacted`` stands for all micro-batches before those of ``commits``."""
+
+    directory: Path
+    run: str | None
+    compacted: Compacted | None
+    commits: tuple[Commit, ...]
+
+    @property
+    def last(self) -> int:
+        """The last micro-batch; -1 if there is none."""
+        if self.commits:
+            return self.commits[-1].batch
+        return -1 if self.compacted is None else self.compacted.through
+
+    @property
+    def totals(self) -> Totals:
+        before = Totals() if self.compacted is None else self.compacted.totals
+        return before.plus(self.commits)
+
+    @property
+    def forgotten_through(self) -> int:
+        return -1 if self.compacted is None else self.compacted.forgotten
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """All changes that are there, in the order of their micro-batches."""
+        merged = () if self.compacted is None else self.compacted.segments
+        return (*merged, *(Segment.of(commit) for commit in self.commits))
+
+    def names(self) -> set[str]:
+        """Of the files that the results are made of, without those that say so."""
+        compacted = set() if self.compacted is None else self.compacted.names()
+        return compacted | {name for commit in self.commits for name in commit.files}
+
+
+def committed_results(directory: Path, run: str | None) -> Published:
+    """What is committed now by ``run``, or by whoever if it is None; FileNotFoundError if a commit
+    was compacted meanwhile.
+
+    Listing a directory while others write there is not atomic: names that come or go meanwhile may
+    be seen or not. So the commits are listed twice, and none beyond the last of the first time
+    counts: all of those were there when the second listing began. The record of a compaction is
+    read after them: if a commit was missed because it had been compacted, the record stands for it
+    by then.
+    """
+    last = max(committed_numbers(directory), default=-1)
+    numbers = [n for n in committed_numbers(directory) if n <= last]
+    compacted = Compacted.read(directory)
+    if compacted is not None and run not in (None, compacted.run):
+        compacted = None
+    through = -1 if compacted is None else compacted.through
+    found = [Commit.read(commit_path(directory, n)) for n in numbers if n > through]
+    mine = tuple(c for c in found if run in (None, c.run))
+    return Published(directory, run, compacted, mine)
+
+
+def last_committed(directory: Path, after: int) -> int:
+    """The last micro-batch, if ``after`` was once; a query may have taken no part in others."""
+    compacted = Compacted.read(directory)
+    last = after if compacted is None else max(after, compacted.through)
+    return max(last, *committed_numbers(directory), -1)
+
+
+def new_commits(directory: Path, after: int) -> Iterator[Commit]:
+    """The commits of the micro-batches after ``after``, up to one that is compacted by now."""
+    for number in committed_numbers(directory):
+        if number > after:
+            try:
+                yield Commit.read(commit_path(directory, number))
+            except FileNotFoundError:
+                return

@@ -27,11 +27,11 @@ from windrow.core.thresholds import Threshold
 from windrow.object_store.errors import StoreError
 from windrow.object_store.object_path import ObjectPath
 from windrow.result_files import atomic_files as files
-from windrow.result_files.commits import COMPACTED, Compacted, Marks, Segment, Snapshot
+from windrow.result_files.commits import COMPACTED, Compacted, Marks, Published, Segment, Snapshot
 from windrow.result_files.identity import Identity
 from windrow.result_files.last_answer import last_answer, write_snapshot
 from windrow.result_files.ownership import clear
-from windrow.result_files.reader import Published, Reading, published_results
+from windrow.result_files.reader import Reading, published_results
 from windrow.tables.writers import open_writer
 
 ROWS = Threshold(1_000_000, least=1)

@@ -19,9 +19,10 @@ from windrow.core.paths import is_object_url, local_path
 from windrow.core.time import Clock
 from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.result_files.change_table import in_ranks
+from windrow.result_files.commits import Published
 from windrow.result_files.identity import CHANGE, INSTANT, RESULTS, Identity
 from windrow.result_files.last_answer import last_answer
-from windrow.result_files.reader import Published, Reading, published_results
+from windrow.result_files.reader import Reading, published_results
 
 
 class Results:

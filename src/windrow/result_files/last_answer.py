@@ -19,9 +19,9 @@ from windrow.object_store.object_path import ObjectPath
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files import atomic_files as files
 from windrow.result_files.change_table import Bag
-from windrow.result_files.commits import Snapshot
+from windrow.result_files.commits import Published, Snapshot
 from windrow.result_files.identity import CHANGE, INSTANT, Identity
-from windrow.result_files.reader import Published, Reading, published_results, read_file
+from windrow.result_files.reader import Reading, published_results, read_file
 
 LAST_ROWS = 10
 """Changes of a stream that are shown when a run ends."""

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.result_files import atomic_files as files
-from windrow.result_files.commits import COMPACTED
+from windrow.result_files.commits import COMPACTED, Published
 from windrow.result_files.directory_lock import publishing
 from windrow.result_files.identity import RESULTS, Identity
-from windrow.result_files.reader import Published, published_results
+from windrow.result_files.reader import published_results
 
 _RECORD = re.compile(
     r"_(compacted|(batches-\d{8,}-\d{8,}|answer-\d{8,})(-\w{32})?)\.(json|parquet)", re.ASCII

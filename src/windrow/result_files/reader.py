@@ -2,11 +2,6 @@
 
 Compaction moves changes to other files but keeps their order. So a reader that finds a file gone
 looks again at what is committed, and goes on behind the last change that it has read.
-
-Listing a directory while others write there is not atomic: names that come or go meanwhile may be
-seen or not. So the commits are listed twice, and none beyond the last of the first time counts:
-all of those were there when the second listing began. The record of a compaction is read after
-them: if a commit was missed because it had been compacted, the record stands for it by then.
 """
 
 from __future__ import annotations
@@ -25,14 +20,7 @@ import pyarrow.parquet
 from windrow.core.errors import StateError
 from windrow.object_store.object_path import ObjectPath
 from windrow.result_files.change_table import cancel_pairs
-from windrow.result_files.commits import (
-    Commit,
-    Compacted,
-    Segment,
-    Totals,
-    commit_path,
-    committed_numbers,
-)
+from windrow.result_files.commits import Published, Segment, committed_results
 from windrow.result_files.identity import INSTANT, Identity
 
 
@@ -70,84 +58,18 @@ def in_order(changes: pa.Table) -> pa.Table:
     return changes.take(pa.array(np.argsort(instants, kind="stable")))
 
 
-@dataclass(frozen=True)
-class Published:
-    """See the module; ``compacted`` stands for all micro-batches before those of ``commits``."""
-
-    directory: Path
-    run: str | None
-    compacted: Compacted | None
-    commits: tuple[Commit, ...]
-
-    @property
-    def last(self) -> int:
-        """The last micro-batch; -1 if there is none."""
-        if self.commits:
-            return self.commits[-1].batch
-        return -1 if self.compacted is None else self.compacted.through
-
-    @property
-    def totals(self) -> Totals:
-        before = Totals() if self.compacted is None else self.compacted.totals
-        return before.plus(self.commits)
-
-    @property
-    def forgotten_through(self) -> int:
-        return -1 if self.compacted is None else self.compacted.forgotten
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """All changes that are there, in the order of their micro-batches."""
-        merged = () if self.compacted is None else self.compacted.segments
-        return (*merged, *(Segment.of(commit) for commit in self.commits))
-
-    def names(self) -> set[str]:
-        """Of the files that the results are made of, without those that say so."""
-        compacted = set() if self.compacted is None else self.compacted.names()
-        return compacted | {name for commit in self.commits for name in commit.files}
-
-
 def published_results(directory: Path) -> Published:
     """What is committed now, by the run whose directory it is."""
     while True:
         identity = Identity.read(directory)
         run = None if identity is None else identity.run
         try:
-            found = _results_now(directory, run)
+            found = committed_results(directory, run)
         except FileNotFoundError:  # compacted, or replaced by another run, while we looked
             continue
         after = Identity.read(directory)
         if run == (None if after is None else after.run):
             return found
-
-
-def _results_now(directory: Path, run: str | None) -> Published:
-    last = max(committed_numbers(directory), default=-1)
-    numbers = [n for n in committed_numbers(directory) if n <= last]
-    compacted = Compacted.read(directory)
-    if compacted is not None and run not in (None, compacted.run):
-        compacted = None
-    through = -1 if compacted is None else compacted.through
-    found = [Commit.read(commit_path(directory, n)) for n in numbers if n > through]
-    mine = tuple(c for c in found if run in (None, c.run))
-    return Published(directory, run, compacted, mine)
-
-
-def last_committed(directory: Path, after: int) -> int:
-    """The last micro-batch, if ``after`` was once; a query may have taken no part in others."""
-    compacted = Compacted.read(directory)
-    last = after if compacted is None else max(after, compacted.through)
-    return max(last, *committed_numbers(directory), -1)
-
-
-def new_commits(directory: Path, after: int) -> Iterator[Commit]:
-    """The commits of the micro-batches after ``after``, up to one that is compacted by now."""
-    for number in committed_numbers(directory):
-        if number > after:
-            try:
-                yield Commit.read(commit_path(directory, number))
-            except FileNotFoundError:
-                return
 
 
 @dataclass(frozen=True)

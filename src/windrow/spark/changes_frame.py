@@ -28,8 +28,9 @@ from pyspark.sql.types import StructType
 
 from windrow.core.errors import InputError, StateError
 from windrow.core.paths import local_path
+from windrow.result_files.commits import last_committed
 from windrow.result_files.identity import Identity
-from windrow.result_files.reader import Reading, last_committed, published_results
+from windrow.result_files.reader import Reading, published_results
 from windrow.spark.active_session import active
 from windrow.spark.archive.spark_types import arrow_schema, cast, spark_schema
 from windrow.spark.frozen_imports import freeze_imports

@@ -14,7 +14,7 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.horizon import UNLIMITED, Horizon, credible
 from windrow.streams.monitor import timestamps
-from windrow.tables.column_names import resolve
+from windrow.tables.enforce import resolve
 from windrow.tables.file_part import BY_FORMAT, WHOLE, Part, explain_unreadable
 from windrow.tables.readers import format_of, read_file
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
@@ -30,7 +31,7 @@ from windrow.plan.catalog import StreamDeclaration
 from windrow.streams.horizon import Bools, Horizon, credible, horizon_of
 from windrow.streams.stream_time import StreamTime, time_reached
 from windrow.streams.waiting_rows import WaitingRows
-from windrow.tables.parsed_rows import Int64s, Parsed, Rejected
+from windrow.tables.parsed_rows import Parsed, Rejected
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
 from windrow.plan.catalog import StreamDeclaration
-from windrow.tables.column_names import resolve
-from windrow.tables.enforce import as_json, enforce
+from windrow.tables.enforce import as_json, enforce, resolve
 from windrow.tables.fit import Values, value_at
-from windrow.tables.parsed_rows import Int64s, Parsed
+from windrow.tables.parsed_rows import Parsed
 
 KINDS = "an Arrow table or batch, a pandas or polars frame, a dict of lists or a list of dicts"
 

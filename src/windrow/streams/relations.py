@@ -5,8 +5,13 @@ then the relation's columns. So a relation's updates are a stream, with a time o
 holds queries back like any other, and one query's result files can be another's relation. Rows
 without ``instant`` and ``change`` are the relation's contents from the beginning.
 
-Which updates may be carried out is up to ``windrow.streams.relation_contents``; what breaks its
-rules is refused like any other bad row.
+Which updates may be carried out depends on what the relation holds by then. A ``-`` needs a row
+that is there. In a non-retroactive relation a key that was deleted may not come again: tuples that
+met the old row would seem to speak of the new one (Golab 2006, 3.3.1). What breaks these rules is
+refused like any other bad row.
+
+Space: the different rows that are held, up to a factor, however many have come and gone. A
+non-retroactive relation also remembers the keys that were deleted, since its rule asks for them.
 """
 
 from __future__ import annotations
@@ -21,7 +26,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.delta import Delta, batch_of, take
+from windrow.columns.growable import fresh, grow
+from windrow.columns.interner import Crowding, Interner
+from windrow.columns.kernels import boolean, flags_out, ints, ints_out, kernel, signs, void
 from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
@@ -31,11 +40,11 @@ from windrow.plan.catalog import NO_TIMESTAMP, RelationDeclaration, StreamDeclar
 from windrow.streams.horizon import Horizon
 from windrow.streams.monitor import Accepted, InputMonitor
 from windrow.streams.pushed_rows import clock_of_column, clock_of_value, column_names, parse_pushed
-from windrow.streams.relation_contents import RelationContents
-from windrow.tables.parsed_rows import Int64s, Parsed, Rejected
+from windrow.tables.parsed_rows import Parsed, Rejected
 from windrow.tables.readers import columns_in, first_value
 
 INSTANT, CHANGE = "instant", "change"
+Signs = npt.NDArray[np.int8]
 
 
 def updates_of(declaration: RelationDeclaration, clock: Clock) -> StreamDeclaration:
@@ -189,3 +198,83 @@ class RelationMonitor(InputMonitor):
 
 def _unknown(found: object) -> str:
     return f"{CHANGE}: expected '+' or '-', found {found!r}"
+
+
+@kernel(void, ints, ints, signs, boolean, ints_out, flags_out, flags_out)
+def _apply(row, key, sign, once, held, retired, accepted):  # type: ignore[no-untyped-def]
+    """Carry out updates in order; ``held`` counts rows, ``retired`` marks deleted keys."""
+    for i in range(len(row)):
+        if sign[i] > 0:
+            accepted[i] = not (once and retired[key[i]])
+            if accepted[i]:
+                held[row[i]] += 1
+        else:
+            accepted[i] = held[row[i]] > 0
+            if accepted[i]:
+                held[row[i]] -= 1
+                retired[key[i]] = True
+
+
+class RelationContents:
+    """See the module. With ``once`` a ``key`` that was deleted is not taken again."""
+
+    def __init__(self, schema: pa.Schema, key: Sequence[int], once: bool) -> None:
+        self.schema, self._once = schema, once
+        self._key = tuple(key) if once else ()
+        self._rows = Interner(schema.types)
+        self._held = fresh(0)
+        self._keys = Interner([schema.types[k] for k in self._key])
+        self._retired = fresh(False, np.bool_)
+        self._crowded_rows, self._crowded_keys = Crowding(), Crowding()
+
+    def carry_out(self, rows: pa.RecordBatch, sign: Signs) -> Bools:
+        """Whether each update keeps the rules; those that do are counted."""
+        row = self._numbers(rows)
+        key = self._keys.codes([rows.column(k) for k in self._key], rows.num_rows)
+        self._retired = grow(self._retired, len(self._keys), False)
+        kept = np.empty(len(row), np.bool_)
+        _apply(row, key, sign, self._once, self._held, self._retired, kept)
+        self._forget_rows()
+        self._forget_keys()
+        return kept
+
+    def before(self, rows: pa.RecordBatch, sign: Signs) -> pa.RecordBatch:
+        """What was held before these updates, which are among those that were carried out."""
+        numbers = self._numbers(rows)
+        held = self._held[: len(self._rows)].copy()
+        np.subtract.at(held, numbers, sign)
+        present = np.repeat(np.arange(len(held)), held)
+        return batch_of(self._rows.rows(present), self.schema, len(present))
+
+    def size(self) -> int:
+        """How many rows and keys are remembered, those included that are to be forgotten."""
+        return len(self._rows) + len(self._keys)
+
+    def _numbers(self, rows: pa.RecordBatch) -> Int64s:
+        numbers = self._rows.codes(rows.columns, rows.num_rows)
+        self._held = grow(self._held, len(self._rows), 0)
+        return numbers
+
+    def _forget_rows(self) -> None:
+        """Give the rows that are held new numbers, once most numbers are unused."""
+        size = len(self._rows)
+        if not self._crowded_rows.is_due(size):
+            return
+        live = np.flatnonzero(self._held[:size])
+        if not self._crowded_rows.renewal_pays(size, len(live)):
+            return
+        counts, numbers = self._held[live], self._rows.compact(live)
+        self._held = grow(fresh(0), len(self._rows), 0)
+        self._held[numbers[live]] = counts
+
+    def _forget_keys(self) -> None:
+        """Only a key that was deleted matters; others get their numbers when they come again."""
+        size = len(self._keys)
+        if not self._crowded_keys.is_due(size):
+            return
+        deleted = np.flatnonzero(self._retired[:size])
+        if not self._crowded_keys.renewal_pays(size, len(deleted)):
+            return
+        numbers = self._keys.compact(deleted)
+        self._retired = grow(fresh(False, np.bool_), len(self._keys), False)
+        self._retired[numbers[deleted]] = True

@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
 from windrow.plan.catalog import StreamDeclaration
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
-from windrow.tables.column_names import resolve
-from windrow.tables.enforce import enforce
+from windrow.tables.enforce import enforce, resolve
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
-from windrow.tables.parsed_rows import Int64s, Parsed, Rejected
+from windrow.tables.parsed_rows import Parsed, Rejected
 
 BLOCK = 4 << 20
 """Bytes parsed at a time; no row may be longer."""

@@ -1,4 +1,4 @@
-"""Declared types enforced, value by value, a column at a time.
+"""A declaration enforced on what files and pushed data have: columns by name, values by type.
 
 A row with a value that does not fit is refused with a reason that names the column, the type
 and the value; the other rows go on. Clean columns cost one conversion and one comparison of
@@ -7,25 +7,67 @@ NULL counts.
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.types import arrow_schema
+from windrow.core.errors import InputError
 from windrow.core.schema import Field, Type
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.tables.fit import Values, count_cut, fit, is_text, value_at
-from windrow.tables.parsed_rows import Int64s, Parsed, Rejected, Texts
+from windrow.tables.parsed_rows import Parsed, Rejected, Texts
 
-Bools = npt.NDArray[np.bool_]
 LONGEST = 80
 """Characters of a value that a reason shows; the whole row stands beside it anyway."""
+
+
+def columns_named(names: Sequence[str], wanted: str) -> list[str]:
+    """The source's names that match one: the same, or else those that differ by case only."""
+    exact = [name for name in names if name == wanted]
+    return exact or [name for name in names if name.strip().lower() == wanted.lower()]
+
+
+def resolve(names: Sequence[str], declaration: StreamDeclaration, where: str) -> list[str]:
+    """The source's name of each declared column; InputError unless there is exactly one."""
+    found = []
+    for field in declaration.schema:
+        matches = columns_named(names, field.name)
+        if len(matches) != 1:
+            near = difflib.get_close_matches(field.name, names, n=1)
+            hint = f"did you mean {near[0]!r}? " if near and not matches else ""
+            raise InputError(
+                where=where,
+                expected=f"one column {field.name!r} of stream {declaration.name}",
+                found=f"{len(matches) or 'none'} among {', '.join(names) or 'no columns'}",
+                remedy=f"{hint}rename the column, or change CREATE STREAM",
+            )
+        found.append(matches[0])
+    return found
+
+
+def resolve_names(names: Sequence[str], wanted: Sequence[str], where: str) -> list[str]:
+    """The source's name of each wanted column, without a declaration to name in the error."""
+    found = []
+    for name in wanted:
+        matches = columns_named(names, name)
+        if len(matches) != 1:
+            near = difflib.get_close_matches(name, names, n=1)
+            raise InputError(
+                where=where,
+                expected=f"one column {name}",
+                found=f"{len(matches) or 'none'} among {', '.join(names) or 'no columns'}",
+                remedy=f"did you mean {near[0]}?" if near and not matches else "",
+            )
+        found.append(matches[0])
+    return found
 
 
 def enforce(

@@ -18,13 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
+from windrow.columns.arrays import Int64s
 from windrow.core.schema import Type
 from windrow.plan.catalog import StreamDeclaration
 from windrow.tables.chunks import LineEnds, chunks
 from windrow.tables.enforce import enforce
 from windrow.tables.file_part import WHOLE, Part, open_part
 from windrow.tables.fit import Values
-from windrow.tables.parsed_rows import Int64s, Parsed, Rejected
+from windrow.tables.parsed_rows import Parsed, Rejected
 
 CHUNK = 4 << 20
 """Bytes read at a time; no line may be longer."""

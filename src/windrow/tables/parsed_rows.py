@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import take
 from windrow.tables.file_part import Part
 
-Int64s = npt.NDArray[np.int64]
 Texts = Callable[[Int64s], list[str]]
 """The original text of the rows at some positions, made only when somebody asks."""
 

@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.file_formats import FORMATS, format_of_name, is_compressed
 from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import StreamDeclaration
-from windrow.tables.column_names import resolve
 from windrow.tables.csv import first_row, header, read_csv
-from windrow.tables.enforce import as_json, enforce
+from windrow.tables.enforce import as_json, enforce, resolve
 from windrow.tables.file_part import BY_FORMAT, WHOLE, Part, explain_unreadable, unpack
 from windrow.tables.jsonlines import first_object, read_json
-from windrow.tables.parsed_rows import Int64s, Parsed
+from windrow.tables.parsed_rows import Parsed
 
 ROWS = Threshold(1 << 17, least=1)
 UNREADABLE = (InputError, OSError, pa.ArrowException, EOFError, zlib.error, LookupError)

@@ -33,10 +33,10 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes import FileSource
-from windrow.tables.column_names import columns_named, resolve_names
+from windrow.tables.enforce import columns_named, resolve_names
 from windrow.tables.file_part import explain_unreadable
 from windrow.tables.find_files import find_files
-from windrow.tables.fit_column import fit_column, misfits, script_type
+from windrow.tables.fit import fit_column, misfits, script_type
 from windrow.tables.jsonlines import READ_AS
 from windrow.tables.readers import ROWS, columns_in, read_file
 

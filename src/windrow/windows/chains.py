@@ -20,8 +20,8 @@ were forgotten from the start, at no cost.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import (
     grid,
@@ -34,8 +34,6 @@ from windrow.columns.kernels import (
     likely_room,
     void,
 )
-
-Int64s = npt.NDArray[np.int64]
 
 
 @inline

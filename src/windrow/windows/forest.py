@@ -13,13 +13,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import grid, grid_out, inline, ints, ints_out, kernel, void
 from windrow.core.thresholds import Threshold
 from windrow.windows.avl import PARENT, WIDTH, climb, locate, unlink
 from windrow.windows.index_nodes import PENDING, USED, Nodes
 
-Int64s = npt.NDArray[np.int64]
 WORTH_PURGING = Threshold(1024)
 """Fewer unused nodes than this are not worth a purge."""
 

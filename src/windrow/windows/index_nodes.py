@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import fresh
 from windrow.columns.kernels import (
     grid_out,
@@ -25,7 +26,6 @@ from windrow.columns.kernels import (
     void,
 )
 
-Int64s = npt.NDArray[np.int64]
 VALUE, PENDING, NEXT = 0, 1, 2
 """Columns of ``links`` that every structure has; NEXT is also the tree's left child."""
 USED, FREE, SIZE = 0, 1, 2

@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
-
-Int64s = npt.NDArray[np.int64]
 
 
 class RowIndex:

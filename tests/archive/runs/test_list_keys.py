@@ -30,7 +30,7 @@ from windrow.archive.runs.run_directory import write_listing
 from windrow.archive.runs.sorting import Listing, listing_of
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.schemes import SCHEMES
-from windrow.tables.fit_column import lists_of_views
+from windrow.tables.fit import lists_of_views
 
 WORDS = st.one_of(st.none(), st.sampled_from(["", "a", "ab", "b"]))
 LISTS = {

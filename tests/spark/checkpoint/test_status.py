@@ -18,7 +18,7 @@ from tests.support.checkpoints import NOON, SECOND, HandMade
 from windrow.cli.metrics import serve_metrics
 from windrow.core.errors import DataError, StateError
 from windrow.result_files.commits import Commit, Compacted, Totals
-from windrow.spark.checkpoint import query_status, run_process
+from windrow.spark.checkpoint import run_process
 from windrow.spark.checkpoint.checkpoint_status import checkpoint_status
 from windrow.spark.checkpoint.query_status import state_sizes, totals_in
 from windrow.spark.checkpoint.run_record import (
@@ -232,7 +232,7 @@ class TestDamage:
                     old.unlink()
             return real(path)
 
-        monkeypatch.setattr(query_status.Commit, "read", read)
+        monkeypatch.setattr(Commit, "read", read)
         assert totals_in(directory, "run of busy").rows_in == 300
         assert removed
 

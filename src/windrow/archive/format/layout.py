@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
-from windrow.tables.fit_column import is_list_view, lists_of_views
+from windrow.tables.fit import is_list_view, lists_of_views
 
 DAY, EXPIRY = "_day", "_exp"
 DAY_TYPE = pa.dictionary(pa.int16(), pa.int32())

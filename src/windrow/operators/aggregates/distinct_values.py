@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import validity
-from windrow.columns.crowding import Crowding
 from windrow.columns.growable import fresh, grow
+from windrow.columns.interner import Crowding
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.state.move import Move

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.result_files.reader import Published, published_results
+from windrow.result_files.commits import Published
+from windrow.result_files.reader import published_results
 from windrow.spark.checkpoint.query_directory import Home
 
 

@@ -12,13 +12,7 @@ from pathlib import Path
 from windrow.core.errors import StateError
 from windrow.core.paths import is_object_url
 from windrow.core.time import Clock
-from windrow.result_files.commits import (
-    Commit,
-    Compacted,
-    Totals,
-    commit_path,
-    committed_numbers,
-)
+from windrow.result_files.commits import Totals, committed_results
 from windrow.spark.checkpoint.run_record import Mishap, QueryRecord, Traffic
 from windrow.spark.checkpoint.stream_status import StreamStatus, lag_seconds, rate
 from windrow.spark.stage.state_files import BucketFiles, StateCommits
@@ -148,25 +142,14 @@ def _ticks_per_second(stream: StreamStatus) -> int:
 
 
 def totals_in(directory: Path, run: str | None) -> Totals | None:
-    """What the commits of a directory add up to; None if they are gone or damaged.
-
-    As ``windrow.result_files.reader`` does it, which reads the results too and takes long to load.
-    """
+    """What the commits of a directory add up to; None if they are gone or damaged."""
     for _ in range(ATTEMPTS):
         try:
-            last = max(committed_numbers(directory), default=-1)
-            numbers = [n for n in committed_numbers(directory) if n <= last]
-            compacted = Compacted.read(directory)
-            if compacted is not None and run not in (None, compacted.run):
-                compacted = None
-            through = -1 if compacted is None else compacted.through
-            found = [Commit.read(commit_path(directory, n)) for n in numbers if n > through]
+            return committed_results(directory, run).totals
         except FileNotFoundError:
             continue
         except (OSError, StateError):
             return None
-        before = Totals() if compacted is None else compacted.totals
-        return before.plus(commit for commit in found if run in (None, commit.run))
     return None
 
 

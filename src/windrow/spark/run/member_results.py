@@ -20,12 +20,13 @@ from windrow.core.file_formats import FORMATS
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import Destination, QueryDeclaration
 from windrow.plan.nodes.routed import MEMBER
+from windrow.result_files.commits import last_committed
 from windrow.result_files.compaction import compact_before_answering, forget_drained
 from windrow.result_files.identity import Identity, identity_of
 from windrow.result_files.last_answer import last_answer
 from windrow.result_files.member_rows import ByMember
 from windrow.result_files.ownership import prepare
-from windrow.result_files.reader import Reading, last_committed, published_results
+from windrow.result_files.reader import Reading, published_results
 from windrow.spark.checkpoint.lost_results import Noted, refuse_lost_member
 from windrow.spark.checkpoint.query_directory import Home
 from windrow.spark.checkpoint.query_groups import Group

@@ -17,8 +17,8 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
-from windrow.result_files.commits import Compacted, Totals
-from windrow.result_files.reader import new_commits, published_results
+from windrow.result_files.commits import Compacted, Totals, new_commits
+from windrow.result_files.reader import published_results
 from windrow.spark.run.change_consumers import Consuming
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from windrow.archive import Archive
 from windrow.cli.main import app
 from windrow.core.errors import InputError
-from windrow.tables.fit_column import fit_column, misfits
+from windrow.tables.fit import fit_column, misfits
 
 NEW_YORK = pa.timestamp("us", "America/New_York")
 MOMENT = datetime(2026, 3, 1, 2, tzinfo=UTC)
