@@ -21,6 +21,24 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {"numbers": (1, False), "hours": (HOUR, True), "days": (24 * HOUR, True)}
 
 
+def read_moment(text: str, length: int | None, expected: str) -> int:
+    """A number as it is; a date or moment as the stretch of ``length`` microseconds that it is in,
+    unless that is None; DayError for anything else.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or length is None:
+        raise DayError(where=text, expected=expected, found=text)
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (moment - EPOCH) // timedelta(microseconds=length)
+
+
 @dataclass(frozen=True)
 class Calendar:
     """How long a day is, and how it is written.
@@ -61,22 +79,11 @@ class Calendar:
 
     def parse(self, text: str) -> int:
         """The day that a text names: its number, or a date or moment that lies in it."""
-        try:
-            return int(text)
-        except ValueError:
-            pass
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            moment = None
-        if moment is None or not self.timestamps:
-            raise DayError(
-                where=text,
-                expected="a date such as 2026-03-01" if self.timestamps else "the number of a day",
-                found=text,
-            )
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (moment - EPOCH) // timedelta(microseconds=self.length)
+        return read_moment(
+            text,
+            self.length if self.timestamps else None,
+            "a date such as 2026-03-01" if self.timestamps else "the number of a day",
+        )
 
 
 NUMBERS = Calendar()

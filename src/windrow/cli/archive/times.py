@@ -8,15 +8,13 @@ as a period the one that begins there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.archive import Archive
-from windrow.archive.errors import DayError
-from windrow.archive.format.day_calendar import EPOCH, HOUR, Calendar
+from windrow.archive.format.day_calendar import HOUR, Calendar, read_moment
 from windrow.archive.format.layout import DAY, EXPIRY
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Periods
@@ -71,23 +69,9 @@ class Instants:
     periods: Periods
 
     def moment(self, text: str) -> int:
-        try:
-            return int(text)
-        except ValueError:
-            pass
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            moment = None
-        if moment is None or not self.periods.timestamps:
-            timestamps = self.periods.timestamps
-            raise DayError(
-                where=text,
-                expected="a time such as 2026-03-01 06:30" if timestamps else "a number of ticks",
-                found=text,
-            )
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (moment - EPOCH) // timedelta(microseconds=1)
+        timestamps = self.periods.timestamps
+        expected = "a time such as 2026-03-01 06:30" if timestamps else "a number of ticks"
+        return read_moment(text, 1 if timestamps else None, expected)
 
     def period(self, text: str) -> int:
         # A period ends with the tick at which the next one begins for people who write times.
