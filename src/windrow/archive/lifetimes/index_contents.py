@@ -281,13 +281,23 @@ class GridStatistics:
 
     def _ticks(self, periods: tuple[int, ...]) -> str:
         """Periods as ranges of ticks, neighbours joined."""
-        joined: list[tuple[int, int]] = []
-        for period in periods:
-            if joined and joined[-1][1] == period - 1:
-                joined[-1] = joined[-1][0], period
-            else:
-                joined.append((period, period))
+        joined = joined_neighbours(periods)
         return ", ".join(f"{self.periods.first(a)}-{self.periods.last(b)}" for a, b in joined)
+
+
+def joined_neighbours(periods: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Periods as ranges, first and last.
+
+    >>> joined_neighbours((1, 2, 3, 7))
+    [(1, 3), (7, 7)]
+    """
+    joined: list[tuple[int, int]] = []
+    for period in periods:
+        if joined and joined[-1][1] == period - 1:
+            joined[-1] = joined[-1][0], period
+        else:
+            joined.append((period, period))
+    return joined
 
 
 def grid_statistics(manifest: Manifest) -> GridStatistics:

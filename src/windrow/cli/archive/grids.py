@@ -15,7 +15,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from windrow.archive.lifetimes.index_contents import GridStatistics, PlannedUpdate
+from windrow.archive.lifetimes.index_contents import (
+    GridStatistics,
+    PlannedUpdate,
+    joined_neighbours,
+)
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Assignment,
@@ -88,13 +92,7 @@ def _spans(periods: tuple[int, ...], times: Instants) -> Text:
     if len(periods) > LISTED and len(steps) == 1 and steps != {1}:
         first, second, last = (times.span(p, p) for p in (*periods[:2], periods[-1]))
         return Text(f"{first}, {second}, ... {last}, {len(periods)} in all")
-    joined: list[tuple[int, int]] = []
-    for period in periods:
-        if joined and joined[-1][1] == period - 1:
-            joined[-1] = joined[-1][0], period
-        else:
-            joined.append((period, period))
-    return Text(", ".join(times.span(*ends) for ends in joined) or "-")
+    return Text(", ".join(times.span(*ends) for ends in joined_neighbours(periods)) or "-")
 
 
 def show_coming(path: str, index: LifetimeIndex, updates: int, *, as_json: bool) -> None:

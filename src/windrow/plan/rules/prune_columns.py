@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
@@ -39,6 +40,7 @@ from windrow.plan.nodes.relational import changes_nothing
 from windrow.plan.nodes.window_specs import RowsWindow
 
 NARROW = (Type.BOOLEAN, Type.INT, Type.FLOAT, Type.DATE, Type.BIGINT, Type.DOUBLE, Type.TIMESTAMP)
+Two = TypeVar("Two", bound=Join | LastingJoin | Negation)
 
 
 @dataclass(frozen=True)
@@ -175,18 +177,7 @@ def _prune_join(node: Join | LastingJoin, needed: frozenset[int]) -> _Pruned:
     )
     right_wanted = frozenset(i - width for i in wanted if i >= width)
     right = _side(node.right, right_wanted | _columns_used(node.right_keys))
-    places = dict(left.places)
-    shift = len(left.plan.schema)
-    places.update({width + i: shift + place for i, place in right.places.items()})
-    both = _Pruned(node, places)
-    plan = replace(
-        node,
-        left=left.plan,
-        right=right.plan,
-        left_keys=tuple(left.move(k) for k in node.left_keys),
-        right_keys=tuple(right.move(k) for k in node.right_keys),
-        residual=both.move(node.residual) if node.residual is not None else None,
-    )
+    plan, places = _over(node, left, right)
     if isinstance(plan, LastingJoin):
         plan = replace(plan, stamps=tuple(left.places[i] for i in plan.stamps))
     return _Pruned(plan, places)
@@ -216,6 +207,22 @@ def _prune_multi_join(node: MultiJoin, needed: frozenset[int]) -> _Pruned:
     return _Pruned(plan, places)
 
 
+def _over(node: Two, left: _Pruned, right: _Pruned) -> tuple[Two, dict[int, int]]:
+    """The node over inputs that were pruned, and where the columns of both are side by side."""
+    width, shift = len(node.left.schema), len(left.plan.schema)
+    places = {**left.places, **{width + i: shift + place for i, place in right.places.items()}}
+    both = _Pruned(node, places)
+    plan = replace(
+        node,
+        left=left.plan,
+        right=right.plan,
+        left_keys=tuple(left.move(k) for k in node.left_keys),
+        right_keys=tuple(right.move(k) for k in node.right_keys),
+        residual=both.move(node.residual) if node.residual is not None else None,
+    )
+    return plan, places
+
+
 def _side(node: Node, needed: frozenset[int]) -> _Pruned:
     if isinstance(node, RelationScan) and not node.retroactive:
         return _keep_all_columns(node)
@@ -230,18 +237,7 @@ def _prune_negation(node: Negation, needed: frozenset[int]) -> _Pruned:
     own = needed | _columns_used(node.left_keys) | frozenset(i for i in residual if i < width)
     other = _columns_used(node.right_keys) | frozenset(i - width for i in residual if i >= width)
     left, right = _trim(node.left, own), _trim(node.right, other)
-    shift = len(left.plan.schema)
-    both = _Pruned(
-        node, {**left.places, **{width + i: shift + place for i, place in right.places.items()}}
-    )
-    plan = replace(
-        node,
-        left=left.plan,
-        right=right.plan,
-        left_keys=tuple(left.move(k) for k in node.left_keys),
-        right_keys=tuple(right.move(k) for k in node.right_keys),
-        residual=both.move(node.residual) if node.residual is not None else None,
-    )
+    plan, _ = _over(node, left, right)
     return _Pruned(plan, left.places)
 
 
