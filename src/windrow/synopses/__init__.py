@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from windrow.synopses.interval_buffer import RowBuffer, TimeBuffer
     from windrow.synopses.interval_synopsis import IntervalSynopsis
     from windrow.synopses.interval_values import Counts, Extremes, Sums
+    from windrow.synopses.join_buffer import Cell, ClosedJoin, JoinBuffer
+    from windrow.synopses.join_synopsis import JoinSynopsis
     from windrow.synopses.running_synopsis import RunningSynopsis
     from windrow.synopses.sketches import DistinctSketches, FrequentSketches, QuantileSketches
     from windrow.synopses.value_counters import Counters
@@ -62,6 +64,8 @@ else:
         "interval_buffer": "RowBuffer TimeBuffer",
         "interval_synopsis": "IntervalSynopsis",
         "interval_values": "Counts Extremes Sums",
+        "join_buffer": "Cell ClosedJoin JoinBuffer",
+        "join_synopsis": "JoinSynopsis",
         "running_synopsis": "RunningSynopsis",
         "sketches": "DistinctSketches FrequentSketches QuantileSketches",
         "value_counters": "Counters",
@@ -79,7 +83,9 @@ else:
 __all__ = [
     "AggregateClass",
     "BasicIntervalSynopsis",
+    "Cell",
     "ClosedInterval",
+    "ClosedJoin",
     "Content",
     "Counters",
     "Counts",
@@ -92,6 +98,8 @@ __all__ = [
     "FrequentSketches",
     "IncompleteWindowError",
     "IntervalSynopsis",
+    "JoinBuffer",
+    "JoinSynopsis",
     "QuantileSketches",
     "RowBuffer",
     "RunningSynopsis",

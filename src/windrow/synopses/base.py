@@ -193,6 +193,26 @@ class Synopsis(ABC, Generic[V]):
         for place in list(self._held):
             self._drop(place)
 
+    def amend(self, parts: Mapping[int, V]) -> None:
+        """Add to sub-windows that are in already, by number; those that have left are ignored.
+
+        A synopsis of a join needs it: a new result belongs to the sub-window of its oldest tuple.
+        """
+        if self.number is None:
+            return
+        oldest = self.number - self.b + 1
+        live = {k: part for k, part in sorted(parts.items()) if oldest <= k <= self.number}
+        if live:
+            self._amend(live)
+
+    @abstractmethod
+    def _amend(self, parts: Mapping[int, V]) -> None:
+        """``parts`` are by number, in order, and none of them has left."""
+
+    def _merge_into(self, place: Place, part: V) -> None:
+        value = self._held.get(place)
+        self._put(place, part if value is None else self.f.merge([value, part]))
+
     @abstractmethod
     def _insert(self, number: int, summary: V) -> None:
         """Take in the newest sub-window."""
@@ -205,7 +225,7 @@ class Synopsis(ABC, Generic[V]):
 
     def probe(self, n: int) -> V:
         """What would be kept of the last ``n`` sub-windows as one interval."""
-        number = self._check(n)
+        number = self.check_window(n)
         return self.f.empty() if number is None else self._combine(number, n)
 
     def answer(self, function: str, n: int, parameter: float | None = None) -> pa.RecordBatch:
@@ -222,7 +242,8 @@ class Synopsis(ABC, Generic[V]):
             return self.number or 0
         return max(self.number, self._known_from + n - 1)
 
-    def _check(self, n: int) -> int | None:
+    def check_window(self, n: int) -> int | None:
+        """Refuse a window that is too long or not covered yet; the number of the newest update."""
         complete = self.complete_from(n)
         if self.number is None and not self._from_start:
             raise SynopsisError(

@@ -8,7 +8,7 @@ that is less work than an interval synopsis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from windrow.synopses.base import Synopsis, V
@@ -36,6 +36,10 @@ class BasicIntervalSynopsis(Synopsis[V]):
     def _insert(self, number: int, summary: V) -> None:
         self._put((0, number), summary)
 
+    def _amend(self, parts: Mapping[int, V]) -> None:
+        for number, part in parts.items():
+            self._merge_into((0, number), part)
+
     def _expire(self, oldest: int) -> None:
         self._drop((0, oldest - 1))
 
@@ -52,7 +56,7 @@ class BasicIntervalSynopsis(Synopsis[V]):
         """Windows of several lengths in one scan: no value is read twice (rule CS2)."""
         wanted = sorted(set(lengths))
         for n in wanted:
-            self._check(n)
+            self.check_window(n)
         found: dict[int, V] = {}
         so_far, reached = self.f.empty(), 0
         for n in wanted:

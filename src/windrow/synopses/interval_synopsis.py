@@ -9,6 +9,7 @@ at most 2 log b: their lengths grow from its beginning on, and fall again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from windrow.synopses.base import Content, Synopsis, V
@@ -49,6 +50,23 @@ class IntervalSynopsis(Synopsis[V]):
                 return
             self._put((level, number), self.f.merge([older, self._held[level - 1, number]]))
             level, half = level + 1, 2 * half
+
+    def _amend(self, parts: Mapping[int, V]) -> None:
+        """Each interval that is held and has one of these sub-windows is written once."""
+        level = 0
+        while parts:
+            for number, part in parts.items():
+                if level == 0 or (level, number) in self._held:
+                    self._merge_into((level, number), part)
+            level += 1
+            parts = self._pairs(parts, level) if 1 << level <= self.b else {}
+
+    def _pairs(self, parts: Mapping[int, V], level: int) -> dict[int, V]:
+        """The parts of intervals of the next level, by their last sub-windows."""
+        pairs: dict[int, list[V]] = {}
+        for number, part in parts.items():
+            pairs.setdefault(-(-number >> level) << level, []).append(part)
+        return {last: self.f.merge(both) for last, both in pairs.items()}
 
     def _expire(self, oldest: int) -> None:
         """Drop the intervals that begin just before ``oldest``."""

@@ -60,6 +60,15 @@ class RunningSynopsis(Synopsis[V]):
         elif number - self._rebased_at >= self.b:
             self._rebase(number)
 
+    def _amend(self, parts: Mapping[int, V]) -> None:
+        """What is added to a sub-window is added to all running intervals from it on."""
+        assert self.number is not None
+        running: list[V] = []
+        for number in range(min(parts), self.number + 1):
+            running += [parts[number]] if number in parts else []
+            running = [self.f.merge(running)]
+            self._merge_into((0, number), running[0])
+
     def _rebase(self, number: int) -> None:
         """Let all running intervals begin where the oldest one ends."""
         self._rebased_at = number
