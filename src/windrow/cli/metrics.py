@@ -35,7 +35,7 @@ Family = tuple[str, str, Callable[[T], Value]]
 
 
 class Metrics:
-    """See the module. ``show`` may be called from any thread."""
+    """What Prometheus collects. ``show`` may be called from any thread."""
 
     def __init__(self, wall: Wall = wall_clock) -> None:
         self._wall = wall

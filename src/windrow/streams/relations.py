@@ -216,7 +216,7 @@ def _apply(row, key, sign, once, held, retired, accepted):  # type: ignore[no-un
 
 
 class RelationContents:
-    """See the module. With ``once`` a ``key`` that was deleted is not taken again."""
+    """The rows that are held. With ``once`` a ``key`` that was deleted is not taken again."""
 
     def __init__(self, schema: pa.Schema, key: Sequence[int], once: bool) -> None:
         self.schema, self._once = schema, once

@@ -16,8 +16,7 @@ from windrow.archive.format.day_calendar import Calendar, latest_plausible_day
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.records import rows_of
 from windrow.cli.answers import count_of
-from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
-from windrow.cli.archive.times import times_of
+from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, times_of
 from windrow.cli.console import err, out, show_progress
 from windrow.cli.error_messages import errors_in_words
 from windrow.columns.arrays import Int64s

@@ -17,8 +17,7 @@ from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.cli.answers import count_of
 from windrow.cli.archive.grids import OF_GRIDS, DealtOut, Sides, Technique, grid_of, plain_grid
 from windrow.cli.archive.maintain import plain_days
-from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_json
-from windrow.cli.archive.times import unit_of
+from windrow.cli.archive.options import AsJson, Verbose, Where, names_of, print_json, unit_of
 from windrow.cli.console import out
 from windrow.cli.error_messages import errors_in_words
 from windrow.columns.types import arrow_schema

@@ -30,8 +30,7 @@ from windrow.archive.lifetimes.partition_grid import (
     RoundRobin,
 )
 from windrow.cli.answers import count_of
-from windrow.cli.archive.options import print_json
-from windrow.cli.archive.times import Instants
+from windrow.cli.archive.options import Instants, print_json
 from windrow.cli.console import out, size
 from windrow.core.errors import InputError
 

@@ -18,8 +18,7 @@ from windrow.archive.wave.operations import Operation
 from windrow.archive.wave.wave import IndexStatistics, WaveStatistics
 from windrow.cli.answers import count_of
 from windrow.cli.archive.grids import NOT_BEGUN, show_coming, show_grid
-from windrow.cli.archive.options import AsJson, Verbose, Where, print_json
-from windrow.cli.archive.times import unit_of
+from windrow.cli.archive.options import AsJson, Verbose, Where, print_json, unit_of
 from windrow.cli.console import err, out, show_progress, size
 from windrow.cli.error_messages import errors_in_words
 

@@ -26,12 +26,13 @@ from windrow.cli.archive.options import (
     Until,
     Verbose,
     Where,
+    bounds,
     key_of,
     names_of,
     print_json,
+    times_of,
 )
 from windrow.cli.archive.output import give, writing
-from windrow.cli.archive.times import bounds, times_of
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import errors_in_words
 

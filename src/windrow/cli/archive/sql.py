@@ -24,10 +24,20 @@ from windrow.archive.format.layout import DAY, Layout
 from windrow.archive.lifetimes.reader import LifetimeReader
 from windrow.archive.versions.condition_pruning import satisfiable
 from windrow.archive.wave.reader import Reader
-from windrow.cli.archive.options import AsJson, At, Into, Since, Until, Verbose, Where
+from windrow.cli.archive.options import (
+    AsJson,
+    At,
+    Into,
+    Since,
+    Times,
+    Until,
+    Verbose,
+    Where,
+    bounds,
+    times_of,
+)
 from windrow.cli.archive.output import give
 from windrow.cli.archive.probe import reader_of
-from windrow.cli.archive.times import Times, bounds, times_of
 from windrow.cli.error_messages import errors_in_words
 from windrow.core.errors import WindrowError
 

@@ -172,7 +172,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Waiting:
-    """See the module. ``done`` is the last day that was put in by this query."""
+    """What counts of the rows that wait; ``done`` is the last day that this query has put in."""
 
     batch: int = -1
     done: int | None = None
