@@ -14,17 +14,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.delta import Delta, concat, split_by_sign
+from windrow.columns.delta import Delta, concat, concat_rows, split_by_sign, take
 from windrow.columns.interner import Interner
 from windrow.columns.netting import surplus
+from windrow.columns.time_order import time_order
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.cancellation import Cancellation, mixed_instants
 from windrow.operators.state.buffer import StateBuffer
 from windrow.plan.physical.state_kinds import Kept
+
+Int64s = npt.NDArray[np.int64]
+NONE = np.empty(0, np.int64)
 
 
 class Changelog:
@@ -58,32 +63,48 @@ class Changelog:
         if self.pattern is UpdatePattern.MONOTONIC:
             return delta if 1 in self.signs else self._nothing
         positive, negative = split_by_sign(delta)
-        first = self.buffer.insert(positive)
+        passing = self._store(positive, negative, now)
         withdrawn = self.buffer.withdraw(negative)
         expired, expiry = self.buffer.expire(now)
-        # Within an instant what goes stands before what comes, as a reader expects it.
-        if not len(positive) + len(withdrawn) + len(expired):
-            self.buffer.reclaim()
+        left = self.buffer.rows.take(np.concatenate([withdrawn, expired]).astype(np.int64))
+        self.buffer.reclaim()
+        if not len(positive) + left.num_rows:
             return self._nothing
-        came = np.arange(first, first + len(positive))
-        positions = np.concatenate([withdrawn, expired, came]).astype(np.int64)
-        times = np.concatenate([negative.ts, expiry, positive.ts])
+        # Within an instant what goes stands before what comes, as a reader expects it.
+        came, rows = len(positive), concat_rows([positive.rows, left], self.schema)
+        at = np.concatenate([np.arange(came, rows.num_rows), passing, np.arange(came)])
+        times = np.concatenate([negative.ts, expiry, positive.exp[passing], positive.ts])
         sign = np.full(len(times), -1, np.int8)
-        sign[len(times) - len(positive) :] = 1
-        order = np.argsort(times, kind="stable")
-        positions, times, sign = positions[order], times[order], sign[order]
-        kept = self._net(positions, times, sign)
+        sign[len(times) - came :] = 1
+        order = time_order(times)
+        at, times, sign = at[order], times[order], sign[order]
+        kept = self._net(rows, at, times, sign)
         if len(self.signs) == 1:
             kept &= sign == self.signs[0]
         if not kept.all():
-            positions, times, sign = positions[kept], times[kept], sign[kept]
-        rows = self.buffer.rows.take(positions)
-        self.buffer.reclaim()
+            at, times, sign = at[kept], times[kept], sign[kept]
         if len(self.signs) == 1:
             sign = np.ones(len(times), np.int8)
-        return Delta(times, np.full(len(times), FOREVER, np.int64), sign, rows)
+        answer = rows.slice(0, came) if self._are_the_first(at, came) else take(rows, at)
+        return Delta(times, np.full(len(times), FOREVER, np.int64), sign, answer)
 
-    def _net(self, positions: Any, times: Any, sign: Any) -> Any:
+    def _store(self, positive: Delta, negative: Delta, now: int) -> Int64s:
+        """Keep what outlives the interval; the places of the others, which only pass through.
+
+        A negative tuple looks for its counterpart among what is kept, so then all of it is.
+        """
+        if len(negative):
+            self.buffer.insert(positive)
+            return NONE
+        stays = positive.exp > now
+        self.buffer.insert(positive.filter(stays))
+        return np.flatnonzero(~stays)
+
+    @staticmethod
+    def _are_the_first(at: Int64s, count: int) -> bool:
+        return len(at) == count and bool((at == np.arange(count)).all())
+
+    def _net(self, rows: pa.RecordBatch, at: Int64s, times: Int64s, sign: Any) -> Any:
         """Which events are left after equal tuples of opposite sign cancelled in their instant."""
         kept = np.ones(len(times), np.bool_)
         kinds = mixed_instants(times, sign)
@@ -91,24 +112,24 @@ class Changelog:
             return kept
         few = Cancellation(np.flatnonzero(kinds == 1), times, sign)
         others = np.flatnonzero(kinds == 2)
-        if self._compare(few, positions):
+        if self._compare(few, rows, at):
             few.cancel(kept)
         else:
             others = np.union1d(others, few.events)
         if len(others):
-            rows = self.buffer.rows.take(positions[others])
             interner = Interner([pa.int64(), *self.schema.types])
-            codes = interner.codes([pa.array(times[others]), *rows.columns], len(others))
+            columns = take(rows, at[others]).columns
+            codes = interner.codes([pa.array(times[others]), *columns], len(others))
             kept[others] = surplus(codes, sign[others])
         return kept
 
-    def _compare(self, few: Cancellation, positions: Any) -> bool:
+    def _compare(self, few: Cancellation, rows: pa.RecordBatch, at: Int64s) -> bool:
         """Put events into classes by all columns; False if NULLs left it undecided."""
         decided = True
         for index in self._cheapest_first:
             if not len(few.events):
                 return True
-            column = self.buffer.rows.column(index, positions[few.events])
+            column = rows.column(index).take(pa.array(at[few.events]))
             if column.null_count:
                 decided = False
             else:

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
+from windrow.columns.time_order import time_order
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
@@ -82,7 +83,7 @@ class WindowJoin:
         short = np.flatnonzero(pairs.end < pairs.exp)
         at = np.concatenate([np.arange(coming), short])
         times = np.concatenate([pairs.start[:coming], pairs.end[short]])
-        order = np.argsort(times, kind="stable")
+        order = time_order(times)
         at = at[order]
         sign = np.where(order < coming, 1, -1).astype(np.int8)
         rows = self.pairing.rows(pairs.left[at], pairs.right[at])

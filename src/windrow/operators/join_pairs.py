@@ -3,7 +3,9 @@
 A ``JoinSide`` is what lives of one input, found by key. Keys have codes, and tuples with equal keys
 form a chain from new to old: an H-INDEX with DB rings (``windrow.windows.chains``; Golab et al.
 2004, 5.4). Expired tuples at the end of a chain cost nothing, because chains lead to older
-positions only and the buffer knows its first.
+positions only and the buffer knows its first. Inside an interval longer than the window most of a
+chain has ended before the tuple that walks it came: where tuples end in the order in which they
+came (WEAKEST), the walk stops at the first that has.
 
 Every tuple has a life ``[TS, END)``, also those that ended during the interval, and a pair lives
 where both do: from ``max(TS)`` to ``min(END)``. A probe walks the chains of one side's keys on the
@@ -116,24 +118,27 @@ class JoinSide:
         self.link(self.buffer.living(), size)
 
 
-@kernel(int64, ints, ints, grid, int64, ints, grid, int64, int64, boolean, *[ints_out] * 5)
+@kernel(int64, ints, ints, grid, int64, ints, grid, int64, int64, boolean, boolean, *[ints_out] * 5)
 def _probe(  # type: ignore[no-untyped-def]
-    at, codes, life, base, heads, other_life, other_base, since, whole,
+    at, codes, life, base, heads, other_life, other_base, since, whole, in_order,
     mine, theirs, starts, ends, expiries,
 ):  # fmt: skip
     """Pairs of the positions ``at`` with the other side's chains, and the lives of the pairs.
 
     Only pairs that end after ``since`` count; with ``whole`` those partners are left out that
-    were withdrawn. The answer is how many pairs there are; those that do not fit are counted but
-    not written.
+    were withdrawn. If partners end ``in_order``, none is looked at behind one that has ended. The
+    answer is how many pairs there are; those that do not fit are counted but not written.
     """
     count, room = 0, len(mine)
     for i in range(len(at)):
         row = at[i] - base
         ts, end, exp = life[row, TS], life[row, END], life[row, EXP]
+        over = max(ts, since)
         p = heads[codes[row]]
         while p >= other_base:
             partner = p - other_base
+            if in_order and other_life[partner, END] <= over:
+                break
             start, finish = max(ts, other_life[partner, TS]), min(end, other_life[partner, END])
             withdrawn = other_life[partner, END] < other_life[partner, EXP]
             if start < finish and finish > since and not (whole and withdrawn):
@@ -224,7 +229,8 @@ class JoinPairs:
             out = [np.empty(room, np.int64) for _ in range(5)]
             count = _probe(
                 at, side.codes.view, life.view, life.base,
-                other.heads, theirs.view, theirs.base, since, whole, *out,
+                other.heads, theirs.view, theirs.base, since, whole, other.buffer.ends_in_order,
+                *out,
             )  # fmt: skip
             if count <= room:
                 mine, partners, *lives = (a[:count] for a in out)

@@ -72,11 +72,13 @@ def credible(ts: Int64s, base: int | None, horizon: Horizon) -> tuple[Bools, Int
     if not horizon.is_bounded or not len(ts):
         return np.ones(len(ts), np.bool_), np.full(len(ts), FOREVER, np.int64)
     first = int(ts[0]) if base is None else base
-    found = ts <= _limits(ts, first, horizon)
-    if not found.all():
-        start = int(np.argmin(found))
-        known = max(first, int(ts[:start].max(initial=BEGINNING)))
-        found[start:] = _one_by_one(ts[start:].tolist(), known, horizon)
+    limits = _limits(ts, first, horizon)
+    found = ts <= limits
+    if found.all():
+        return found, limits
+    start = int(np.argmin(found))
+    known = max(first, int(ts[:start].max(initial=BEGINNING)))
+    found[start:] = _one_by_one(ts[start:].tolist(), known, horizon)
     return found, _limits(np.where(found, ts, BEGINNING), first, horizon)
 
 

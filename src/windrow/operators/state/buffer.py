@@ -70,6 +70,11 @@ class StateBuffer:
         return self._live
 
     @property
+    def ends_in_order(self) -> bool:
+        """Whether a tuple ends before those that came after it, or with them."""
+        return self._in_order and not self._early
+
+    @property
     def base(self) -> int:
         return self.life.base
 

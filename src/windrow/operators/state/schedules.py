@@ -13,16 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.columns.growable import Growable
-from windrow.core.thresholds import Threshold
+from windrow.columns.time_order import time_order
 from windrow.core.time import FOREVER
 from windrow.operators.state.calendar_queue import CalendarQueue
 from windrow.plan.physical.state_kinds import Expiry
 
 Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
-MANY = Threshold(1_000)
-"""Expiries that are worth packing into integers to be sorted."""
-INTEGER = 63
 
 
 class Schedule(Protocol):
@@ -111,14 +108,7 @@ def in_order(positions: Int64s, exp: Int64s) -> tuple[Int64s, Int64s]:
     """By expiry, those of one expiry as they stand."""
     if len(exp) < 2:
         return positions, exp
-    start, width = int(exp.min(initial=FOREVER)), len(exp).bit_length()
-    if len(exp) > MANY.value and (int(exp.max()) - start).bit_length() + width < INTEGER:
-        # Expiries and places as single integers are sorted four times as fast.
-        both = ((exp - start) << width) | np.arange(len(exp))
-        both.sort()
-        order = both & ((1 << width) - 1)
-    else:
-        order = np.argsort(exp, kind="stable")
+    order = time_order(exp)
     return positions[order], exp[order]
 
 

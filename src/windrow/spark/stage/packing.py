@@ -158,8 +158,14 @@ def _by_bucket(delta: Delta, edge: StageEdge, routes: Routes) -> Iterator[tuple[
         chosen = bucket_of([evaluate(k, delta.rows) for k in edge.key], len(buckets))
     chosen = chosen.astype(np.int16)
     if wanted is not None:
-        mine = np.isin(chosen, [i for i, bucket in enumerate(buckets) if bucket in wanted])
-        delta, chosen = delta.filter(mine), chosen[mine]
+        places = [i for i, bucket in enumerate(buckets) if bucket in wanted]
+        if len(places) == 1:  # as a rule: a task has one bucket of a stage
+            mine = delta.filter(chosen == places[0])
+            if len(mine):
+                yield buckets[places[0]], mine
+            return
+        kept = np.isin(chosen, places)
+        delta, chosen = delta.filter(kept), chosen[kept]
     order = np.argsort(chosen, kind="stable")
     ends = np.cumsum(np.bincount(chosen, minlength=len(buckets)))
     grouped = delta.take(order)
