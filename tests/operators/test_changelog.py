@@ -98,3 +98,37 @@ def test_instants_at_which_something_comes_and_something_goes_are_found(
         0 if len(set(at[t])) == 1 else 1 + (len(at[t]) > CROWD.value) for t in times.tolist()
     ]
     assert mixed_instants(times, sign).tolist() == expected
+
+
+@given(
+    steps=st.lists(st.lists(st.tuples(st.integers(0, 2), values), max_size=4), max_size=6),
+    kept=st.booleans(),
+)
+def test_where_every_end_is_announced_nothing_has_to_be_kept(
+    steps: list[list[tuple[int, tuple[object, ...]]]], kept: bool
+) -> None:
+    """Group 0, 1 or 2 gets a new row at an instant, and the one that it had is withdrawn."""
+    remembering = Changelog(SCHEMA, UpdatePattern.STRICT, (1, -1))
+    forgetful = Changelog(SCHEMA, UpdatePattern.STRICT, (1, -1), keeps=False)
+    held: dict[int, tuple[object, ...]] = {}
+    for now, new in enumerate(steps, 1):
+        changes = [(held.get(group), row) for group, row in dict(new).items()]
+        held |= dict(new)
+        gone = [old for old, _ in changes if old is not None]
+        rows = [*gone, *(row for _, row in changes)]
+        columns = list(zip(*rows, strict=True)) or [(), (), ()]
+        batch = pa.RecordBatch.from_arrays(
+            [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+        )
+        delta = Delta.insertions(np.full(len(rows), now, np.int64), batch)
+        delta.sign[: len(gone)] = -1
+        answers = [operator.process([delta], now) for operator in (remembering, forgetful)]
+        first, second = (
+            Counter(map(str, zip(a.ts.tolist(), a.sign.tolist(), a.rows.to_pylist(), strict=True)))
+            for a in answers
+        )
+        assert first == second
+        if kept:  # nor does a save have anything to say
+            assert not forgetful.save().put
+    assert forgetful.size() == 0
+    assert remembering.size() == len(held)

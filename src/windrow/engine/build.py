@@ -70,6 +70,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
+from windrow.plan.physical.announced_ends import announces_ends
 from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.strategy import Strategy
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load
@@ -82,10 +83,12 @@ def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
     return BUILDERS[node](node, arrow_schema(node.schema), strategy is Strategy.DIRECT)
 
 
-def changes_of(node: Node, strategy: Strategy = Strategy.UPA) -> Changelog:
-    """What turns a query's result into the changes that are shown."""
-    scan = strategy is Strategy.DIRECT
-    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan)
+def changes_of(
+    node: Node, strategy: Strategy = Strategy.UPA, *, answers: bool = True
+) -> Changelog:
+    """What turns a query's result into the changes that are shown, and keeps it for ``answers``."""
+    scan, keeps = strategy is Strategy.DIRECT, answers or not announces_ends(node)
+    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan, keeps)
 
 
 def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
@@ -233,7 +236,8 @@ def _to_stream(node: ToStream, schema: pa.Schema, scan: bool) -> Operator:
         case StreamKind.RSTREAM_RESTORE:
             return RestoredRelation(schema, pattern, node.every)
         case kind:
-            return Changelog(schema, pattern, SIGNS[kind], scan)
+            keeps = not announces_ends(node.input)
+            return Changelog(schema, pattern, SIGNS[kind], scan, keeps)
 
 
 Build = Callable[[Any, pa.Schema, bool], Operator]

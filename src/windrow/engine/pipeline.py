@@ -58,19 +58,25 @@ def _steps(node: Node, strategy: Strategy) -> Iterator[Step]:
 
 class Pipeline:
     """Operators for ``plan``; with ``changes`` the result's expiries come out as ``-`` rows too.
+    Without ``answers`` nobody will ask for ``live_rows``.
 
     Inputs are keyed by the names of the plan's leaves. A leaf that occurs twice (a self-join)
     is given the same Delta in both places.
     """
 
     def __init__(
-        self, plan: Node, *, changes: bool = False, strategy: Strategy = Strategy.UPA
+        self,
+        plan: Node,
+        *,
+        changes: bool = False,
+        strategy: Strategy = Strategy.UPA,
+        answers: bool = True,
     ) -> None:
         plan = apply_strategy(plan, strategy)
         self.plan, self.schema = plan, arrow_schema(plan.schema)
         self.now = BEGINNING
         self._steps = list(_steps(plan, strategy))
-        self._changes = changes_of(plan, strategy) if changes else None
+        self._changes = changes_of(plan, strategy, answers=answers) if changes else None
         self._overflows = Overflows()
 
     def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:

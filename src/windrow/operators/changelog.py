@@ -2,7 +2,9 @@
 
 At each instant these speak of the *net* change of the bag (Golab 2006, 2.1.3): a tuple that
 expires while an equal one comes has not changed. The operator turns expiries into explicit
-changes, so it keeps the relation's live tuples by expiry, and cancels inside each instant.
+changes, so it keeps the relation's live tuples by expiry, and cancels inside each instant. If the
+end of every tuple is announced (``plan.physical.announced_ends``) and nobody asks for the relation
+itself, there is nothing to keep.
 
 The window of the NT strategy announces every expiry too, by a negative tuple (Golab 2006, 2.3.3),
 but below other operators and without netting.
@@ -37,7 +39,7 @@ class Changelog:
 
     The output's own ``exp`` is FOREVER: it is a stream. With both signs a row with sign -1 says
     that the tuple left the relation at ``ts``, for whatever reason. ISTREAM and DSTREAM bring
-    insertions only.
+    insertions only. ``keeps`` is False if every end is announced, and ``live_rows`` is not wanted.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class Changelog:
         pattern: UpdatePattern,
         signs: tuple[int, ...],
         scan: bool = False,
+        keeps: bool = True,
     ) -> None:
         self.schema, self.pattern, self.signs = schema, pattern, signs
+        self.keeps = keeps and pattern is not UpdatePattern.MONOTONIC
         self._nothing = Delta.empty(schema)
         self.buffer = StateBuffer(schema, pattern, scan)
         texts = [pa.types.is_string(kind) for kind in schema.types]
@@ -55,25 +59,21 @@ class Changelog:
 
     @property
     def state(self) -> tuple[Kept, ...]:
-        stays = self.pattern is UpdatePattern.MONOTONIC
-        return ((),) if stays else ((self.buffer.kind,),)
+        return ((self.buffer.kind,),) if self.keeps else ((),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         if self.pattern is UpdatePattern.MONOTONIC:
             return delta if 1 in self.signs else self._nothing
         positive, negative = split_by_sign(delta)
-        passing = self._store(positive, negative, now)
-        withdrawn = self.buffer.withdraw(negative)
-        expired, expiry = self.buffer.expire(now)
-        left = self.buffer.rows.take(np.concatenate([withdrawn, expired]).astype(np.int64))
-        self.buffer.reclaim()
+        passing = self._store(positive, negative, now) if self.keeps else NONE
+        left, leaving = self._leave(negative, now) if self.keeps else (negative.rows, negative.ts)
         if not len(positive) + left.num_rows:
             return self._nothing
         # Within an instant what goes stands before what comes, as a reader expects it.
         came, rows = len(positive), concat_rows([positive.rows, left], self.schema)
         at = np.concatenate([np.arange(came, rows.num_rows), passing, np.arange(came)])
-        times = np.concatenate([negative.ts, expiry, positive.exp[passing], positive.ts])
+        times = np.concatenate([leaving, positive.exp[passing], positive.ts])
         sign = np.full(len(times), -1, np.int8)
         sign[len(times) - came :] = 1
         order = time_order(times)
@@ -99,6 +99,14 @@ class Changelog:
         stays = positive.exp > now
         self.buffer.insert(positive.filter(stays))
         return np.flatnonzero(~stays)
+
+    def _leave(self, negative: Delta, now: int) -> tuple[pa.RecordBatch, Int64s]:
+        """What is no longer kept at ``now``: tuples that were withdrawn or expired, and when."""
+        withdrawn = self.buffer.withdraw(negative)
+        expired, expiry = self.buffer.expire(now)
+        left = self.buffer.rows.take(np.concatenate([withdrawn, expired]).astype(np.int64))
+        self.buffer.reclaim()
+        return left, np.concatenate([negative.ts, expiry])
 
     @staticmethod
     def _are_the_first(at: Int64s, count: int) -> bool:
@@ -145,11 +153,13 @@ class Changelog:
 
     def save(self) -> Saved:
         saved = Saved()
-        saved.add("live", self.buffer.save())
+        if self.keeps:
+            saved.add("live", self.buffer.save())
         return saved
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
-        self.buffer.load(below("live", segments), meta["live"])
+        if self.keeps:
+            self.buffer.load(below("live", segments), meta["live"])
 
 
 class AnnounceExpiry:

@@ -30,6 +30,7 @@ from windrow.spark.checkpoint.run_record import (
     StreamRecord,
     read_run_record,
 )
+from windrow.spark.checkpoint.version import VERSION
 from windrow.spark.source.file_log import Entry
 from windrow.spark.stage.state_files import StateCommits, Version
 
@@ -153,7 +154,7 @@ def test_a_job_that_goes_on_in_another_pipeline_is_shown_there(made):
     made.home = made.home.without(["busy", "pairs"])
     (made.path / "pipeline-2").mkdir()
     (made.path / "pipeline-2" / "pipeline.json").write_text(
-        json.dumps({"version": 4, "run": "x", "members": ["busy"], "left": []})
+        json.dumps({"version": VERSION, "run": "x", "members": ["busy"], "left": []})
     )
     found = checkpoint_status(made.path, now)
     assert {p.name: [q.name for q in p.queries] for p in found.pipelines} == {

@@ -36,6 +36,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, WindowSpec
+from windrow.plan.physical.announced_ends import announces_ends
 from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structure, buffer_kind
 from windrow.plan.strategy import Strategy
 
@@ -144,7 +145,7 @@ def _to_stream(node: ToStream, _position: int, scan: bool) -> Kept:
     pattern = node.input.pattern
     match node.kind:
         case StreamKind.ISTREAM | StreamKind.DSTREAM:
-            return _changes(pattern, scan)
+            return NOTHING if announces_ends(node.input) else _changes(pattern, scan)
         case StreamKind.RSTREAM:
             return (buffer_kind(pattern, scan),)
         case StreamKind.ISTREAM_RESTORE:

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-VERSION = 4
+VERSION = 5
 REMEDY = "restore it, or choose a new directory with --checkpoint"

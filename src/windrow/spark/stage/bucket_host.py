@@ -60,7 +60,8 @@ class BucketHost:
         }
         # What NT changes in a plan it changed before the cut, and once is enough.
         left = Strategy.UPA if strategy is Strategy.NT else strategy
-        self._pipeline = Pipeline(stage.plan, changes=final, strategy=left)
+        # An answer is read from results.
+        self._pipeline = Pipeline(stage.plan, changes=final, strategy=left, answers=False)
         self._waiting = {name: WaitingRows(schema) for name, schema in self._schemas.items()}
         self._saved: dict[str, int] = {}
         self.times: Times = {}

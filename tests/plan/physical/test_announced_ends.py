@@ -1,0 +1,29 @@
+"""Which plans send a negative tuple for the end of every tuple."""
+
+from __future__ import annotations
+
+import pytest
+
+from windrow.plan.physical.announced_ends import announces_ends
+from windrow.plan.program import compile_script
+
+STREAM = "CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts;"
+
+
+@pytest.mark.parametrize(
+    ("query", "announced"),
+    [
+        ("SELECT k, SUM(v) AS t FROM s [RANGE 5] GROUP BY k", True),
+        ("SELECT k, SUM(v) AS t FROM s [RANGE 5] GROUP BY k HAVING SUM(v) > 3", True),
+        ("SELECT SUM(v) + 1 AS t FROM s [RANGE 5]", True),
+        ("SELECT TOP 2 k, v FROM s [RANGE 5] ORDER BY v", True),
+        ("SELECT k FROM s [RANGE 5]", False),
+        ("SELECT DISTINCT k FROM s [RANGE 5]", False),
+        ("SELECT a.v FROM s [RANGE 5] AS a, s [RANGE 5] AS b WHERE a.k = b.k", False),
+        ("SELECT g.t FROM (SELECT k, SUM(v) AS t FROM s [RANGE 5] GROUP BY k) AS g, "
+         "s [RANGE 5] AS b WHERE g.k = b.k", False),
+    ],
+)  # fmt: skip
+def test_groups_and_ranks_announce_and_windows_do_not(query: str, announced: bool) -> None:
+    (compiled,) = compile_script(f"{STREAM} CREATE QUERY q AS {query};").queries
+    assert announces_ends(compiled.plan) is announced
