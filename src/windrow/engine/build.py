@@ -83,9 +83,7 @@ def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
     return BUILDERS[node](node, arrow_schema(node.schema), strategy is Strategy.DIRECT)
 
 
-def changes_of(
-    node: Node, strategy: Strategy = Strategy.UPA, *, answers: bool = True
-) -> Changelog:
+def changes_of(node: Node, strategy: Strategy = Strategy.UPA, *, answers: bool = True) -> Changelog:
     """What turns a query's result into the changes that are shown, and keeps it for ``answers``."""
     scan, keeps = strategy is Strategy.DIRECT, answers or not announces_ends(node)
     return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan, keeps)

@@ -20,8 +20,8 @@ STREAM = "CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts;"
         ("SELECT k FROM s [RANGE 5]", False),
         ("SELECT DISTINCT k FROM s [RANGE 5]", False),
         ("SELECT a.v FROM s [RANGE 5] AS a, s [RANGE 5] AS b WHERE a.k = b.k", False),
-        ("SELECT g.t FROM (SELECT k, SUM(v) AS t FROM s [RANGE 5] GROUP BY k) AS g, "
-         "s [RANGE 5] AS b WHERE g.k = b.k", False),
+        (("SELECT g.t FROM (SELECT k, SUM(v) AS t FROM s [RANGE 5] GROUP BY k) AS g, "
+         "s [RANGE 5] AS b WHERE g.k = b.k"), False),
     ],
 )  # fmt: skip
 def test_groups_and_ranks_announce_and_windows_do_not(query: str, announced: bool) -> None:
