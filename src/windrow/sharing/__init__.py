@@ -17,6 +17,13 @@ from windrow.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from windrow.core.patterns import UpdatePattern
+    from windrow.sharing.rules.dnf import Atom, any_of
+    from windrow.sharing.rules.interval_contents import Aggregate, Function
+    from windrow.sharing.rules.periodic_query import PeriodicQuery
+    from windrow.sharing.rules.plan_changes import add_query, drop_query, plan_queries
+    from windrow.sharing.rules.plan_text import describe_plan
+    from windrow.sharing.rules.value_sets import Attribute, Order
+    from windrow.sharing.schedule import POLICIES, LocalScheduler, sub_groups
     from windrow.sharing.transactions.errors import TransactionError
     from windrow.sharing.transactions.executor import Answer, Executor
     from windrow.sharing.transactions.expiry_slots import split_by_expiry
@@ -32,6 +39,11 @@ if TYPE_CHECKING:
 else:
     _MODULES = {
         "core.patterns": "UpdatePattern",
+        "sharing.rules": (
+            "Aggregate Atom Attribute Function Order PeriodicQuery "
+            "add_query any_of describe_plan drop_query plan_queries"
+        ),
+        "sharing.schedule": "POLICIES LocalScheduler sub_groups",
         "sharing.transactions.errors": "TransactionError",
         "sharing.transactions.executor": "Answer Executor",
         "sharing.transactions.expiry_slots": "split_by_expiry",
@@ -51,11 +63,19 @@ else:
     )
 
 __all__ = [
+    "POLICIES",
+    "Aggregate",
     "Answer",
+    "Atom",
+    "Attribute",
     "Executor",
+    "Function",
     "History",
     "Isolation",
     "LatestWindow",
+    "LocalScheduler",
+    "Order",
+    "PeriodicQuery",
     "ReadTransaction",
     "Serial",
     "TimeToUpdate",
@@ -63,8 +83,14 @@ __all__ = [
     "UndoExpired",
     "UpdatePattern",
     "WindowSerial",
+    "add_query",
+    "any_of",
     "classify",
+    "describe_plan",
+    "drop_query",
     "parse_history",
+    "plan_queries",
     "split_by_expiry",
     "stored_window",
+    "sub_groups",
 ]
