@@ -10,5 +10,4 @@ def shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows go through reading tasks and a shuffle, as those of large micro-batches do."""
     from windrow.spark.run import micro_batches  # noqa: PLC0415 - starts Java
 
-    monkeypatch.setattr(micro_batches.PARQUET_BYTES, "value", -1)
-    monkeypatch.setattr(micro_batches.TEXT_BYTES, "value", -1)
+    monkeypatch.setattr(micro_batches.BYTES_AGAIN, "value", -1)

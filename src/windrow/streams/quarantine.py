@@ -39,6 +39,10 @@ REFUSED = pa.schema(
 )
 
 
+class QuarantineError(InputError):
+    """Refused rows cannot be written down; nothing is wrong with the file that they are of."""
+
+
 @dataclass
 class Page:
     """The refused rows of one input file while it is being read."""
@@ -110,7 +114,7 @@ def _writable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(
+        raise QuarantineError(
             where=str(path.parent),
             expected="a writable directory for quarantined rows",
             found=error.strerror or str(error),

@@ -116,7 +116,7 @@ def test_failures_one_after_the_other_are_gone_on_with(tmp_path, monkeypatch, se
     rng = random.Random(seed)
     write_streams(tmp_path, files=FILES, rows=100, seed=seed)
     if rng.random() < 0.5:  # through reading tasks and a shuffle
-        monkeypatch.setattr(micro_batches.PARQUET_BYTES, "value", -1)
+        monkeypatch.setattr(micro_batches.BYTES_AGAIN, "value", -1)
     for point in rng.sample(POINTS, 2):
         failing_run(tmp_path, monkeypatch, point, rng.randint(1, 2))
     assert_whole(tmp_path)

@@ -142,6 +142,7 @@ def test_a_repeated_micro_batch_over_a_file_that_was_rewritten_reads_none_of_it(
     (inbox / "a.csv").write_text("ts,k\n10,1\n11,2\n")
     run = Run(csv_spec(tmp_path))
     run.trigger()
+    shutil.rmtree(tmp_path / "checkpoint" / "s")  # as after a repair that goes further back
     for content in ("ts,k\n90,1\n91,2\n", "", None):
         (inbox / "a.csv").unlink() if content is None else (inbox / "a.csv").write_text(content)
         again = Source(csv_spec(tmp_path))

@@ -5,6 +5,8 @@ spark/              Spark's offsets and commits
 state/              the state of stages (``windrow.spark.stage.state_files``)
 exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.exchange``)
 streams/<name>.log  the file log of each stream
+streams/<name>/     of text the rows that a micro-batch reads (``windrow.spark.source.text_spool``),
+                    of a relation its updates (``windrow.spark.source.relation_updates``)
 inboxes.json        of a connection: from where its inboxes are read
 status.json         how the last run is doing (``windrow.spark.checkpoint.run_record``)
 

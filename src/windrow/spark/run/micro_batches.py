@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 from windrow.core.thresholds import Threshold
 from windrow.spark.run.session import shuffle_partitions
 from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks
-from windrow.spark.source.file_source import SourceSpec
 from windrow.spark.source.log_tail import LogTail
 from windrow.spark.source.share_claims import ShareClaims
 from windrow.spark.source.stream_task import StreamTask
@@ -27,8 +26,7 @@ from windrow.spark.stage.bucket_hash import spark_hash
 from windrow.spark.stage.level_task import LevelTask, TaskReport, reports_in
 from windrow.spark.stage.routes import PACKED
 
-PARQUET_BYTES = Threshold(64 * 2**20)
-TEXT_BYTES = Threshold(4 * 2**20)
+BYTES_AGAIN = Threshold(64 * 2**20)
 """Bytes that may be read once more than needed, by all tasks together."""
 
 
@@ -109,10 +107,8 @@ class MicroBatches:
 
     def _is_small(self, stretches: Sequence[Stretch]) -> bool:
         """Whether to read everything in each task takes less than to send it."""
-        more, found = self._shares - 1, list(zip(self._specs, stretches, strict=True))
-        columnar = sum(stretch.size for spec, stretch in found if _is_columnar(spec))
-        text = sum(stretch.size for spec, stretch in found if not _is_columnar(spec))
-        return more * columnar <= PARQUET_BYTES.value and more * text <= TEXT_BYTES.value
+        size = sum(stretch.size for stretch in stretches)
+        return (self._shares - 1) * size <= BYTES_AGAIN.value
 
 
 def shares_of(streams: Sequence[StreamTask], partitions: int) -> tuple[tuple[int, ...], ...]:
@@ -123,9 +119,3 @@ def shares_of(streams: Sequence[StreamTask], partitions: int) -> tuple[tuple[int
         for p in range(partitions)
     ]
     return tuple(share for share in shares if share)
-
-
-def _is_columnar(spec: SourceSpec) -> bool:
-    """Whether a stream's rows are in Parquet; those of inboxes and relations are by now."""
-    source = spec.declaration.source
-    return spec.relation is not None or source is None or source.format.lower() == "parquet"

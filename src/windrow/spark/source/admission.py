@@ -2,7 +2,8 @@
 
 Every part is gone through once before it is admitted. What cannot be read is found out here, and
 where a part ends, so that tasks read exactly the rows of the entry whenever they read it; what is
-refused is an entry too, which tasks put into the quarantine.
+refused is an entry too, which tasks put into the quarantine. Of Parquet the footers say enough; of
+text the rows are kept (``windrow.spark.source.text_spool``), so that nobody parses it again.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.inbox import deliveries
+from windrow.spark.source.text_spool import Spool
 from windrow.streams.growing_files import Arrival, Arrivals
 from windrow.streams.horizon import horizon_of
 from windrow.streams.max_timestamp import extent
+from windrow.streams.quarantine import QuarantineError
 from windrow.streams.stream_time import StreamTime
-from windrow.tables.readers import check_columns
+from windrow.tables.readers import check_columns, format_of
 
 if TYPE_CHECKING:
     from windrow.spark.source.file_source import SourceSpec
@@ -34,6 +37,7 @@ class Admission:
     def __init__(self, spec: SourceSpec, log: FileLog) -> None:
         self._spec, self._log = spec, log
         self._register: Register | None = None
+        self._spool = Spool(log.path, spec.declaration, spec.quarantine)
         self._arrivals = self._of_files()
         self._said = Counter(_place(entry) for entry in log.entries if entry.refused)
 
@@ -47,6 +51,11 @@ class Admission:
             if entry.path is not None and entry.inbox is None and not entry.refused:
                 arrivals.recall(entry.arrival, entry.rest, entry.mark)
         return arrivals
+
+    def forget_before(self, start: int) -> None:
+        """What was read for the entries up to number ``start`` is needed no more."""
+        if self._spec.relation is None:
+            self._spool.keep_only({e.spool for e in self._log.entries[start:] if e.spool})
 
     def find_new(self) -> list[Arrival | Entry]:
         """What there is and is not in the log yet, in its order."""
@@ -87,11 +96,14 @@ class Admission:
             return self._refused(item)
         try:
             entry = self._surveyed(item, number, before)
+        except QuarantineError:
+            raise
         except InputError as error:
             refusal = self._arrivals.note_failure(item, str(error))
             return None if refusal is None else self._refused(refusal)
         mark = self._arrivals.took(item, entry.rest)
         if entry.rest is None and self._arrivals.grows(item.path):
+            self._spool.discard(entry.spool)
             return None
         end = item.size if entry.rest is None else entry.rest.start
         part = replace(item.part, stop=end)
@@ -108,6 +120,9 @@ class Admission:
             return self._register.admit(item, number, wall)
         check_columns(item.path, declaration)
         horizon = horizon_of(declaration, wall)
+        if format_of(item.path, declaration) != "parquet":
+            name, top, rest = self._spool.write(item, number, before, horizon)
+            return Entry(str(item.path), top=top, rest=rest, spool=name).judged_by(horizon)
         known = None if before.top == BEGINNING else before.top
         found = extent(item.path, declaration, item.part, horizon, known, before.advanced)
         return Entry(str(item.path), top=found.top, rest=found.rest).judged_by(horizon)

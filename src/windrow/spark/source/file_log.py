@@ -45,8 +45,9 @@ class Entry:
     was judged when it was admitted, and is judged whenever it is read again; without them, as in
     logs of old, no row of it is ahead. Of a ``part`` of a file, ``rest`` comes after it, ``mark``
     tells the bytes up to there from others, and ``changed`` is when the file was last changed
-    before. What could not be read is ``refused`` for that reason: a file, or the ``row`` that
-    begins with ``text``.
+    before. ``spool`` names what was read of text when it was admitted
+    (``windrow.spark.source.text_spool``). What could not be read is ``refused`` for that reason: a
+    file, or the ``row`` that begins with ``text``.
     """
 
     path: str | None = None
@@ -70,6 +71,7 @@ class Entry:
     refused: str = ""
     row: int = 0
     text: str = ""
+    spool: str = ""
 
     @property
     def arrival(self) -> Arrival:

@@ -91,6 +91,7 @@ class StreamFiles:
         self._listing: list[Arrival | Entry] | None = None
         self._files: Admission | None = None
         self._heard: int | None = None
+        self._start: int | None = None
 
     def entries_for(self, batch: int, start: int) -> int:
         """Admit what there is for a micro-batch; how many entries there are up to its last."""
@@ -103,6 +104,9 @@ class StreamFiles:
                 found=f"{len(log.entries)}",
                 remedy="restore all of the checkpoint, or start over with a new one",
             )
+        if start != self._start:  # Spark asks when the micro-batch before is over
+            self._start = start
+            self._admission(log).forget_before(start)
         if len(log.entries) == start:
             entries = self._admitted(log) or self._silence(log)
             log.append([replace(entry, batch=batch) for entry in entries])

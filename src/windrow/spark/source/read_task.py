@@ -12,40 +12,34 @@ import numpy as np
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
-from windrow.core.time import BEGINNING
-from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes import FileSource
 from windrow.spark.source.file_log import Entry
+from windrow.spark.source.file_source import SourceSpec
+from windrow.spark.source.judged_file import JudgedFile
 from windrow.spark.source.relation_updates import read_updates
+from windrow.spark.source.text_spool import read_spooled
 from windrow.spark.stage.packing import Counts
 from windrow.streams.growing_files import mark_of
-from windrow.streams.monitor import InputMonitor
 from windrow.streams.quarantine import NO_PAGE, Page, Quarantine
 from windrow.streams.stream_time import StreamTime
 from windrow.tables.parsed_rows import Rejected
-from windrow.tables.readers import read_file
 
 
 class Intake:
     """The input monitor of a stretch of a stream's log; ``counts`` is right when all is read.
 
-    Which rows of a file are late or ahead follows from the stream's time before the file and from
-    the horizon of the file, which the log knows: so files can be read in any order and at the same
-    time, and read again.
+    Text was judged when it was admitted, and is in the spool (``windrow.spark.source.text_spool``).
+    Other files are judged here, by what the log says, in any order and as often as they are read.
     """
 
     def __init__(
-        self,
-        declaration: StreamDeclaration,
-        quarantine: Quarantine | None,
-        rows_per_delta: int,
-        relation: RelationDeclaration | None = None,
-        since: int = BEGINNING,
+        self, spec: SourceSpec, quarantine: Quarantine | None, rows_per_delta: int
     ) -> None:
-        self._declaration, self._relation, self._since = declaration, relation, since
+        self._declaration, self._relation = spec.declaration, spec.relation
+        self._since, self._log = spec.since, Path(spec.log)
         self._quarantine = quarantine
         self._rows = rows_per_delta
-        self._schema = arrow_schema((relation or declaration).schema)
+        self._schema = arrow_schema((spec.relation or spec.declaration).schema)
         self.counts: Counts = {"rows_in": 0, "late": 0, "rejected": 0, "cut": 0}
 
     def files(self, entries: Iterable[tuple[Entry, StreamTime]]) -> Iterator[Delta]:
@@ -69,34 +63,35 @@ class Intake:
     def _updates(self, entry: Entry) -> Iterator[Delta]:
         """A relation's updates, which have been judged; those before ``since`` come together."""
         delta = read_updates(Path(entry.path or ""), self._schema)
-        self.counts["rows_in"] += len(delta)
-        self.counts["late"] += entry.late
-        self.counts["rejected"] += entry.rejected
-        self.counts["cut"] += entry.cut
+        found = {"late": entry.late, "rejected": entry.rejected, "cut": entry.cut}
+        self._add({"rows_in": len(delta), **found})
         yield replace(delta, ts=np.maximum(delta.ts, self._since))
 
     def _file(self, entry: Entry, before: StreamTime) -> Iterator[Delta]:
+        spooled = read_spooled(self._log, entry.spool) if entry.spool else None
+        if spooled is not None:
+            yield from spooled.deltas(self._declaration)
+            self._add({**spooled.counts, "rejected": spooled.counts["rejected"] + entry.rejected})
+        else:
+            yield from self._source_file(entry, before)
+
+    def _source_file(self, entry: Entry, before: StreamTime) -> Iterator[Delta]:
         declaration, path = self._declaration, Path(entry.path or "")
         if entry.inbox is not None:
             declaration = replace(declaration, source=FileSource(str(path), "parquet"))
-        monitor = InputMonitor(declaration, None if before.top == BEGINNING else before.top)
-        monitor.advance(before.advanced)
+        judged = JudgedFile(declaration, before, entry.horizon)
         with self._page(entry) as page:
             try:
                 _check_unchanged(entry)
-                for parsed in read_file(path, declaration, part=entry.part):
-                    accepted = monitor.accept(parsed, entry.horizon)
-                    page.add(parsed.rejected)
-                    page.add(accepted.rejections(parsed, declaration))
-                    monitor.release(accepted.delta.ts[-1] if len(accepted.delta) else BEGINNING)
-                    yield accepted.delta
+                yield from judged.deltas(path, entry.part, page)
             except InputError as error:
                 page.add([Rejected(0, str(error), "")])
                 self.counts["rejected"] += 1
-        self.counts["rows_in"] += monitor.accepted
-        self.counts["late"] += monitor.late
-        self.counts["rejected"] += monitor.rejected + entry.rejected
-        self.counts["cut"] += monitor.cut
+        self._add({**judged.counts, "rejected": judged.counts["rejected"] + entry.rejected})
+
+    def _add(self, counts: Counts) -> None:
+        for name, count in counts.items():
+            self.counts[name] += count
 
     def _refused(self, entry: Entry) -> None:
         """What the driver found that it could not be read."""

@@ -39,9 +39,7 @@ class StreamTask:
         routes = {job: replace(r, wanted=wanted) for job, r in self.routes if job in jobs}
         first = not routes or wanted is None or self._first_bucket in wanted
         quarantine = spec.quarantine if first else None
-        intake = Intake(
-            spec.declaration, quarantine, ROWS_PER_BLOB.value, spec.relation, spec.since
-        )
+        intake = Intake(spec, quarantine, ROWS_PER_BLOB.value)
         counts: dict[int, Counts] = {job: {} for job in routes}
         before = zip(stretch.entries, stretch.times, strict=False)
         for chunk, delta in enumerate(intake.files(before)):
