@@ -104,6 +104,31 @@ def test_a_listener_that_fails_hears_it_again() -> None:
     assert rows(pa.Table.from_batches(heard[1:])) == [(3, "+", 3), (4, "+", 4)]
 
 
+@pytest.mark.parametrize("script", [QUERY, SHARED, QUERY + " INTO 'out'"])
+def test_a_function_gets_each_batch_with_its_number_and_one_that_failed_again(script) -> None:
+    db, q = opened(script)
+    push(db, 3)
+    calls = []
+
+    def fail_on_the_second(changes, batch) -> None:
+        calls.append((batch, rows(changes)))
+        if len(calls) == 2:
+            raise ValueError("busy")
+
+    q.foreach_batch(fail_on_the_second)
+    with pytest.raises(ValueError, match="busy"):
+        push(db, 4)
+    push(db, 5)
+    assert calls == [
+        (0, [(3, "+", 3)]),
+        (1, [(4, "+", 4)]),
+        (1, [(4, "+", 4)]),
+        (2, [(5, "-", 3), (5, "+", 5)]),
+    ]
+    assert q.changes().num_rows == 0, "what was taken is drained"
+    db.close()
+
+
 @pytest.mark.parametrize("way", ["drain", "stream", "hear", "files"])
 def test_a_connection_holds_no_more_after_a_thousand_pushes_than_after_ten(way) -> None:
     db, q = opened(QUERY + (" INTO 'out' FORMAT csv" if way == "files" else ""))

@@ -119,6 +119,10 @@ class InputError(WindrowError):
     """A source cannot be read at all (a bad row is quarantined instead)."""
 
 
+class QuarantineError(InputError):
+    """Refused rows cannot be written down; nothing is wrong with the file that they are of."""
+
+
 class DataError(WindrowError):
     """A value met while a query runs cannot be computed with: a CAST that fails, say."""
 

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 T = TypeVar("T")
 Hear = Callable[[pa.RecordBatch], object]
+TakeBatch = Callable[[pa.Table, int], object]
+"""Takes the changes of a micro-batch, and its number."""
 
 
 class ChangeLog(Generic[T]):
@@ -157,6 +159,20 @@ class QueryChanges(Generic[T]):
         cursor = self._log.cursor()
         cursor.position = self._log.end
         self._ears.append((cursor, listener))
+
+    def each_batch(self, function: TakeBatch) -> None:
+        """Call ``function`` as a listener, with numbers from 0 on.
+
+        What it has failed on comes again under the same number.
+        """
+        number = 0
+
+        def hear(changes: pa.RecordBatch) -> None:
+            nonlocal number
+            function(pa.Table.from_batches([changes]), number)
+            number += 1
+
+        self.hear(hear)
 
     def tell(self) -> None:
         """Let listeners hear what is new, which drains it.

@@ -13,7 +13,7 @@ from windrow.columns.instants import Instant, instant
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.warnings import WindrowWarning
-from windrow.engine.change_log import Hear
+from windrow.engine.change_log import Hear, TakeBatch
 from windrow.engine.runtime import Run
 from windrow.plan.catalog import QueryDeclaration
 from windrow.result_files.change_table import sort_by_rank
@@ -93,6 +93,19 @@ class Handle:
         is raised again by whoever looks at the query next.
         """
         self._run.consumers(self._number).hear(listener)
+
+    def foreach_batch(self, function: TakeBatch) -> None:
+        """Call ``function(changes, batch)`` once for every micro-batch that has changes, in order.
+
+        ``changes`` is a table as ``changes()`` returns it, and drained by the call. On Spark
+        ``batch`` is the number of the micro-batch, and the function is called when its results are
+        published and before it is over. If the function raises, or the process dies, the same
+        batch comes again when the query goes on from its checkpoint: whoever writes elsewhere
+        makes that idempotent by the number. What was published before there was a function comes
+        first, possibly several micro-batches at once under the number of the last. Embedded, the
+        numbers count from 0 in each process.
+        """
+        self._run.consumers(self._number).each_batch(function)
 
     def answer(self) -> pa.Table:
         """The relation at the last closed instant; of a stream, all that came out undrained."""

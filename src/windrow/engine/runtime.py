@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning
-from windrow.engine.change_log import Hear
+from windrow.engine.change_log import Hear, TakeBatch
 from windrow.engine.inputs import Inputs
 from windrow.engine.progress import Progress
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
@@ -36,6 +36,9 @@ class Consumers(Protocol):
 
     def hear(self, listener: Hear) -> None:
         """Call ``listener`` with all changes that were not drained, and then with all that come."""
+
+    def each_batch(self, function: TakeBatch) -> None:
+        """Call ``function`` with the changes of each micro-batch, and its number."""
 
 
 class Run(Protocol):

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from windrow.core.errors import InputError
+from windrow.core.errors import QuarantineError
 from windrow.core.paths import local_path
 from windrow.tables.parsed_rows import Rejected
 
@@ -37,10 +37,6 @@ LONGEST_KEPT = 10_000
 REFUSED = pa.schema(
     [("file", pa.string()), ("row", pa.int64()), ("reason", pa.string()), ("text", pa.string())]
 )
-
-
-class QuarantineError(InputError):
-    """Refused rows cannot be written down; nothing is wrong with the file that they are of."""
 
 
 @dataclass

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.spark.source.test_source import Source, read, spec
-from windrow.core.errors import StateError
-from windrow.spark.source import text_spool
+from windrow.core.errors import QuarantineError, StateError
+from windrow.result_files import atomic_files
 from windrow.spark.source.file_log import FileLog
 from windrow.spark.source.file_source import SourceSpec
 from windrow.spark.source.text_spool import read_spooled
-from windrow.streams.quarantine import Quarantine, QuarantineError
+from windrow.streams.quarantine import Quarantine
 from windrow.tables import chunks, csv, jsonlines
 
 ROWS = [(ts, ts % 7) for ts in (3, 1, 9, 2, 8, 12, 11)]
@@ -178,7 +178,7 @@ def test_a_full_disk_is_an_error_and_not_a_refused_file(tmp_path, file, monkeypa
 
     source = of_text(tmp_path, file)
     with monkeypatch.context() as patch:
-        patch.setattr(text_spool.os, "fsync", full)
+        patch.setattr(atomic_files.os, "fsync", full)
         with pytest.raises(StateError, match="No space left on device"):
             admitted(Source(source))
     assert (spooled(tmp_path), FileLog(Path(source.log)).entries) == ([], [])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from windrow.engine.change_log import Hear
+from windrow.engine.change_log import Hear, TakeBatch
 
 SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -22,7 +22,8 @@ Parts = Callable[[int], Iterator[tuple[int, pa.Table]]]
 class Consuming:
     """``last`` is the last micro-batch that is committed; ``forget`` is told what was drained.
 
-    ``start`` makes changes come, for listeners who wait for them.
+    ``start`` makes changes come, for listeners who wait for them. ``hook`` lets a function be
+    called with every micro-batch.
     """
 
     def __init__(
@@ -31,8 +32,10 @@ class Consuming:
         last: Callable[[], int],
         forget: Callable[[int], None],
         start: Callable[[], object] = lambda: None,
+        hook: Callable[[TakeBatch], None] = lambda _: None,
     ) -> None:
-        self._parts, self._last, self._forget, self._start = parts, last, forget, start
+        self.parts, self._last, self._forget, self._start = parts, last, forget, start
+        self._hook = hook
         self._drained = -1
         self._reading = threading.RLock()
         self._listening: _Listening | None = None
@@ -42,13 +45,13 @@ class Consuming:
         if drain:
             return pa.Table.from_batches(self.stream(), schema)
         with self._reading:
-            tables = [table for _, table in self._parts(self._drained)]
+            tables = [table for _, table in self.parts(self._drained)]
         return pa.concat_tables([schema.empty_table(), *tables])
 
     def stream(self) -> Iterator[pa.RecordBatch]:
         """The changes that were not drained, which they are when the next are asked for."""
         with self._reading:
-            for number, table in self._parts(self._drained):
+            for number, table in self.parts(self._drained):
                 yield from table.to_batches()
                 self._drained = number
             self._forget(self._drained)
@@ -60,6 +63,17 @@ class Consuming:
             self._listening = _Listening(self)
             self._listening.start()
         self._listening.add(listener)
+
+    def each_batch(self, function: TakeBatch) -> None:
+        """Call ``function`` with every micro-batch (``windrow.spark.run.batch_hooks``)."""
+        self._hook(function)
+        self._start()
+
+    def drain_to(self, batch: int) -> None:
+        """The changes up to a micro-batch have been seen."""
+        with self._reading:
+            self._drained = max(self._drained, batch)
+            self._forget(self._drained)
 
     @property
     def new(self) -> bool:

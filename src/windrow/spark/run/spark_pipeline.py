@@ -74,7 +74,8 @@ class Pipeline:
     ) -> None:
         self._session, self.home, self.jobs, self.feed = session, home, jobs, feed
         self._tell = tell
-        self.restarts = Restarts(_title([job.declaration.name for job in jobs.values()]))
+        self._title = _title([job.declaration.name for job in jobs.values()])
+        self.restarts = Restarts(self._title)
         self._exchange = home.exchange if on_one_machine(session) else None
         self._commits = StateCommits(home.state)
         self.recorder = RunRecorder(home.directory)
@@ -84,6 +85,7 @@ class Pipeline:
         self._going = set(jobs)
         self.failures: dict[int, WindrowError] = {}
         self.published: dict[int, int] = {}
+        self._hooks: dict[int, list[Callable[[], None]]] = {}
         self.on_prepared: list[Callable[[], None]] = []
 
     # How it runs
@@ -212,6 +214,15 @@ class Pipeline:
         for prepared in self.on_prepared:
             prepared()
 
+    def hook(self, number: int, tell: Callable[[], None]) -> None:
+        """Call ``tell`` as soon as it is known what was published, and whenever a job publishes."""
+        with self._working:
+            if self._prepared:
+                tell()
+            else:
+                self.on_prepared.append(tell)
+            self._hooks.setdefault(number, []).append(tell)
+
     # What Spark is given
 
     def _start(self) -> StreamingQuery:
@@ -236,6 +247,7 @@ class Pipeline:
         packed = [self._packed(streams[name], frame) for name, frame in framed.items()]
         whole = reduce(DataFrame.union, [source, *packed])
         writer = whole.writeStream.foreachBatch(partial(self._take, batches))
+        writer = writer.queryName(f"windrow: {self._title}")  # in a session of its own
         writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
         if feed.once:
             return writer.trigger(availableNow=True)
@@ -312,6 +324,8 @@ class Pipeline:
             noted.add(found, batches.read)
             self._publish(batch, found)
             self.published |= dict.fromkeys(found, batch)
+            for hook in (hook for number in found for hook in self._hooks.get(number, ())):
+                hook()
             written = {key: name for told in reports for key, name in told.state.items()}
             self._commits.publish(batch, version.after(batch, written, found))
             if self._exchange is not None:

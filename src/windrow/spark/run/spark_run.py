@@ -14,11 +14,13 @@ import pyarrow as pa
 
 from windrow.core.errors import InputError
 from windrow.core.warnings import WindrowWarning
+from windrow.engine.change_log import TakeBatch
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals, new_commits
 from windrow.result_files.reader import published_results
+from windrow.spark.run.batch_hooks import BatchHook
 from windrow.spark.run.change_consumers import Consuming
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
@@ -42,6 +44,7 @@ class SparkRun:
         self._first = self._last = -1
         self._going = set(self.job.members)
         self._consumers: dict[int, Consuming] = {}
+        self._hooks: list[tuple[int, BatchHook]] = []
         self._refusals = Refusals([pipeline.home.log(name) for name in self._streams])
         pipeline.on_prepared.append(self._begin)
 
@@ -192,8 +195,17 @@ class SparkRun:
                 self._last_committed,
                 partial(self._results.forget, number),
                 self.start,
+                partial(self._hook, number),
             )
         return self._consumers[number]
+
+    def _hook(self, number: int, function: TakeBatch) -> None:
+        name = self.job.members[number].name
+        earlier = sum(1 for hooked, _ in self._hooks if hooked == number)
+        place = self._results.home.directory / f"foreach_batch-{name}-{earlier}.json"
+        hook = BatchHook(function, self._consumers[number], place, name)
+        self._hooks.append((number, hook))
+        self._pipeline.hook(self._number, hook.tell)
 
     def _parts(self, number: int, after: int) -> Iterator[tuple[int, pa.Table]]:
         return self._results.parts(number, after)

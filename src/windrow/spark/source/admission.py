@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, QuarantineError
 from windrow.core.time import BEGINNING
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.inbox import deliveries
@@ -22,7 +22,6 @@ from windrow.spark.source.text_spool import Spool
 from windrow.streams.growing_files import Arrival, Arrivals
 from windrow.streams.horizon import horizon_of
 from windrow.streams.max_timestamp import extent
-from windrow.streams.quarantine import QuarantineError
 from windrow.streams.stream_time import StreamTime
 from windrow.tables.readers import check_columns, format_of
 

@@ -17,11 +17,11 @@ empty and carries the counts, so a file that was cut short is noticed, and count
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from windrow.columns.delta import Delta, empty_batch
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
 from windrow.plan.catalog import StreamDeclaration
+from windrow.result_files.atomic_files import rename, write
 from windrow.spark.source.judged_file import Counts, JudgedFile
 from windrow.streams.growing_files import Arrival
 from windrow.streams.horizon import Horizon
@@ -39,7 +40,7 @@ from windrow.streams.quarantine import NO_PAGE, Page, Quarantine
 from windrow.streams.stream_time import StreamTime
 from windrow.tables.file_part import Part
 
-SUFFIX = ".arrow"
+SUFFIX, DRAFT = ".arrow", ".tmp"
 COUNTS = b"windrow.counts"
 
 
@@ -67,14 +68,11 @@ class Spool:
         """
         judged = JudgedFile(self._declaration, before, horizon)
         path = self._directory / f"{number:08d}-{uuid.uuid4().hex[:8]}{SUFFIX}"
-        draft = path.with_suffix(".tmp")
-        try:
-            with _writable(draft), self._page(item) as page:
-                self._write(draft, judged.deltas(item.path, item.part, page), judged)
-                draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        with _writable(path), self._page(item) as page:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            deltas = judged.deltas(item.path, item.part, page)
+            write(draft := path.with_suffix(DRAFT), partial(self._fill, deltas, judged))
+            rename(draft, path)
         return Spooled(path.name, judged.top, judged.rest)
 
     def _page(self, item: Arrival) -> AbstractContextManager[Page]:
@@ -82,17 +80,13 @@ class Spool:
             return nullcontext(NO_PAGE)
         return self._quarantine.page(self._declaration.name, item.path, item.part.start)
 
-    def _write(self, path: Path, deltas: Iterator[Delta], judged: JudgedFile) -> None:
+    def _fill(self, deltas: Iterator[Delta], judged: JudgedFile, path: Path) -> None:
         schema = arrow_schema(self._declaration.schema)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as out:
-            with pa.ipc.new_stream(out, schema) as writer:
-                for delta in deltas:
-                    writer.write_batch(delta.rows)
-                counts = {COUNTS: json.dumps(judged.counts)}
-                writer.write_batch(empty_batch(schema), custom_metadata=counts)
-            out.flush()
-            os.fsync(out.fileno())
+        with path.open("wb") as out, pa.ipc.new_stream(out, schema) as writer:
+            for delta in deltas:
+                writer.write_batch(delta.rows)
+            counts = {COUNTS: json.dumps(judged.counts)}
+            writer.write_batch(empty_batch(schema), custom_metadata=counts)
 
     def discard(self, name: str) -> None:
         """Forget a part that is not admitted after all."""
@@ -101,7 +95,7 @@ class Spool:
     def keep_only(self, names: set[str]) -> None:
         """Remove all others: of micro-batches that are over, and of runs that died."""
         for path in self._directory.glob("*"):
-            if path.suffix in (SUFFIX, ".tmp") and path.name not in names:
+            if path.suffix in (SUFFIX, DRAFT) and path.name not in names:
                 path.unlink(missing_ok=True)
 
 
