@@ -5,7 +5,7 @@ disturbs. Results and archive then have to be those of the embedded runner over 
 All lives are in one Spark, as errors; ``tests.faults.trial`` kills processes.
 
 point      the driver fails at a named point of a micro-batch (``tests.faults.points``)
-attempts   every micro-batch is run by two attempts at once, as speculative ones are; one counts
+attempts   every micro-batch is attempted twice, as by speculative tasks; either attempt counts
 wiped      what workers have outside of the checkpoint is removed, and the workers are killed
 full       the disk is full: for the driver, or for the workers
 state      the newest state file is damaged; the run says so, and what to do
@@ -27,7 +27,6 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -207,12 +206,10 @@ def point(world: World, patch: pytest.MonkeyPatch) -> str:
 def attempts(world: World, patch: pytest.MonkeyPatch) -> str:
     from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415 - loads Spark
 
-    once, counts = MicroBatches.run, world.rng.randint(0, 1)
+    once, counts = MicroBatches.run, world.rng.randrange(2)
 
     def twice(self: Any, frame: Any, batch: int, jobs: frozenset[int]) -> Any:
-        with ThreadPoolExecutor(2) as both:
-            twins = [both.submit(once, self, frame, batch, jobs) for _ in range(2)]
-            return [twin.result() for twin in twins][counts]
+        return [once(self, frame, batch, jobs) for _ in range(2)][counts]
 
     with patch.context() as within:
         within.setattr(MicroBatches, "run", twice)

@@ -40,6 +40,7 @@ class Arrival:
     """A part of a file that is to be read; or, if ``refused`` says why, is not read.
 
     ``row`` and ``text`` are those of the row that is refused; of a whole file there are none.
+    ``cut``: more of the file is there, and comes after this part.
     """
 
     path: Path
@@ -49,6 +50,7 @@ class Arrival:
     refused: str = ""
     row: int = 0
     text: str = ""
+    cut: bool = False
 
     @property
     def words(self) -> str:
@@ -111,8 +113,9 @@ class Arrivals:
             part = replace(after, stop=None, final=False)
         if mark is None:
             mark = mark_of(arrival.path, part.start)
+        size = part.start if arrival.cut else arrival.size
         self._known[arrival.path] = _Known(
-            _State.READ, part, arrival.size, arrival.changed, mark, final=arrival.part.final
+            _State.READ, part, size, arrival.changed, mark, final=arrival.part.final
         )
         return mark
 

@@ -144,6 +144,14 @@ def read_parquet(path: Path, declaration: StreamDeclaration, rows: int) -> Itera
             before += batch.num_rows
 
 
+def parquet_rows(path: Path) -> int | None:
+    """How many rows a Parquet file has, as its footer says; None if it is not one."""
+    try:
+        return int(pyarrow.parquet.read_metadata(path).num_rows)
+    except UNREADABLE:
+        return None
+
+
 class _Rows:
     """Rows as JSON, made when they are asked for."""
 

@@ -66,7 +66,7 @@ def test_every_batch_comes_once_in_order_whoever_publishes_it_and_as_embedded(
     for name in QUERIES:
         numbers = [batch for batch, _ in found[name]]
         assert numbers == sorted(set(numbers)), name
-        assert len(numbers) >= 3, name
+        assert len(numbers) >= 2, name
         tables = [table for _, table in found[name]]
         assert bag(tables) == bag([table for _, table in expected[name]]), name
     if into:
@@ -82,14 +82,16 @@ def test_a_function_that_fails_gets_the_same_batch_again_and_nothing_is_lost(spa
         if len(calls) == 2:
             raise ValueError("the sink is down")
 
-    with windrow.connect(spark, checkpoint=tmp_path / "state") as db:
-        db.execute(script)
-        db.queries["counts"].foreach_batch(fail_on_the_second)
-        push(db, 0)
-        db.queries["counts"].answer()
-        push(db, 1)
-        with pytest.raises(StateError, match=r"query counts, batch \d+: .*the sink is down"):
+    def fill() -> None:
+        with windrow.connect(spark, checkpoint=tmp_path / "state") as db:
+            db.execute(script)
+            db.queries["counts"].foreach_batch(fail_on_the_second)
+            push(db, 0)
             db.queries["counts"].answer()
+            push(db, 1)
+
+    with pytest.raises(StateError, match=r"query counts, batch 1: .*the sink is down"):
+        fill()
     with windrow.connect(spark, checkpoint=tmp_path / "state") as db:
         db.execute(script)
         db.queries["counts"].foreach_batch(fail_on_the_second)

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windrow.core.errors import InputError, QuarantineError
+from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.inbox import deliveries
@@ -23,11 +25,15 @@ from windrow.streams.growing_files import Arrival, Arrivals
 from windrow.streams.horizon import horizon_of
 from windrow.streams.max_timestamp import extent
 from windrow.streams.stream_time import StreamTime
-from windrow.tables.readers import check_columns, format_of
+from windrow.tables.readers import check_columns, format_of, parquet_rows
 
 if TYPE_CHECKING:
     from windrow.spark.source.file_source import SourceSpec
     from windrow.spark.source.relation_updates import Register
+
+
+VALUE_BYTES, TEXT_BYTES = 8, 24
+"""What a value is taken to need in memory."""
 
 
 class Admission:
@@ -112,6 +118,30 @@ class Admission:
             entry, part=part, size=end - part.start, changed=item.changed, mark=mark,
             rejected=rejected,
         )  # fmt: skip
+
+    def cut(self, item: Arrival | Entry, most: int) -> Arrival | Entry:
+        """The item, or the beginning of it if it is text of more than about ``most`` bytes."""
+        if isinstance(item, Entry) or item.refused or self._register is not None:
+            return item
+        assert self._arrivals is not None
+        end = item.part.start + most
+        if item.size < end + most // 2 or not self._arrivals.grows(item.path):
+            return item
+        return replace(item, part=replace(item.part, stop=end, final=False), size=end, cut=True)
+
+    def memory_of(self, entry: Entry) -> int:
+        """The bytes that the rows of an entry take when they have been read, or about so many."""
+        if entry.spool:
+            return self._spool.size(entry.spool)
+        if entry.path is None or entry.refused:
+            return 0
+        rows = parquet_rows(Path(entry.path))
+        return entry.size if rows is None else rows * self._row_bytes
+
+    @cached_property
+    def _row_bytes(self) -> int:
+        columns = (self._spec.relation or self._spec.declaration).schema
+        return sum(TEXT_BYTES if c.type is Type.STRING else VALUE_BYTES for c in columns)
 
     def _surveyed(self, item: Arrival, number: int, before: StreamTime) -> Entry:
         declaration, wall = self._spec.declaration, self._spec.wall()

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,7 +41,7 @@ from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.spark.source.admission import Admission, check_some_readable
 from windrow.spark.source.file_log import Entry, FileLog, next_batch
-from windrow.spark.source.pace import Pace
+from windrow.spark.source.pace import A_FILE, Pace
 from windrow.spark.stage.routes import PACKED
 from windrow.streams.growing_files import Arrival
 from windrow.streams.quarantine import Quarantine
@@ -131,39 +132,62 @@ class StreamFiles:
         admission = self._admission(log)
         if self.spec.once and self._listing is None:
             self._listing = admission.find_new()
-        waiting = admission.find_new() if self._listing is None else self._listing
+        waiting = deque(admission.find_new() if self._listing is None else self._listing)
         ended = bool(log.entries) and log.entries[-1].end
         contents = admission.judges(waiting)
         if contents and ended:
             return []  # a relation without updates has been read for good
-        taken: list[Entry] = []
-        size, seen, time = 0, 0, log.times[-1]
-        for item in waiting:
-            if self._enough(len(taken), size + item.size):
-                self._pace.was_full()
-                break
-            seen += 1
-            entry = admission.admit(item, len(log.entries) + len(taken), time)
-            if entry is not None:
-                taken.append(entry)
-                size, time = size + entry.size, entry.after(time)
+        taken = self._take(admission, waiting, log)
         if self._listing is not None:
-            self._listing = self._listing[seen:]
-        if seen == len(waiting):
+            self._listing = list(waiting)
+        if not waiting:
             taken += admission.refuse_unfinished()
             if self.spec.once or not log.entries:
                 check_some_readable([*log.entries, *taken])
-        last = seen == len(waiting) and (self.spec.once or contents)
+        last = not waiting and (self.spec.once or contents)
         if last and (taken or not ended):
             taken.append(Entry(end=True))
         if taken:
             self._heard = self.spec.wall()
         return taken
 
-    def _enough(self, files: int, size: int) -> bool:
+    def _take(
+        self, admission: Admission, waiting: deque[Arrival | Entry], log: FileLog
+    ) -> list[Entry]:
+        """Admit what waits, until it is enough; long texts piece by piece."""
+        taken: list[Entry] = []
+        size, memory, time = 0, 0, log.times[-1]
+        while waiting:
+            item = waiting[0]
+            piece = item if self.spec.files else admission.cut(item, self._pace.piece(self._tasks))
+            if self._enough(len(taken), size + _bytes_of(piece), memory):
+                self._pace.was_full()
+                break
+            waiting.popleft()
+            number = len(log.entries) + len(taken)
+            entry = admission.admit(piece, number, time)
+            if entry is None and piece is not item:  # a row is longer
+                piece, entry = item, admission.admit(item, number, time)
+            if entry is None:
+                continue
+            if piece is not item and entry.rest is not None:
+                assert isinstance(item, Arrival)
+                rest = replace(entry.rest, stop=item.part.stop, final=item.part.final)
+                waiting.appendleft(replace(item, part=rest))
+            taken.append(entry)
+            size, time = size + max(entry.size, A_FILE), entry.after(time)
+            memory += admission.memory_of(entry)
+        return taken
+
+    def _enough(self, files: int, size: int, memory: int) -> bool:
         if self.spec.files is not None:
             return files >= self.spec.files
-        return files >= self.spec.tasks and size > self._pace.limit
+        much = files >= self._tasks and size > self._pace.limit
+        return much or memory >= self._pace.memory
+
+    @property
+    def _tasks(self) -> int:
+        return max(1, self.spec.tasks)
 
     def _silence(self, log: FileLog) -> list[Entry]:
         """Word that the stream is idle, once it has been silent for too long while we looked."""
@@ -175,11 +199,16 @@ class StreamFiles:
         return [Entry(idle=True, wall=now)]
 
 
+def _bytes_of(item: Arrival | Entry) -> int:
+    """What is still to be read of a file."""
+    return item.size if isinstance(item, Entry) else item.size - item.part.start
+
+
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """See the module. ``offsets`` is where Spark has one file for each micro-batch it has begun."""
 
     def __init__(self, specs: Sequence[SourceSpec], offsets: str) -> None:
-        self._pace = Pace()
+        self._pace = Pace(streams=len(specs))
         self._streams = [StreamFiles(spec, self._pace) for spec in specs]
         self._offsets = Path(offsets)
 

@@ -88,6 +88,10 @@ class Spool:
             counts = {COUNTS: json.dumps(judged.counts)}
             writer.write_batch(empty_batch(schema), custom_metadata=counts)
 
+    def size(self, name: str) -> int:
+        """The bytes of a file of the spool, which are those of its rows."""
+        return (self._directory / name).stat().st_size
+
     def discard(self, name: str) -> None:
         """Forget a part that is not admitted after all."""
         (self._directory / name).unlink(missing_ok=True)

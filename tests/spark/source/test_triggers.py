@@ -1,0 +1,148 @@
+"""What one trigger takes of a backlog, a burst or one long file is bounded, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.spark.source.test_source import Source, read, spec
+from windrow.spark.source import pace
+from windrow.spark.source.file_source import SourceSpec
+from windrow.spark.source.stretch import Stretch
+from windrow.streams.quarantine import Quarantine
+
+LIMIT = 1 << 15
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch) -> Path:
+    """Where files go; triggers take little."""
+    monkeypatch.setattr(pace.START, "value", LIMIT)
+    monkeypatch.setattr(pace, "LEAST", LIMIT)
+    monkeypatch.setattr(pace, "MOST", LIMIT)
+    monkeypatch.setattr(pace, "A_FILE", 1 << 10)
+    monkeypatch.setattr("windrow.spark.source.file_source.A_FILE", 1 << 10)
+    (tmp_path / "in").mkdir()
+    return tmp_path / "in"
+
+
+def text(rows: range) -> str:
+    return "ts,k\n" + "".join(f"{ts},1\n" for ts in rows)
+
+
+def run(source: SourceSpec, batches: list[list[Stretch]] | None = None) -> tuple[list[int], dict]:
+    """All that comes until nothing does, micro-batch by micro-batch."""
+    reader, rows, counted = Source(source), list[int](), dict[str, int]()
+    at = reader.initialOffset()
+    while (end := reader.latestOffset(at, reader.getDefaultReadLimit())) != at:
+        batch = reader.partitions(at, end)
+        ts, _, counts = read(reader, batch)
+        rows += ts
+        for name, count in counts.items():
+            counted[name] = counted.get(name, 0) + count
+        if batches is not None:
+            batches.append(batch)
+        at = end
+    return rows, counted
+
+
+def sizes(batches: list[list[Stretch]]) -> list[int]:
+    return [sum(stretch.size for stretch in batch) for batch in batches]
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_a_backlog_of_many_files_is_worked_off_in_many_triggers(small, tmp_path, once):
+    for number in range(600):
+        (small / f"{number:04d}.csv").write_text(text(range(10 * number, 10 * number + 10)))
+    batches: list[list[Stretch]] = []
+    rows, counts = run(spec(tmp_path, format_="csv", once=once), batches)
+    assert rows == list(range(6000))
+    assert (counts["late"], counts["rejected"]) == (0, 0)
+    files = [sum(e.path is not None for s in batch for e in s.entries) for batch in batches]
+    assert max(files) == LIMIT // (1 << 10), "small files count as more than they have"
+    assert len(batches) >= 600 // max(files)
+
+
+def test_a_burst_of_ten_times_the_rate_is_spread_over_triggers(small, tmp_path):
+    source = Source(spec(tmp_path, format_="csv"))
+    at, now, taken = source.initialOffset(), 0, list[int]()
+    for step, rate in enumerate([100] * 5 + [1000] * 20 + [100] * 5):
+        (small / f"{step:04d}.csv").write_text(text(range(now, now + rate)))
+        now += rate
+        if step % 10 == 9 or rate == 100:  # a burst comes faster than triggers do
+            at, found = source.latestOffset(at, source.getDefaultReadLimit()), at
+            taken.append(sum(s.size for s in source.partitions(found, at)))
+    while (end := source.latestOffset(at, source.getDefaultReadLimit())) != at:
+        taken.append(sum(s.size for s in source.partitions(at, end)))
+        at = end
+    assert max(taken) <= LIMIT
+    assert len(read(source, source.partitions(source.initialOffset(), at))[0]) == now
+    assert taken[0] < 1000, "a live stream gives what is there"
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("format_", ["csv", "json"])
+def test_a_long_text_is_read_piece_by_piece_with_the_rows_of_the_whole(
+    small, tmp_path, once, format_
+):
+    rows = [*range(20_000), "oops", *range(20_000, 40_000), 7, *range(40_000, 50_000)]
+    lines = {
+        "csv": "ts,k\n" + "".join(f"{ts},1\n" for ts in rows),
+        "json": "".join(f'{{"ts": {json.dumps(ts)}, "k": 1}}\n' for ts in rows),
+    }[format_]
+    (small / f"0.{format_}").write_text(lines)
+    batches: list[list[Stretch]] = []
+    source = spec(tmp_path, format_=format_, once=once, quarantine=Quarantine(tmp_path / "q"))
+    found, counts = run(source, batches)
+    assert found == list(range(50_000))
+    assert (counts["late"], counts["rejected"]) == (1, 1)
+    pages = sorted((tmp_path / "q").rglob("*.jsonl"))
+    told = [json.loads(line) for page in pages for line in page.read_text().splitlines()]
+    assert sorted(line["row"] for line in told) == [20_001, 40_002]
+    assert max(sizes(batches)) <= LIMIT
+    assert len(batches) >= len(lines) // LIMIT
+    parts = {len([e for s in batch for e in s.entries if e.path]) for batch in batches}
+    assert max(parts) == source.tasks, "a piece for each task"
+
+
+def test_a_run_that_stops_in_the_middle_of_a_long_text_goes_on_there(small, tmp_path):
+    (small / "0.csv").write_text(text(range(30_000)))
+    rows, at = [], {"s": 0}
+    while True:
+        source = Source(spec(tmp_path, format_="csv"))  # every micro-batch by another run
+        end = source.latestOffset(at, source.getDefaultReadLimit())
+        if end == at:
+            break
+        rows += read(source, source.partitions(at, end))[0]
+        at = end
+    assert rows == list(range(30_000))
+
+
+def test_a_row_that_is_longer_than_a_piece_is_read(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(pace.START, "value", 64)
+    monkeypatch.setattr(pace, "LEAST", 64)
+    (small / "0.csv").write_text('ts,k,more\n1,1,"' + "x" * 5000 + '"\n' + "2,1,\n" * 100)
+    rows, _ = run(spec(tmp_path, format_="csv"))
+    assert rows == [1] + [2] * 100
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+def test_what_a_trigger_takes_is_bounded_by_memory_too(small, tmp_path, monkeypatch, format_):
+    monkeypatch.setattr(pace.START, "value", 1 << 30)
+    monkeypatch.setattr(pace.MEMORY, "value", 1 << 16)
+    for number in range(20):
+        rows = range(1000 * number, 1000 * number + 1000)
+        if format_ == "csv":
+            (small / f"{number:02d}.csv").write_text(text(rows))
+        else:
+            columns = {"ts": list(rows), "k": pa.array([1] * 1000, pa.int32())}
+            pq.write_table(pa.table(columns), small / f"{number:02d}.parquet")
+    batches: list[list[Stretch]] = []
+    found, _ = run(spec(tmp_path, format_=format_), batches)
+    assert found == list(range(20_000))
+    assert len(batches) >= 20 * 1000 * 12 / (1 << 16) - 1
+    assert max(len([e for s in b for e in s.entries if e.path]) for b in batches) <= 7
