@@ -412,8 +412,15 @@ def try_scenario(number: int, directory: Path, patch: pytest.MonkeyPatch) -> Ver
 
 
 def all_verdicts(numbers: range, directory: Path) -> Iterator[Verdict]:
+    """Scenario after scenario; what is left of those that fail stays in the directory."""
     for number in numbers:
-        with pytest.MonkeyPatch.context() as patch:
-            place = directory / f"scenario-{number}"
-            yield try_scenario(number, place, patch)
+        place = directory / f"scenario-{number}"
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                verdict = try_scenario(number, place, patch)
+        except (Exception, pytest.fail.Exception) as error:
+            words = (str(error) or type(error).__name__).splitlines()[0][:160]
+            verdict = Verdict(number, faults_of(number, random.Random(number)), "", 0, words)
+        if not verdict.wrong:
             shutil.rmtree(place)
+        yield verdict

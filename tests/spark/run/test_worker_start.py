@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
+import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,6 +37,33 @@ def test_the_launcher_takes_sparks_archives_off_the_path_and_nothing_else(tmp_pa
         check=True, capture_output=True, text=True, env={"PYTHONPATH": path},
     )  # fmt: skip
     assert found.stdout == f"{':'.join(mine)} ['a b', '$c']\n"
+
+
+def test_a_worker_that_spark_lets_go_of_says_nothing(tmp_path):
+    command = [worker_launcher(sys.executable), "-m", "pyspark.daemon", "pyspark.worker"]
+    environment = {
+        **os.environ, "PYTHON_UNIX_DOMAIN_ENABLED": "true", "SPARK_REUSE_WORKER": "1",
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path),
+    }  # fmt: skip
+    with subprocess.Popen(
+        command, env=environment,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        (length,) = struct.unpack("!i", process.stdout.read(4))
+        path = process.stdout.read(length).decode()
+        with socket.socket(socket.AF_UNIX) as spark:
+            spark.connect(path)
+            (worker,) = struct.unpack("!i", spark.recv(4))
+        end = time.monotonic() + 60
+        while Path(f"/proc/{worker}").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.stdin.close()
+        said = process.stderr.read().decode()
+    assert not Path(f"/proc/{worker}").exists()
+    assert said == ""
 
 
 def test_where_no_script_can_be_run_the_interpreter_is_called_itself(monkeypatch):

@@ -5,6 +5,9 @@ Modules in an archive are compiled anew by every process, which is half a second
 and a query starts a dozen of them. Where PySpark is installed for the interpreter as well, a small
 launcher takes the archives off the path, and the modules come compiled from where they are
 installed. It is used for local masters only: other machines have their own interpreters.
+
+A worker that waits for a task when Spark lets go of it answers into a closed socket, and PySpark's
+daemon prints a traceback for that. The launcher starts the daemon without it.
 """
 
 from __future__ import annotations
@@ -24,6 +27,17 @@ import pyspark
 ARCHIVES = "python/lib"
 """Below Spark's home: what it puts on the path of its Python processes."""
 INSTALLED = Path(pyspark.__file__).parent
+QUIET_DAEMON = """\
+import sys
+from pyspark import daemon
+def say(*words, **how):
+    if not any("BrokenPipeError" in str(word) for word in words):
+        print(*words, **how)
+daemon.print = say
+del sys.argv[1]
+daemon.manager()
+"""
+"""What ``-m pyspark.daemon`` does, but for words about workers that Spark has let go of."""
 
 
 def is_installed(package: Path = INSTALLED, places: Iterable[str] | None = None) -> bool:
@@ -56,6 +70,11 @@ def worker_launcher(python: str = sys.executable, package: Path = INSTALLED) -> 
         "done\n"
         'PYTHONPATH="$path"\n'
         "export PYTHONPATH\n"
+        "unset IFS\n"
+        'if [ "$1 $2" = "-m pyspark.daemon" ]; then\n'
+        "  shift 2\n"
+        f'  exec {shlex.quote(python)} -c {shlex.quote(QUIET_DAEMON)} pyspark.daemon "$@"\n'
+        "fi\n"
         f'exec {shlex.quote(python)} "$@"\n'
     )
     launcher.chmod(0o755)
