@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.source.test_source import Source, read, spec
-from windrow.spark.source import pace
-from windrow.spark.source.file_source import SourceSpec
+from windrow.plan.program import compile_script
+from windrow.spark.source import pace, stream_files
+from windrow.spark.source.file_log import FileLog
+from windrow.spark.source.file_source import LogReader, SourceSpec
 from windrow.spark.source.stretch import Stretch
 from windrow.streams.quarantine import Quarantine
 
@@ -25,7 +27,7 @@ def small(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.setattr(pace, "LEAST", LIMIT)
     monkeypatch.setattr(pace, "MOST", LIMIT)
     monkeypatch.setattr(pace, "A_FILE", 1 << 10)
-    monkeypatch.setattr("windrow.spark.source.file_source.A_FILE", 1 << 10)
+    monkeypatch.setattr("windrow.spark.source.stream_files.A_FILE", 1 << 10)
     (tmp_path / "in").mkdir()
     return tmp_path / "in"
 
@@ -146,3 +148,38 @@ def test_what_a_trigger_takes_is_bounded_by_memory_too(small, tmp_path, monkeypa
     assert found == list(range(20_000))
     assert len(batches) >= 20 * 1000 * 12 / (1 << 16) - 1
     assert max(len([e for s in b for e in s.entries if e.path]) for b in batches) <= 7
+
+
+def test_a_stream_that_is_far_ahead_waits_for_one_that_its_job_reads_too(
+    small, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(stream_files.AHEAD, "value", 3000)
+    compiled = compile_script(
+        "".join(
+            f"CREATE STREAM {s} (ts BIGINT, k INT) FROM '{tmp_path / s}' FORMAT csv SLACK 0;"
+            for s in ("dense", "sparse")
+        )
+    )
+    for stream, step in (("dense", 1), ("sparse", 40)):
+        (tmp_path / stream).mkdir()
+        for number in range(40_000 // 1000 // step + 1):
+            rows = range(1000 * number * step, 1000 * (number + 1) * step, step)
+            (tmp_path / stream / f"{number:04d}.csv").write_text(text(rows))
+    (tmp_path / "sparse" / "9999.csv").write_text(text(range(80_000, 1_000_000, 400)))
+    specs = [
+        SourceSpec(
+            declared, str(tmp_path / f"{declared.name}.log"), tasks=2, partners=("dense", "sparse")
+        )
+        for declared in compiled.catalog.streams
+    ]
+    reader = LogReader(specs, str(tmp_path / "offsets"))
+    at, tops = reader.initialOffset(), []
+    while (end := reader.latestOffset(at, reader.getDefaultReadLimit())) != at:
+        at = end
+        logs = {s.name: FileLog(Path(s.log)) for s in specs}
+        tops.append({name: log.times[-1].top for name, log in logs.items()})
+    assert [len(list((tmp_path / s.name).iterdir())) for s in specs] == [41, 3]
+    assert tops[-1] == {"dense": 40_999, "sparse": 999_600}
+    waiting = [found["sparse"] for found in tops if found["dense"] < 39_000]
+    assert len(waiting) > 5
+    assert max(waiting) < 80_000

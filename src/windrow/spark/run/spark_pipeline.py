@@ -297,6 +297,7 @@ class Pipeline:
             since=delivery.since if delivery else BEGINNING,
             idle=self._idle_after(stream),
             wall=feed.wall,
+            partners=tuple(sorted({n for job in self._readers(stream) for n in job.streams})),
         )
 
     def _readers(self, stream: StreamDeclaration) -> list[SparkJob]:

@@ -22,9 +22,8 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,14 +35,12 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
-from windrow.spark.source.admission import Admission, check_some_readable
-from windrow.spark.source.file_log import Entry, FileLog, next_batch
-from windrow.spark.source.pace import A_FILE, Pace
+from windrow.spark.source.file_log import next_batch
+from windrow.spark.source.pace import Pace
+from windrow.spark.source.stream_files import StreamFiles
 from windrow.spark.stage.routes import PACKED
-from windrow.streams.growing_files import Arrival
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import UNKNOWN, StreamTime
 
@@ -61,7 +58,8 @@ class SourceSpec:
     comes to a running connection reads the inbox from the number ``inbox_from``, at the time
     ``start``; of a ``relation`` it reads all of it, and earlier updates as if they had come at
     ``since``.
-    Without rows for ``idle`` microseconds by the ``wall`` the stream holds nobody back.
+    Without rows for ``idle`` microseconds by the ``wall`` the stream holds nobody back. With its
+    ``partners`` it is read by the same job.
     """
 
     declaration: StreamDeclaration
@@ -77,131 +75,11 @@ class SourceSpec:
     since: int = BEGINNING
     idle: int = FOREVER
     wall: Wall = wall_clock
+    partners: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         return self.declaration.name
-
-
-class StreamFiles:
-    """One stream at the driver: its log, and what is to be added to it, at a pace."""
-
-    def __init__(self, spec: SourceSpec, pace: Pace) -> None:
-        self.spec, self._pace = spec, pace
-        self._log: FileLog | None = None
-        self._listing: list[Arrival | Entry] | None = None
-        self._files: Admission | None = None
-        self._heard: int | None = None
-        self._start: int | None = None
-
-    def entries_for(self, batch: int, start: int) -> int:
-        """Admit what there is for a micro-batch; how many entries there are up to its last."""
-        log = self._open()
-        if len(log.entries) < start:
-            raise StateError(
-                "the file log does not match Spark's offsets",
-                where=self.spec.log,
-                expected=f"at least {start} entries",
-                found=f"{len(log.entries)}",
-                remedy="restore all of the checkpoint, or start over with a new one",
-            )
-        if start != self._start:  # Spark asks when the micro-batch before is over
-            self._start = start
-            self._admission(log).forget_before(start)
-        if len(log.entries) == start:
-            entries = self._admitted(log) or self._silence(log)
-            log.append([replace(entry, batch=batch) for entry in entries])
-        return max(log.until(batch), start)
-
-    def take_listing(self) -> None:
-        """Whatever comes from now on is for the next run."""
-        self._listing = self._admission(self._open()).find_new()
-
-    def _open(self) -> FileLog:
-        if self._log is None:
-            self._log = FileLog(Path(self.spec.log), self.spec.start)
-        return self._log
-
-    def _admission(self, log: FileLog) -> Admission:
-        if self._files is None:
-            self._files = Admission(self.spec, log)
-        return self._files
-
-    def _admitted(self, log: FileLog) -> list[Entry]:
-        """The next entries of the log: as many as one trigger should read."""
-        admission = self._admission(log)
-        if self.spec.once and self._listing is None:
-            self._listing = admission.find_new()
-        waiting = deque(admission.find_new() if self._listing is None else self._listing)
-        ended = bool(log.entries) and log.entries[-1].end
-        contents = admission.judges(waiting)
-        if contents and ended:
-            return []  # a relation without updates has been read for good
-        taken = self._take(admission, waiting, log)
-        if self._listing is not None:
-            self._listing = list(waiting)
-        if not waiting:
-            taken += admission.refuse_unfinished()
-            if self.spec.once or not log.entries:
-                check_some_readable([*log.entries, *taken])
-        last = not waiting and (self.spec.once or contents)
-        if last and (taken or not ended):
-            taken.append(Entry(end=True))
-        if taken:
-            self._heard = self.spec.wall()
-        return taken
-
-    def _take(
-        self, admission: Admission, waiting: deque[Arrival | Entry], log: FileLog
-    ) -> list[Entry]:
-        """Admit what waits, until it is enough; long texts piece by piece."""
-        taken: list[Entry] = []
-        size, memory, time = 0, 0, log.times[-1]
-        while waiting:
-            item = waiting[0]
-            piece = item if self.spec.files else admission.cut(item, self._pace.piece(self._tasks))
-            if self._enough(len(taken), size + _bytes_of(piece), memory):
-                self._pace.was_full()
-                break
-            waiting.popleft()
-            number = len(log.entries) + len(taken)
-            entry = admission.admit(piece, number, time)
-            if entry is None and piece is not item:  # a row is longer
-                piece, entry = item, admission.admit(item, number, time)
-            if entry is None:
-                continue
-            if piece is not item and entry.rest is not None:
-                assert isinstance(item, Arrival)
-                rest = replace(entry.rest, stop=item.part.stop, final=item.part.final)
-                waiting.appendleft(replace(item, part=rest))
-            taken.append(entry)
-            size, time = size + max(entry.size, A_FILE), entry.after(time)
-            memory += admission.memory_of(entry)
-        return taken
-
-    def _enough(self, files: int, size: int, memory: int) -> bool:
-        if self.spec.files is not None:
-            return files >= self.spec.files
-        much = files >= self._tasks and size > self._pace.limit
-        return much or memory >= self._pace.memory
-
-    @property
-    def _tasks(self) -> int:
-        return max(1, self.spec.tasks)
-
-    def _silence(self, log: FileLog) -> list[Entry]:
-        """Word that the stream is idle, once it has been silent for too long while we looked."""
-        now, last = self.spec.wall(), log.times[-1]
-        # A wall that was put back starts anew.
-        self._heard = now if self._heard is None else min(self._heard, now)
-        if self.spec.once or last.over or last.idle or now - self._heard < self.spec.idle:
-            return []
-        return [Entry(idle=True, wall=now)]
-
-
-def _bytes_of(item: Arrival | Entry) -> int:
-    """What is still to be read of a file."""
-    return item.size if isinstance(item, Entry) else item.size - item.part.start
 
 
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -218,7 +96,13 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         batch = next_batch(self._offsets)
         self._pace.next_trigger()
-        return {s.spec.name: s.entries_for(batch, start[s.spec.name]) for s in self._streams}
+        found = {}
+        for stream in sorted(self._streams, key=lambda stream: stream.top):
+            together = (s for s in self._streams if s.spec.name in stream.spec.partners)
+            slowest = min((s.top for s in together if s.behind), default=FOREVER)
+            name = stream.spec.name
+            found[name] = stream.entries_for(batch, start[name], slowest)
+        return {stream.spec.name: found[stream.spec.name] for stream in self._streams}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """How much is taken is decided in ``latestOffset``, by the size of the files."""
