@@ -387,10 +387,11 @@ class Verdict:
 
 
 def faults_of(number: int, rng: random.Random) -> tuple[str, ...]:
-    """Every kind in turn, and another after it; files that can grow do so first."""
+    """Every kind in turn, and another one. Files grow before anything else happens, and vanish
+    last: no repair goes back to what was in them."""
     first = list(KINDS)[number % len(KINDS)]
     second = rng.choice([kind for kind in KINDS if kind not in (first, "grown")])
-    return first, second
+    return (second, first) if first == "vanished" else (first, second)
 
 
 def try_scenario(number: int, directory: Path, patch: pytest.MonkeyPatch) -> Verdict:
