@@ -6,7 +6,8 @@ All lives are in one Spark, as errors; ``tests.faults.trial`` kills processes.
 
 point      the driver fails at a named point of a micro-batch (``tests.faults.points``)
 attempts   every micro-batch is attempted twice, as by speculative tasks; either attempt counts
-wiped      what workers have outside of the checkpoint is removed, and the workers are killed
+wiped      workers lose what they have in memory and in the directory that they share: they are
+           killed, and it is emptied
 full       the disk is full: for the driver, or for the workers
 state      the newest state file is damaged; the run says so, and what to do
 offsets    the newest offset file is damaged; the run says so, and what to do
@@ -221,7 +222,6 @@ def wiped(world: World, patch: pytest.MonkeyPatch) -> str:
 
     def wipe() -> None:
         _kill_workers()
-        _empty_local_directories()
         shutil.rmtree(world.home / "exchange", ignore_errors=True)
         (world.home / "exchange").mkdir()
 
@@ -355,17 +355,6 @@ def _kill_workers() -> None:
     for pid in _workers():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def _empty_local_directories() -> None:
-    """What Spark keeps for shuffles."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    env = session.sparkContext._jvm.org.apache.spark.SparkEnv.get()  # type: ignore[union-attr]
-    for directory in env.blockManager().diskBlockManager().localDirs():
-        for path in Path(directory.getAbsolutePath()).rglob("shuffle_*"):
-            path.unlink(missing_ok=True)
 
 
 # Scenarios
