@@ -31,7 +31,14 @@ from windrow.core.thresholds import Threshold
 
 _END = 8
 """Bytes of the end of a file: the footer's length, and a mark."""
-_MANY = Threshold(16)  # row groups from which on several threads pay
+_WORTH_THREADS = Threshold(16)  # row groups from which on several threads pay
+SHORTEST, LONGEST, MANY = 1_024, 4_096, 1_000
+"""Rows of a row group, and how many of them a run may have before they get longer."""
+_SAMPLED = 3
+_WORTH_IT = 0.5
+"""Bytes of an entry that compressing a column has to save."""
+_DICTIONARY, _PLAIN, _DELTAS = "dictionary", "PLAIN", "DELTA_BINARY_PACKED"
+_NONE, _ZSTD = "none", "zstd"
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,7 @@ class ParquetEntries:
         first, last = self._groups(start, stop)
         self._check(range(first, last), _bits(self._leaves(columns)))
         table = self._file.read_row_groups(
-            list(range(first, last)), columns, use_threads=last - first > _MANY.value
+            list(range(first, last)), columns, use_threads=last - first > _WORTH_THREADS.value
         )
         return table.select(columns).slice(start - self.starts[first], stop - start)
 
@@ -222,15 +229,6 @@ def _slice_days(bucket: pa.Table, only: Only) -> pa.Table:
     stamps = bucket.column(DAY).to_numpy()
     low, high = stamps.searchsorted(days[0]), stamps.searchsorted(days[-1], "right")
     return bucket.slice(low, high - low)
-
-
-SHORTEST, LONGEST, MANY = 1_024, 4_096, 1_000
-"""Rows of a row group, and how many of them a run may have before they get longer."""
-_SAMPLED = 3
-_WORTH_IT = 0.5
-"""Bytes of an entry that compressing a column has to save."""
-_DICTIONARY, _PLAIN, _DELTAS = "dictionary", "PLAIN", "DELTA_BINARY_PACKED"
-_NONE, _ZSTD = "none", "zstd"
 
 
 @dataclass
