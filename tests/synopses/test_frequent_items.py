@@ -213,5 +213,10 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(SynopsisError, match="a timestamp that decreases"):
         timed.append(np.array([1, 2]), np.array([5, 4]))
     timed.append(np.array([1]), np.array([25]))
+    with pytest.raises(SynopsisError, match="of one type"):
+        timed.append(np.array(["a"]), np.array([26]))
+    list(timed.advance(30))
+    with pytest.raises(SynopsisError, match="of one type"):
+        timed.append(np.array(["a"]), np.array([36]))
     with pytest.raises(SynopsisError, match="a timestamp that decreases"):
         timed.append(np.array([1]), np.array([5]))

@@ -86,13 +86,14 @@ def test_a_frequent_value_is_within_its_bounds_and_none_is_missed(texts: bool) -
     for row in rows:
         assert row["lower"] <= true[row["value"]] <= row["upper"]
     assert [row["value"] for row in rows[:3]] == [value for value, _ in true.most_common(3)]
-    sketch = synopsis.probe(3)[0]
+    counted = synopsis.probe(3)[0]
+    sketch = counted.sketch
     assert sketch.num_active_items <= 0.75 * 2**6
     least = max(row["upper"] for row in synopsis.answer("TOP", 3, 100).to_pylist()[-1:])
     error = sketch.epsilon * sketch.total_weight
     listed = {row["value"] for row in synopsis.answer("TOP", 3, 100).to_pylist()}
     assert all(count <= max(least, error) for v, count in true.items() if v not in listed)
-    assert FrequentSketches().estimate({0: sketch}, 0).estimate == rows[0]["count"]
+    assert FrequentSketches().estimate({0: counted}, 0).estimate == rows[0]["count"]
 
 
 @pytest.mark.parametrize("content", [QuantileSketches(), DistinctSketches(), FrequentSketches()])
@@ -131,3 +132,21 @@ def test_exact_synopses_load_no_sketches_and_the_door_no_kernels() -> None:
         "assert 'datasketches' in sys.modules\n"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_texts_and_numbers_do_not_mix() -> None:
+    one = np.zeros(1, np.int64)
+    for content in (FrequentSketches(), content_for("TOP"), content_for("SUM")):
+        numbers = content.summarise(one, np.array([1]))
+        others = np.array([0.5]) if content.name == "SUM" else np.array(["a"])
+        with pytest.raises(SynopsisError, match="one type"):
+            content.merge([numbers, content.summarise(one, others)])
+
+
+def test_a_sketch_that_is_sure_of_nothing_says_so() -> None:
+    content = FrequentSketches(lg_size=3)
+    summary = content.summarise(ZEROS, np.arange(MANY) * 0.5)
+    assert content.from_batch(content.to_batch(summary))[0].kind == "f"
+    estimate, lower, upper = content.estimate(summary, 0)
+    assert lower <= 1 <= upper
+    assert lower <= estimate <= upper

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ from windrow.synopses.base import Array, as_array
 from windrow.synopses.errors import FrequentInputError, SynopsisError
 from windrow.synopses.estimates import Estimate
 from windrow.synopses.frequent_lists import top_lists
+from windrow.synopses.grouped_table import concatenate_alike
 
 LOCAL = "local"
 
@@ -172,9 +174,11 @@ class Frequent:
         """Count rows; the sub-windows before the last one of them are full."""
         if not len(values):
             return
+        for known in islice(self._global, 1):
+            concatenate_alike([as_array([known]), values])
         yield from self._reach(int(numbers[0]))
         items, counts = self._local
-        mixed = np.concatenate([items, values]) if len(items) else values
+        mixed = concatenate_alike([items, values]) if len(items) else values
         weight = np.ones(len(mixed), np.int64)
         weight[: len(items)] = counts
         numbers = np.concatenate([np.full(len(items), numbers[0]), numbers])

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
+from windrow.synopses.errors import SynopsisError
 
 Array = npt.NDArray[Any]
 MEASURE, ROWS = "measure", "rows"
@@ -71,10 +72,20 @@ def merge_tables(tables: Sequence[GroupedTable], reducer: np.ufunc | None = None
     full = [table for table in tables if len(table)]
     if len(full) < 2:
         return full[0] if full else tables[0]
-    keys = [np.concatenate([t.keys[i] for t in full]) for i in range(len(full[0].keys))]
+    keys = [concatenate_alike([t.keys[i] for t in full]) for i in range(len(full[0].keys))]
     rows = np.concatenate([t.rows for t in full])
     measures = [t.measure for t in full if t.measure is not None]
-    return reduce_rows(keys, rows, np.concatenate(measures) if measures else None, reducer)
+    return reduce_rows(keys, rows, concatenate_alike(measures) if measures else None, reducer)
+
+
+def concatenate_alike(arrays: Sequence[Array]) -> Array:
+    """One array of all; texts and numbers, or sums of integers and of floats, do not mix."""
+    if len({(array.dtype.kind == "U", array.shape[1:]) for array in arrays}) > 1:
+        raise SynopsisError(
+            where="values", expected="those of all batches to be of one type",
+            found="others than before", remedy="cast them, or keep a synopsis for each type",
+        )  # fmt: skip
+    return np.concatenate(arrays)
 
 
 def subtract_table(whole: GroupedTable, part: GroupedTable) -> GroupedTable:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import datasketches as ds
 import numpy as np
@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from windrow.core.errors import StateError
 from windrow.synopses.base import AggregateClass, Array, Content, as_array
-from windrow.synopses.errors import UnsuitableSynopsisError
+from windrow.synopses.errors import SynopsisError, UnsuitableSynopsisError
 from windrow.synopses.estimates import Estimate
 from windrow.synopses.grouped_table import starts_of
 from windrow.synopses.interval_values import check_answer, check_numbers
@@ -223,6 +223,13 @@ class DistinctSketches(_SketchContent):
         return ds.cpc_sketch.deserialize(content)
 
 
+class _Counted(NamedTuple):
+    """A sketch of frequent items, and the kind of its items: integers, floats or texts."""
+
+    kind: str
+    sketch: Any
+
+
 class FrequentSketches(_SketchContent):
     """TOP k by the frequent items sketch, of at most 0.75 * 2**``lg_size`` values.
 
@@ -239,29 +246,34 @@ class FrequentSketches(_SketchContent):
     def __init__(self, lg_size: int = 10) -> None:
         self.lg_size = lg_size
 
-    def _make(self, values: Array) -> Any:
+    def _make(self, values: Array) -> _Counted:
         different, counts = np.unique(values, return_counts=True)
-        sketch = self._fresh(different.dtype.kind)
+        kind = different.dtype.kind
+        sketch = _fresh(kind, self.lg_size)
         for value, count in zip(different.tolist(), counts.tolist(), strict=True):
             sketch.update(value, count)
-        return sketch
+        return _Counted(kind, sketch)
 
-    def _fresh(self, kind: str) -> Any:
-        maker = ds.frequent_strings_sketch if kind == "U" else ds.frequent_items_sketch
-        return maker(self.lg_size)
-
-    def _unite(self, sketches: Iterable[Any]) -> Any:
-        union = None
-        for sketch in sketches:
-            if union is None:
-                union = type(sketch)(self.lg_size)
-            union.merge(sketch)
-        return union
+    def _unite(self, sketches: Iterable[_Counted]) -> _Counted:
+        parts = list(sketches)
+        kinds = {part.kind for part in parts}
+        if "U" in kinds and len(kinds) > 1:
+            raise SynopsisError(
+                where=self.name, expected="values of one type", found="texts and numbers",
+                remedy="cast them, or keep a synopsis for each type",
+            )  # fmt: skip
+        kind = "f" if "f" in kinds else kinds.pop()
+        union = _fresh(kind, self.lg_size)
+        for part in parts:
+            union.merge(part.sketch)
+        return _Counted(kind, union)
 
     def estimate(self, summary: Sketches, group: Any, parameter: float | None = None) -> Estimate:
         """How often the most frequent value is there; ``answer`` has the others."""
-        _, estimate, lower, upper = self._ranked(summary[group])[0]
-        return Estimate(estimate, lower, upper)
+        sketch = summary[group].sketch
+        for _, estimate, lower, upper in _ranked(sketch)[:1]:
+            return Estimate(estimate, lower, upper)
+        return Estimate(0, 0, sketch.epsilon * sketch.total_weight)
 
     def answer(
         self, function: str, summary: Sketches, parameter: float | None = None
@@ -269,34 +281,40 @@ class FrequentSketches(_SketchContent):
         """For each group k values with their counts; of equal estimates the lesser first."""
         check_answer(self, function)
         k = check_k(parameter)
-        rows = [(g, *row) for g, sketch in summary.items() for row in self._ranked(sketch)[:k]]
+        rows = [(g, *row) for g, part in summary.items() for row in _ranked(part.sketch)[:k]]
         columns = zip(*rows, strict=True) if rows else ((),) * 5
         names = ("group", "value", "count", "lower", "upper")
         return pa.RecordBatch.from_pydict(
             {name: pa.array(column) for name, column in zip(names, columns, strict=True)}
         )
 
-    def _ranked(self, sketch: Any) -> list[tuple[Any, int, int, int]]:
-        found = sketch.get_frequent_items(ds.frequent_items_error_type.NO_FALSE_NEGATIVES)
-        return sorted(found, key=lambda row: (-row[1], row[0]))
+    def _to_bytes(self, sketch: _Counted) -> bytes:
+        serde = () if sketch.kind == "U" else (_SERDES[sketch.kind](),)
+        return sketch.kind.encode() + bytes(sketch.sketch.serialize(*serde))
 
-    def _to_bytes(self, sketch: Any) -> bytes:
-        if isinstance(sketch, ds.frequent_strings_sketch):
-            return b"U" + bytes(sketch.serialize())
-        floats = any(isinstance(row[0], float) for row in self._ranked(sketch))
-        return (b"f" if floats else b"i") + bytes(sketch.serialize(_serde(floats)))
-
-    def _from_bytes(self, content: bytes) -> Any:
-        kind, rest = content[:1], content[1:]
-        if kind == b"U":
-            return ds.frequent_strings_sketch.deserialize(rest)
-        if kind in {b"f", b"i"}:
-            return ds.frequent_items_sketch.deserialize(rest, _serde(kind == b"f"))
-        raise ValueError(f"a sketch of unknown kind {kind!r}")
+    def _from_bytes(self, content: bytes) -> _Counted:
+        kind = content[:1].decode("ascii", "replace")
+        if kind == "U":
+            return _Counted(kind, ds.frequent_strings_sketch.deserialize(content[1:]))
+        if kind not in _SERDES:
+            raise ValueError(f"a sketch of values of unknown kind {kind!r}")
+        sketch = ds.frequent_items_sketch.deserialize(content[1:], _SERDES[kind]())
+        return _Counted(kind, sketch)
 
 
-def _serde(floats: bool) -> Any:
-    return ds.PyDoublesSerDe() if floats else ds.PyLongsSerDe()
+_SERDES: dict[str, Any] = {"i": ds.PyLongsSerDe, "f": ds.PyDoublesSerDe}
+"""How numbers are written, by numpy's kind."""
+
+
+def _fresh(kind: str, lg_size: int) -> Any:
+    maker = ds.frequent_strings_sketch if kind == "U" else ds.frequent_items_sketch
+    return maker(lg_size)
+
+
+def _ranked(sketch: Any) -> list[tuple[Any, int, int, int]]:
+    """Values with their counts and bounds; whatever may be above the error of the sketch."""
+    found = sketch.get_frequent_items(ds.frequent_items_error_type.NO_FALSE_NEGATIVES)
+    return sorted(found, key=lambda row: (-row[1], row[0]))
 
 
 def sketches_for(function: str) -> Content[Any]:
