@@ -208,6 +208,8 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(SynopsisError, match="whole sub-windows"):
             Frequent.over_rows(window, sub_window, k)
     timed = Frequent.over_time(30, 10, 2)
+    with pytest.raises(SynopsisError, match="integers or texts"):
+        timed.append(np.array([0.5]), np.array([1]))
     with pytest.raises(SynopsisError, match="a timestamp for each row"):
         timed.append(np.array([1]))
     with pytest.raises(SynopsisError, match="a timestamp that decreases"):

@@ -137,6 +137,11 @@ class Frequent:
         That is after each sub-window, once the first one has left the window.
         """
         values = as_array(values)
+        if values.dtype.kind == "f" and len(values):
+            raise SynopsisError(
+                where="FREQUENT", expected="integers or texts", found="floating-point numbers",
+                remedy="round them, or count ranges of them",
+            )  # fmt: skip
         if self.by_time:
             numbers = self._numbers(values, ts)
             yield from self._take(values, numbers)
