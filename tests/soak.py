@@ -28,7 +28,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from tests.faults.processes import MARK, kill, processes
-from windrow.result_files.reader import last_committed
+from windrow.result_files.commits import last_committed
 
 SCRIPT = """
 CREATE STREAM a (ts BIGINT, k INT, v BIGINT) FROM 'in/a' FORMAT csv TIMESTAMP BY ts SLACK 4;
