@@ -23,19 +23,21 @@ from windrow.sharing.rules.synopsis_access import Reading
 from windrow.sharing.rules.synopsis_shape import SynopsisShape, cheapest_kind
 
 
-def plan_queries(queries: Iterable[PeriodicQuery]) -> SharingPlan:
+def plan_queries(queries: Iterable[PeriodicQuery], s: int | None = None) -> SharingPlan:
     """The plan of queries that begin together, before the first tuple.
 
     Simple predicates come first, so that synopses exist from which others can be made up; long
-    windows before short ones. The order in which the queries are given makes no difference.
+    windows before short ones. The order in which the queries are given makes no difference. With
+    ``s`` all synopses are updated every s ticks, which divides all windows and periods.
     """
     families: dict[tuple[str, tuple[str, ...], int], list[PeriodicQuery]] = {}
     for query in sorted(queries, key=_canonical):
         families.setdefault((query.source, query.group_by, len(query.windows)), []).append(query)
     plan = SharingPlan()
     for family in families.values():
-        for query, s in zip(family, choose_grains(family), strict=True):
-            plan = _add(plan, query, None, [s])
+        grains = choose_grains(family) if s is None else (s,) * len(family)
+        for query, grain in zip(family, grains, strict=True):
+            plan = _add(plan, query, None, [grain])
     return _with_cheapest_kinds(plan)
 
 
