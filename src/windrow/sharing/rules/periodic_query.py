@@ -18,7 +18,8 @@ class PeriodicQuery:
     tuples. ``windows`` are the lengths, one or two; ``slide`` is the period. Lengths, periods and
     instants are in ticks of the source's clock (rows, if the window counts rows). Windows move at
     multiples of their slide, so synopses with the same s are updated at the same instants: they
-    are *aligned* in the sense of SS2.
+    are *aligned* in the sense of SS2. ``finish`` is what becomes of the aggregates (HAVING, TOP):
+    only CS8, by which answers are shared, looks at it.
     """
 
     name: str
@@ -29,6 +30,7 @@ class PeriodicQuery:
     predicate: Predicate = EVERYTHING
     group_by: tuple[str, ...] = ()
     priority: int = 0
+    finish: str = ""
 
     def __post_init__(self) -> None:
         if not self.aggregates or len(self.windows) not in (1, 2):

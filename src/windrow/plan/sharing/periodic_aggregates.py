@@ -1,0 +1,133 @@
+"""Which queries of a script are periodic aggregates, as the rules of sharing see them.
+
+A query counts if it is one GROUP BY over ``[RANGE T SLIDE s]`` of one stream (or over ``[RANGE T]``
+with ``EVERY s``), with selections below and anything that looks at its groups above: HAVING, TOP,
+a choice of columns. Joins, nested groups and windows that count rows do not. What it shares with
+others is then ``sharing.rules``' business (Golab 2006, 8.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.describe import node_text
+from windrow.plan.expressions import Column, Expression, conjunction, render, replace_columns
+from windrow.plan.nodes import Every, GroupBy, Node, Projection, Selection, StreamScan, Window
+from windrow.plan.nodes.relational import Aggregate as PlannedAggregate
+from windrow.plan.nodes.window_specs import RangeWindow
+from windrow.plan.sharing.normal_form import normal_form
+from windrow.sharing.rules import (
+    EVERYTHING,
+    Aggregate,
+    Function,
+    PeriodicQuery,
+    Predicate,
+    SharingPlan,
+    plan_queries,
+)
+
+FUNCTIONS = {
+    "SUM": Function.SUM,
+    "COUNT": Function.COUNT,
+    "AVG": Function.AVG,
+    "MIN": Function.MIN,
+    "MAX": Function.MAX,
+    "MEDIAN": Function.QUANTILE,
+    "QUANTILE": Function.QUANTILE,
+}
+
+
+def periodic_aggregate(query: QueryDeclaration) -> PeriodicQuery | None:
+    """The description of a query, or None if it is not a periodic aggregate."""
+    above: list[Node] = []
+    node = query.plan
+    while not isinstance(node, GroupBy) and len(node.inputs) == 1:
+        above.append(node)
+        (node,) = node.inputs
+    if not isinstance(node, GroupBy) or node.every_time:
+        return None
+    slide = _slide(node.input, above)
+    if slide is None or not isinstance(node.input, Window):
+        return None
+    source = _Source.below(node.input)
+    aggregates = [_aggregate(a, source) for a in node.aggregates] if source else []
+    if source is None or not aggregates or None in aggregates:
+        return None
+    assert isinstance(node.input.spec, RangeWindow)
+    return PeriodicQuery(
+        query.name,
+        source.stream,
+        tuple(a for a in aggregates if a is not None),
+        (node.input.spec.length,),
+        slide,
+        source.predicate,
+        tuple(sorted(render(source.resolve(key.expression)) for key in node.keys)),
+        finish="; ".join(
+            node_text(each, query.clock) for each in above if not isinstance(each, Every)
+        ),
+    )
+
+
+def shared_synopses(queries: Iterable[QueryDeclaration]) -> SharingPlan:
+    """The sharing plan of the periodic aggregates among the queries."""
+    described = map(periodic_aggregate, queries)
+    return plan_queries(query for query in described if query is not None)
+
+
+def _slide(window: Node, above: Iterable[Node]) -> int | None:
+    """The period, by SLIDE or by EVERY; None without one, or with both."""
+    if not isinstance(window, Window) or not isinstance(window.spec, RangeWindow):
+        return None
+    rhythms = [each.period for each in above if isinstance(each, Every)]
+    rhythms += [window.spec.slide] if window.spec.slide else []
+    return rhythms[0] if len(rhythms) == 1 and not window.spec.internal else None
+
+
+class _Source:
+    """A stream below a window: its columns under the projections, and what was selected."""
+
+    def __init__(self, stream: str, columns: tuple[Expression, ...]) -> None:
+        self.stream, self.columns = stream, columns
+        self._selected: tuple[Expression, ...] = ()
+
+    @classmethod
+    def below(cls, window: Window) -> _Source | None:
+        chain: list[Selection | Projection] = []
+        node = window.input
+        while isinstance(node, Selection | Projection):
+            chain.append(node)
+            node = node.input
+        if not isinstance(node, StreamScan):
+            return None
+        columns = (Column(i, field.name, field.type) for i, field in enumerate(node.schema))
+        source = cls(node.name, tuple(columns))
+        for step in reversed(chain):
+            if isinstance(step, Selection):
+                source._selected += (source.resolve(step.predicate),)
+            else:
+                source.columns = tuple(source.resolve(c.expression) for c in step.columns)
+        return source
+
+    def resolve(self, expression: Expression) -> Expression:
+        """The expression over the columns of the stream itself."""
+        return replace_columns(expression, lambda column: self.columns[column.index])
+
+    @property
+    def predicate(self) -> Predicate:
+        selected = conjunction(self._selected)
+        return EVERYTHING if selected is None else normal_form(selected)
+
+
+def _aggregate(planned: PlannedAggregate, source: _Source) -> Aggregate | None:
+    """An aggregate over the stream's columns; None if no synopsis of the rules holds it."""
+    function = FUNCTIONS.get(planned.function)
+    argument = None if planned.argument is None else render(source.resolve(planned.argument))
+    if planned.distinct and function not in (Function.MIN, Function.MAX):
+        if function is not Function.COUNT:
+            return None
+        function = Function.COUNT_DISTINCT
+    if function is None:
+        return None
+    parameter = 0.5 if planned.function == "MEDIAN" else planned.parameter
+    return Aggregate(function, argument, parameter)
