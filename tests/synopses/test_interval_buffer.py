@@ -102,7 +102,13 @@ def test_rows_that_cannot_be_are_refused(arguments: dict[str, Any], wrong: str) 
     list(buffer.advance(-1))
     with pytest.raises(SynopsisError, match=wrong):
         list(buffer.feed(np.array([1, 2]), **arguments))
-    with pytest.raises(SynopsisError, match="integers, floats or texts"):
-        list(buffer.feed(np.array([1, 2], "datetime64[s]"), ts=np.array([1, 2])))
+    for wrong_type in (
+        np.array([1, 2], "datetime64[s]"),
+        np.array(["a", None], object),
+        np.array([1, 2**63], np.uint64),
+        np.array([1, 2**70], object),
+    ):
+        with pytest.raises(SynopsisError, match="integers, floats or texts, without NULLs"):
+            list(buffer.feed(wrong_type, ts=np.array([1, 2])))
     with pytest.raises(SynopsisError, match="expected numbers"):
         list(buffer.feed(np.array(["a"]), ts=np.array([1])))

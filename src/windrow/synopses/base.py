@@ -314,15 +314,17 @@ def _place(name: str) -> Place:
 
 
 def as_array(values: Any) -> Array:
-    """Values or groups as numpy has them: integers, floats or texts."""
+    """Values or groups as numpy has them: integers, floats or texts, and no NULL among them."""
     array = np.asarray(values)
-    if array.dtype.kind in "iub":
+    kind = array.dtype.kind
+    if kind in "ib" or (kind == "u" and not (array > np.iinfo(np.int64).max).any()):
         return array.astype(np.int64, copy=False)
-    if array.dtype.kind == "f":
+    if kind == "f":
         return array.astype(np.float64, copy=False)
-    if array.dtype.kind in "OU":
+    if kind == "U" or (kind == "O" and all(isinstance(value, str) for value in array)):
         return array.astype(np.str_)
     raise SynopsisError(
-        where="values", expected="integers, floats or texts", found=str(array.dtype),
-        remedy="turn timestamps and dates into integers",
+        where="values", expected="64-bit integers, floats or texts, without NULLs",
+        found=f"an array of {array.dtype}",
+        remedy="leave rows with NULL out, and turn timestamps and dates into integers",
     )  # fmt: skip

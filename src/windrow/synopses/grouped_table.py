@@ -4,8 +4,9 @@ A table has one row per key, and a key is a group, or a group and a value. Table
 Merging puts tables below each other, sorts by the key and reduces the rows of each key, so it
 costs O(m log m) for m rows in all, in numpy; the order of the tables makes no difference.
 
-Keys are integers, floating-point numbers or texts (numpy's, which do not tell a text from the same
-with NULs behind it). All NaNs are one key, the greatest.
+Keys are integers, floating-point numbers or texts. Texts are numpy's of equal width: a long one
+makes all others of its table as wide, and NULs at the end of a text are lost. All NaNs are one key,
+the greatest.
 """
 
 from __future__ import annotations
