@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.synopses.recomputation import (
     Row,
@@ -220,3 +222,53 @@ def test_nan_is_the_greatest_number_and_one_value() -> None:
     assert counters.answer("COUNT DISTINCT", table)["value"].to_pylist() == [3]
     assert math.isnan(counters.answer("MAX", table)["value"].to_pylist()[0])
     assert counters.answer("TOP", table, 1)["count"].to_pylist() == [2]
+
+
+HISTORIES = st.lists(
+    st.one_of(
+        st.tuples(st.just("update"), st.sampled_from([1, 1, 1, 2, 5, 12]), st.integers(0, 2)),
+        st.tuples(st.just("extend"), st.sampled_from([4, 8]), st.just(0)),
+        st.tuples(st.just("reload"), st.just(0), st.just(0)),
+    ),
+    min_size=3,
+    max_size=25,
+)
+"""Updates so many sub-windows later, with so many rows; extensions; saving and loading."""
+
+
+@pytest.mark.parametrize("kind", synopsis_kinds())
+@given(history=HISTORIES, from_start=st.booleans())
+def test_whatever_happened_a_window_is_right_or_refused(
+    kind: type[Synopsis[Any]], history: list[tuple[str, int, int]], from_start: bool
+) -> None:
+    synopsis = kind(Counts(), s=1, b=2, from_start=from_start)
+    kept: dict[str, pa.RecordBatch] = {}
+    rows: list[Row] = []
+    number, b, first = 0, 2, None
+    gone = -(10**9)  # the last sub-window that is not known any more, or never was
+    for what, by, count in history:
+        if what == "update":
+            number += by
+            new = [(number, group, 1) for group in range(count)]
+            rows += new
+            synopsis.update(closed(synopsis.f, new, number))
+            if first is None:
+                first = number
+                gone = gone if from_start else number - 1
+            if number - b >= first:
+                gone = max(gone, number - b)
+        elif what == "extend":
+            b = max(b, by)
+            synopsis.extend(by)
+        else:
+            saved = synopsis.save()
+            kept = {k: v for k, v in kept.items() if k not in saved.drop} | saved.put
+            synopsis = kind(Counts(), s=1, b=2, from_start=from_start)
+            synopsis.load(kept, saved.meta)
+        for n in range(1, b + 1) if first is not None else ():
+            if number - n >= gone:
+                mine = [row for row in rows if number - n < row[0]]
+                check_answer(synopsis.f, "COUNT", None, synopsis.probe(n), mine)
+            else:
+                with pytest.raises(IncompleteWindowError):
+                    synopsis.probe(n)
