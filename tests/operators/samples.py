@@ -70,6 +70,14 @@ QUERIES = {
     "WHERE s.k = r.k GROUP BY s.k",
     "group_lasting": "SELECT s.k, COUNT(*), SUM(b), MAX(b) FROM s [RANGE 9 SECONDS], "
     "r [RANGE 2 SECONDS INTERNAL] WHERE s.k = r.k GROUP BY s.k",
+    "slide_group": "SELECT k, COUNT(*), COUNT(x), SUM(a), SUM(x), AVG(a), AVG(x), MIN(a), MAX(x), "
+    "VAR(a), STDDEV(x) FROM s [RANGE 8 SECONDS SLIDE 2 SECONDS] GROUP BY k",
+    "slide_group_values": "SELECT n, MIN(n), MAX(n), COUNT(DISTINCT n), SUM(DISTINCT a), "
+    "MEDIAN(a), QUANTILE(x, 0.9), SUM(x) FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS] "
+    "WHERE k > 0 GROUP BY n",
+    "slide_group_gaps": "SELECT SUM(x), MAX(a) FROM s [RANGE 2 SECONDS SLIDE 5 SECONDS]",
+    "slide_group_internal": "SELECT k, SUM(a), MAX(n) FROM s [RANGE 6 SECONDS SLIDE 2 SECONDS "
+    "INTERNAL] GROUP BY k",
     "group_all": "SELECT COUNT(*), SUM(x), MAX(a) FROM s [RANGE 3 SECONDS]",
     "quantiles": "SELECT k, MEDIAN(a), QUANTILE(x, 0.9), VAR(a), STDDEV(x) "
     "FROM s [RANGE 6 SECONDS] GROUP BY k",

@@ -25,7 +25,7 @@ SELECT = (
     "SELECT AVG(v) AS mean, VAR(v) AS var, STDDEV(v) AS root, MEDIAN(v) AS middle, "
     "QUANTILE(v, 0.3) AS lower, AVG(DISTINCT v) AS of_different FROM s {}"
 )
-WINDOWS = ("[RANGE 3]", "[ROWS 3]", "[UNBOUNDED]")
+WINDOWS = ("[RANGE 3]", "[RANGE 3 SLIDE 1]", "[ROWS 3]", "[UNBOUNDED]")
 
 doubles = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),

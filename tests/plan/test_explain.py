@@ -57,13 +57,12 @@ Projection s.k, sum_a / count AS mean
 │  ↑ STRICT
 └─ Selection max_b > 2
    │  ↑ STRICT
-   └─ GroupBy s.k: SUM(s.a) AS sum_a, COUNT(*) AS count, MAX(s.b) AS max_b
-      │  ↑ WEAKEST, key s.k, window [RANGE 10 MINUTES SLIDE 90 SECONDS], state FIFO, array by group
-      └─ Window [RANGE 10 MINUTES SLIDE 90 SECONDS]
-         │  ↑ MONOTONIC, state tuples since the last report
-         └─ Projection s.k, s.a, s.b
-            │  ↑ MONOTONIC
-            └─ Stream s"""
+   └─ SlidingGroupBy s.k: SUM(s.a) AS sum_a, COUNT(*) AS count, MAX(s.b) AS max_b, \
+over [RANGE 10 MINUTES SLIDE 90 SECONDS]
+      │  ↑ MONOTONIC, key s.k, state 13 sub-windows of summaries by group
+      └─ Projection s.k, s.a, s.b
+         │  ↑ MONOTONIC
+         └─ Stream s"""
 
 
 def test_a_grouping_is_drawn_with_its_aggregates() -> None:

@@ -12,7 +12,7 @@ A code is never given back one by one. When most are dead (``Crowding`` says whe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,10 @@ GROWTH = Threshold(2, least=1)
 """How much more numbers there are when they are looked through again."""
 SPARSE = Threshold(4, least=1)
 """How many numbers there are for each used one when they are renewed."""
+AT_ONCE = Threshold(16_384, least=1)
+"""Values that there is room for beyond those that are known, though all but a few may be known."""
+ROOM = 8
+"""How many times what is known there may be room for."""
 
 
 @kernel(int64, ints, grid_out, ints_out, int64, ints_out)
@@ -85,6 +89,15 @@ def _place_ints(known, slots):  # type: ignore[no-untyped-def]
         slots[at, 1] = known[code]
 
 
+def stretches(length: int, known: Callable[[], int]) -> Iterator[tuple[int, int]]:
+    """Cut values such that a table needs room for no more than it knows, and some."""
+    start = 0
+    while start < length:
+        stop = min(length, start + max(ROOM * known(), AT_ONCE.value))
+        yield start, stop
+        start = stop
+
+
 class IntTable:
     """64-bit integers to dense codes."""
 
@@ -99,9 +112,12 @@ class IntTable:
         return self._known[: self.count]
 
     def codes(self, keys: Int64s) -> Int64s:
-        self._reserve(self.count + len(keys))
         out = np.empty(len(keys), np.int64)
-        self.count = _intern_ints(keys, self._slots, self._known, self.count, out)
+        for start, stop in stretches(len(keys), lambda: self.count):
+            self._reserve(self.count + stop - start)
+            self.count = _intern_ints(
+                keys[start:stop], self._slots, self._known, self.count, out[start:stop]
+            )
         return out
 
     def _reserve(self, count: int) -> None:
@@ -196,10 +212,13 @@ class StringTable:
 
     def codes(self, offsets: Int64s, data: npt.NDArray[np.uint8]) -> Int64s:
         out = np.empty(len(offsets) - 1, np.int64)
-        self._reserve(self.count + len(out), int(offsets[-1] - offsets[0]))
-        self.count = _intern_strings(
-            offsets, data, self._slots, self._hashes, self._ends, self._arena, self.count, out
-        )
+        for start, stop in stretches(len(out), lambda: self.count):
+            part = offsets[start : stop + 1]
+            self._reserve(self.count + stop - start, int(part[-1] - part[0]))
+            self.count = _intern_strings(
+                part, data, self._slots, self._hashes, self._ends, self._arena, self.count,
+                out[start:stop],
+            )  # fmt: skip
         return out
 
     def find(self, offsets: Int64s, data: npt.NDArray[np.uint8]) -> Int64s:

@@ -16,9 +16,13 @@ from windrow.engine.routing import Routing
 from windrow.operators.aggregates.count_sum_avg import Count, Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
+from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.aggregates.quantiles import Quantile
+from windrow.operators.aggregates.sum_summaries import DoubleSumSummary, IntegerSumSummary
+from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.aggregates.variance import Variance
+from windrow.operators.aggregates.variance_summaries import VarianceSummary
 from windrow.operators.base import Operator
 from windrow.operators.changelog import AnnounceExpiry, Changelog
 from windrow.operators.count_windows import InOrder, LastRows, OutputRows, PartitionWindow
@@ -32,6 +36,7 @@ from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
 from windrow.operators.nrr_join import NonRetroactiveJoin
 from windrow.operators.periodic_output import RelationStream, RestoredInsertions, RestoredRelation
+from windrow.operators.sliding_group_by import Counted, SlidingAggregation, Slot, Summarised
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, SelectRows, TimeWindow
@@ -56,6 +61,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SlidingGroupBy,
     StageInput,
     Stamped,
     StreamKind,
@@ -72,6 +78,7 @@ from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
 from windrow.plan.physical.announced_ends import announces_ends
 from windrow.plan.physical.classification import WindowIndex, index_for
+from windrow.plan.physical.sliding_state import counts_values, kept_in_sub_windows
 from windrow.plan.strategy import Strategy
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load
 
@@ -165,21 +172,59 @@ def _negation(node: Negation, schema: pa.Schema, scan: bool) -> Operator:
 
 def _group_by(node: GroupBy, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
-    arguments: list[Expression] = []
-    aggregates: list[tuple[Accumulator, int] | None] = []
-    for aggregate in node.aggregates:
-        if aggregate.argument is None:
-            aggregates.append(None)
-            continue
-        if aggregate.argument not in arguments:
-            arguments.append(aggregate.argument)
-        place = arguments.index(aggregate.argument)
-        aggregates.append((_accumulator(aggregate, aggregate.argument, pattern), place))
+    arguments = _arguments(node)
+    aggregates = [
+        None
+        if a.argument is None
+        else (_accumulator(a, a.argument, pattern), arguments[a.argument])
+        for a in node.aggregates
+    ]
     keys = [k.expression for k in node.keys]
     return GroupedAggregation(
-        keys, arguments, aggregates, pattern, _stored_input([*keys, *arguments]), schema, scan,
-        node.every_time,
+        keys, list(arguments), aggregates, pattern, _stored_input([*keys, *arguments]), schema,
+        scan, node.every_time,
     )  # fmt: skip
+
+
+def _arguments(node: GroupBy | SlidingGroupBy) -> dict[Expression, int]:
+    """What aggregates are of, each once, numbered."""
+    found = (a.argument for a in node.aggregates if a.argument is not None)
+    return {argument: number for number, argument in enumerate(dict.fromkeys(found))}
+
+
+def _sliding_group_by(node: SlidingGroupBy, schema: pa.Schema, _scan: bool) -> Operator:
+    assert node.spec.slide is not None
+    keys, arguments = [k.expression for k in node.keys], _arguments(node)
+    slots: list[Slot] = []
+    for aggregate in node.aggregates:
+        argument = aggregate.argument
+        if argument is None:
+            slots.append(None)
+        elif counts_values(aggregate):
+            accumulator = _accumulator(aggregate, argument, UpdatePattern.WEAKEST)
+            slots.append(Counted(accumulator, arguments[argument]))
+        else:
+            summary = _summary(aggregate.function, ARROW[argument.type])
+            slots.append(Summarised(summary, arguments[argument]))
+    return SlidingAggregation(
+        node.spec.length, node.spec.slide, keys, list(arguments), slots,
+        _stored_input([*keys, *arguments]), schema, kept_in_sub_windows(node), node.every_time,
+    )  # fmt: skip
+
+
+def _summary(function: str, kind: pa.DataType) -> Summary:
+    match function:
+        case "COUNT":
+            return CountSummary()
+        case "SUM" | "AVG" if pa.types.is_floating(kind):
+            return DoubleSumSummary(kind, mean=function == "AVG")
+        case "SUM" | "AVG":
+            return IntegerSumSummary(kind, mean=function == "AVG")
+        case "MIN" | "MAX":
+            return ExtremeSummary(kind, largest=function == "MAX")
+        case "VAR" | "STDDEV":
+            return VarianceSummary(kind, root=function == "STDDEV")
+    raise NotExecutableError(function)
 
 
 def _stored_input(expressions: list[Expression]) -> pa.Schema:
@@ -252,6 +297,7 @@ BUILDERS: PerNode[Build] = PerNode(
         MultiJoin: _multi_join,
         Negation: _negation,
         GroupBy: _group_by,
+        SlidingGroupBy: _sliding_group_by,
         DuplicateElimination: _distinct,
         TopK: lambda node, schema, scan: FirstK(
             schema, node.input.pattern, node.keys, node.count, scan

@@ -22,6 +22,7 @@ from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.group_by import GroupedAggregation
+from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
 from windrow.plan.strategy import Strategy, apply_strategy
 
@@ -153,6 +154,8 @@ def take_overflows(operators: Iterable[Operator]) -> int:
 
 def _sums(operators: Iterable[Operator]) -> Iterator[Sum]:
     for operator in operators:
+        if isinstance(operator, SlidingAggregation):
+            yield from operator.sums()
         if isinstance(operator, GroupedAggregation):
             for accumulator, _ in operator.aggregates:
                 plain = accumulator.plain if isinstance(accumulator, OfDistinct) else accumulator

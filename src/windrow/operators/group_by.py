@@ -23,17 +23,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from windrow.columns.delta import Delta, batch_of, concat_rows, split_by_sign, take
+from windrow.columns.delta import Delta, batch_of, split_by_sign
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.interner import Crowding, Interner
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import FOREVER
 from windrow.operators.aggregates.count_sum_avg import Count
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.aggregates.extremes import Extreme
+from windrow.operators.aggregates.replaced_rows import replaced_rows
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.saved_segments import UpsertLog
@@ -95,7 +94,7 @@ class GroupedAggregation:
         sizes = self.members.advance(events, None)
         counts = tuple(pa.array(size) for size in sizes)
         values = [self._update(*slot, events) if slot else counts for slot in self.slots]
-        answer = self._emit(events, sizes, values)
+        answer = replaced_rows(self.groups, events, sizes, values, self.schema, self.every_time)
         self._forget(events, now)
         return answer
 
@@ -125,42 +124,6 @@ class GroupedAggregation:
 
     def _values(self, argument: int) -> ArgumentValues:
         return ArgumentValues(self.buffer.rows.columns[self.width + argument])
-
-    def _emit(
-        self,
-        events: Events,
-        sizes: tuple[Int64s, Int64s],
-        values: Sequence[tuple[pa.Array, pa.Array]],
-    ) -> Delta:
-        """Old rows out, new rows in, where they differ."""
-        before = self._rows(events.groups, [b for b, _ in values])
-        code, time = events.code[events.last], events.time[events.last]
-        after = self._rows(code, [a for _, a in values])
-        rows = concat_rows([before, after], self.schema)
-        count = len(events.groups)
-        new = np.arange(len(code)) + count
-        old = np.where(events.opening, events.group_of, new - 1)
-        held = np.concatenate(sizes) > 0
-        changed = held[old] != held[new]
-        both = np.flatnonzero(held[old] & held[new])
-        if self.every_time:
-            changed[both] = True
-        elif len(both) and len(self.schema) > self.width:
-            aggregates = rows.columns[self.width :]
-            changed[both] = differ(aggregates, old[both], new[both])
-        leaving, coming = np.flatnonzero(changed & held[old]), np.flatnonzero(changed & held[new])
-        at = np.concatenate([old[leaving], new[coming]])
-        times = np.concatenate([time[leaving], time[coming]])
-        sign = np.ones(len(at), np.int8)
-        sign[: len(leaving)] = -1
-        order = np.argsort(times, kind="stable")
-        exp = np.full(len(at), FOREVER, np.int64)
-        return Delta(times[order], exp, sign[order], take(rows, at[order]))
-
-    def _rows(self, codes: Int64s, values: list[pa.Array]) -> pa.RecordBatch:
-        arrays = [*self.groups.rows(codes), *values]
-        typed = [a.cast(t) for a, t in zip(arrays, self.schema.types, strict=True)]
-        return batch_of(typed, self.schema, len(codes))
 
     def _forget(self, events: Events, now: int) -> None:
         if self.monotonic:
@@ -273,21 +236,3 @@ class GroupedAggregation:
         for accumulator, argument in self.aggregates:
             if not self.monotonic or not accumulator.dump(codes[:0]):
                 self._update(accumulator, argument, events)
-
-
-def differ(columns: Sequence[pa.Array], old: Int64s, new: Int64s) -> npt.NDArray[np.bool_]:
-    """Whether rows ``old`` and ``new`` differ in any column; NULL equals NULL, NaN equals NaN."""
-    found = np.zeros(len(old), np.bool_)
-    for column in columns:
-        a, b = column.take(pa.array(old)), column.take(pa.array(new))
-        different = pc.fill_null(pc.not_equal(a, b), False).to_numpy(zero_copy_only=False).copy()
-        if pa.types.is_floating(column.type):
-            nans = [
-                pc.fill_null(pc.is_nan(x), False).to_numpy(zero_copy_only=False) for x in (a, b)
-            ]
-            different &= ~(nans[0] & nans[1])
-        if column.null_count:
-            nulls = [x.is_null().to_numpy(zero_copy_only=False) for x in (a, b)]
-            different |= nulls[0] != nulls[1]
-        found |= different
-    return found

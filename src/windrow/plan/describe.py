@@ -26,6 +26,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SlidingGroupBy,
     StageInput,
     Stamped,
     StreamKind,
@@ -154,11 +155,15 @@ def _negation(node: Negation, _clock: Clock) -> str:
     return f"Negation {node.form.value} {text}".rstrip()
 
 
-def _group_by(node: GroupBy, _clock: Clock) -> str:
+def _group_by(node: GroupBy | SlidingGroupBy, _clock: Clock) -> str:
     schema = node.input.schema
     aggregates = ", ".join(_aggregate(a, schema) for a in node.aggregates)
     keys = ", ".join(render(k.expression, schema) for k in node.keys)
     return f"GroupBy {keys}{': ' if keys and aggregates else ''}{aggregates}"
+
+
+def _sliding_group_by(node: SlidingGroupBy, clock: Clock) -> str:
+    return f"Sliding{_group_by(node, clock)}, over {window(node.spec, clock)}"
 
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> str:
@@ -205,6 +210,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
         LastingJoin: _join,
         MultiJoin: _multi_join,
         GroupBy: _group_by,
+        SlidingGroupBy: _sliding_group_by,
         Negation: _negation,
         TopK: _top,
         Every: lambda node, clock: f"Every {duration(node.period, clock)}",
@@ -226,6 +232,10 @@ def _sides(node: Join | LastingJoin | Negation, position: int) -> Keys:
     return node.right_keys if position else node.left_keys
 
 
+def _group_keys(node: GroupBy | SlidingGroupBy, _position: int) -> Keys:
+    return tuple(k.expression for k in node.keys)
+
+
 def _partition(node: Window, _position: int) -> Keys:
     if not isinstance(node.spec, RowsWindow):
         return ()
@@ -240,7 +250,8 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
         LastingJoin: _sides,
         Negation: _sides,
         MultiJoin: lambda node, position: node.keys[position],
-        GroupBy: lambda node, _: tuple(k.expression for k in node.keys),
+        GroupBy: _group_keys,
+        SlidingGroupBy: _group_keys,
         Window: _partition,
         DuplicateElimination: lambda _, __: WHOLE_TUPLE,
         **dict.fromkeys(

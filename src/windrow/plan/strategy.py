@@ -24,6 +24,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SlidingGroupBy,
     StageInput,
     Stamped,
     StreamScan,
@@ -36,6 +37,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.rules.use_sub_windows import use_sub_windows
 
 
 class Strategy(Enum):
@@ -64,8 +66,17 @@ class Strategy(Enum):
 
 
 def apply_strategy(plan: Node, strategy: Strategy) -> Node:
-    """The plan as the strategy wants it: NT has a node above each window that can expire."""
-    return _announce(plan) if strategy is Strategy.NT else plan
+    """The plan as the strategy wants it.
+
+    NT has a node above each window that can expire; UPA has group-bys over sub-windows.
+    """
+    match strategy:
+        case Strategy.NT:
+            return _announce(plan)
+        case Strategy.UPA:
+            return use_sub_windows(plan)
+        case Strategy.DIRECT:
+            return plan
 
 
 def _announce(plan: Node) -> Node:
@@ -117,6 +128,7 @@ ANNOUNCE: PerNode[Callable[[Any], Node]] = PerNode(
                 RelationScan,
                 Routed,
                 Selection,
+                SlidingGroupBy,
                 StageInput,
                 Stamped,
                 StreamScan,

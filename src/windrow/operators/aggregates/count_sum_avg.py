@@ -55,6 +55,10 @@ class Count:
             valid = validity(argument)
             if valid is not None:
                 change = np.where(valid, change, 0)
+        return self.shift(events, change)
+
+    def shift(self, events: Events, change: Int64s) -> tuple[Int64s, Int64s]:
+        """As ``advance``, for events that change the count by any number."""
         before = self.counts[events.groups]
         after = events.running(change, before)
         self.counts[events.code[events.last]] = after
@@ -141,24 +145,34 @@ class Sum:
     def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)
         counts = self.present.advance(events, argument)
-        by = tuple(np.maximum(n, 1) if self.mean else np.ones_like(n) for n in counts)
-        add = self._floats if self.floating else self._ints
+        if self.floating:
+            return self.answers(counts, self._floats(events, argument, self.divisors(counts)))
+        change, sign = numbers(argument).astype(np.int64), events.sign.astype(np.int64)
+        totals = self.add_words(events, (change >> 32) * sign, (change & LOW) * sign, counts)
+        return self.answers(counts, totals)
+
+    def divisors(self, counts: tuple[Int64s, Int64s]) -> tuple[Int64s, ...]:
+        """What sums are divided by: the number of values for AVG, else 1."""
+        return tuple(np.maximum(n, 1) if self.mean else np.ones_like(n) for n in counts)
+
+    def answers(
+        self, counts: tuple[Int64s, Int64s], totals: tuple[Totals, Totals]
+    ) -> tuple[pa.Array, pa.Array]:
+        """Sums before and after as an accumulator answers, those without values NULL."""
         before, after = (
             pa.array(total, mask=(count == 0) | ~fits)
-            for (total, fits), count in zip(add(events, argument, by), counts, strict=True)
+            for (total, fits), count in zip(totals, counts, strict=True)
         )
         self.overflows += int(np.count_nonzero(counts[1])) - (len(after) - after.null_count)
         return before, after
 
-    def _ints(
-        self, events: Events, argument: pa.Array, by: tuple[Int64s, ...]
+    def add_words(
+        self, events: Events, high: Int64s, low: Int64s, counts: tuple[Int64s, Int64s]
     ) -> tuple[Totals, Totals]:
-        """Sums as two words of 32 bits: only an answer can leave the range, never a part."""
-        change = numbers(argument).astype(np.int64)
-        sign = events.sign.astype(np.int64)
-        before = self.sums[events.groups]
-        high = events.running((change >> 32) * sign, before[:, 0].copy())
-        low = events.running((change & LOW) * sign, before[:, 1].copy())
+        """Change sums by two words of 32 bits: only an answer can leave the range, never a part."""
+        by, before = self.divisors(counts), self.sums[events.groups]
+        high = events.running(high, before[:, 0].copy())
+        low = events.running(low, before[:, 1].copy())
         high, low = high + (low >> 32), low & LOW
         last = events.code[events.last]
         self.sums[last, 0], self.sums[last, 1] = high, low

@@ -9,9 +9,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.kernels import ints, ints_out, kernel, void
+from windrow.core.thresholds import Threshold
 from windrow.operators.state.move import Move
 
 Int64s = npt.NDArray[np.int64]
+FEW_CODES = Threshold(8)
+"""Codes for each event up to which counting sorts faster than comparing."""
+
+
+@kernel(void, ints, ints_out, ints_out)
+def _sort_by_counting(code, starts, order):  # type: ignore[no-untyped-def]
+    """``order`` sorts by code, and keeps the order of equal ones; ``starts`` is one per code."""
+    for i in range(len(code)):
+        starts[code[i] + 1] += 1
+    for c in range(1, len(starts)):
+        starts[c] += starts[c - 1]
+    for i in range(len(code)):
+        order[starts[code[i]]] = i
+        starts[code[i]] += 1
 
 
 @dataclass(frozen=True)
@@ -37,7 +53,29 @@ class Events:
     def sort(
         cls, code: Int64s, time: Int64s, position: Int64s, sign: npt.NDArray[np.int8]
     ) -> Events:
-        order = np.lexsort((time, code))
+        return cls._in_order(np.lexsort((time, code)), code, time, position, sign)
+
+    @classmethod
+    def sort_by_code(
+        cls, code: Int64s, time: Int64s, position: Int64s, sign: npt.NDArray[np.int8], codes: int
+    ) -> Events:
+        """As ``sort``, for events that are in the order of time; codes are below ``codes``."""
+        if codes > FEW_CODES.value * len(code):
+            order = np.argsort(code, kind="stable")
+        else:
+            order = np.empty(len(code), np.int64)
+            _sort_by_counting(code, np.zeros(codes + 1, np.int64), order)
+        return cls._in_order(order, code, time, position, sign)
+
+    @classmethod
+    def _in_order(
+        cls,
+        order: Int64s,
+        code: Int64s,
+        time: Int64s,
+        position: Int64s,
+        sign: npt.NDArray[np.int8],
+    ) -> Events:
         code, time, position, sign = code[order], time[order], position[order], sign[order]
         new_code = np.concatenate([[True], code[1:] != code[:-1]])
         new_segment = new_code | np.concatenate([[True], time[1:] != time[:-1]])

@@ -37,7 +37,6 @@ from windrow.columns.kernels import (
     ints,
     ints_out,
     kernel,
-    signs,
     void,
 )
 from windrow.operators.aggregates.events import ArgumentValues, Events
@@ -115,16 +114,16 @@ def _read_quantile(j, root, fraction, links, counts, low, high, share):  # type:
 
 
 @kernel(
-    void, ints, ints, signs, ints, ints, float64, grid_out, grid_out, ints_out, ints_out, ints_out,
+    void, ints, ints, ints, ints, ints, float64, grid_out, grid_out, ints_out, ints_out, ints_out,
     ints_out, ints_out, floats_out,
 )  # fmt: skip
 def _quantiles(  # type: ignore[no-untyped-def]
-    code, key, sign, last, groups, fraction, links, counts, state, roots, occupied,
+    code, key, weight, last, groups, fraction, links, counts, state, roots, occupied,
     low, high, share,
 ):  # fmt: skip
     """What each group has before the events, then what there is after each segment.
 
-    ``sign`` 0 marks an event that changes nothing.
+    ``weight`` says how often an event brings its value, or takes it away if it is negative.
     """
     before = len(groups)
     for g in range(before):
@@ -132,8 +131,8 @@ def _quantiles(  # type: ignore[no-untyped-def]
     i = 0
     for j in range(len(last)):
         while i <= last[j]:
-            if sign[i] != 0:
-                change(key[i], code[i], sign[i], links, counts, state, roots, occupied)
+            if weight[i] != 0:
+                change(key[i], code[i], weight[i], links, counts, state, roots, occupied)
             i += 1
         _read_quantile(before + j, roots[code[last[j]]], fraction, links, counts, low, high, share)
 
@@ -151,16 +150,21 @@ class Quantile:
         self.trees.reserve(size, 0)
 
     def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
-        argument, sign = values(events.position), events.sign
+        return self.weigh(events, values(events.position), events.sign.astype(np.int64))
+
+    def weigh(
+        self, events: Events, argument: pa.Array, weight: Int64s
+    ) -> tuple[pa.Array, pa.Array]:
+        """As ``update``, for events that bring a value, or take it away, several times."""
         valid = validity(argument)
         if valid is not None:
-            sign = np.where(valid, sign, 0).astype(np.int8)
-        self.trees.reserve(0, len(sign))
+            weight = np.where(valid, weight, 0)
+        self.trees.reserve(0, len(weight))
         groups, segments = len(events.groups), len(events.last)
         low, high = (np.empty(groups + segments, np.int64) for _ in range(2))
         share = np.empty(groups + segments)
         _quantiles(
-            events.code, order_keys(argument), sign, events.last, events.groups, self.fraction,
+            events.code, order_keys(argument), weight, events.last, events.groups, self.fraction,
             *self.trees.arrays(), low, high, share,
         )  # fmt: skip
         self.trees.purge()

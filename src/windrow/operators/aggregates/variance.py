@@ -43,6 +43,7 @@ from windrow.columns.kernels import (
     boolean,
     floats_out,
     grid_out,
+    helper,
     inline,
     ints,
     kernel,
@@ -108,6 +109,28 @@ def _spread_of(sums, squares, count, total, work):  # type: ignore[no-untyped-de
     carry_out(work, len(work))
 
 
+@helper
+def variance_of(sums, squares, count, integral, root, total, work):  # type: ignore[no-untyped-def]
+    """The variance of ``count`` values, or its root; 0 for fewer than two.
+
+    Carries that waited are carried out. ``total`` is as long as ``sums``, ``work`` longer than
+    ``squares`` by FRACTION + 2.
+    """
+    if has_special(sums):
+        carry_out(sums, len(sums) - SPECIALS)
+        carry_out(squares, len(squares) - SPECIALS)
+        return np.nan
+    if count < 2:
+        return 0.0
+    size, base = len(work), 32 * FRACTION + (0 if integral else 2 * BASE)
+    _spread_of(sums, squares, count, total, work)
+    left = divide(work, size, count)
+    left = divide(work, size, count - 1) or left
+    if root:
+        return root_as_double(work, size, base, left)
+    return as_double(work, size, base, left, False)
+
+
 @kernel(void, ints, boolean, boolean, ints, signs, ints, ints, ints, grid_out, grid_out, floats_out)
 def _variances(  # type: ignore[no-untyped-def]
     value, integral, root, code, sign, last, groups, counts, sums, squares, answer
@@ -116,7 +139,6 @@ def _variances(  # type: ignore[no-untyped-def]
     before, i = len(groups), 0
     total = np.empty(sums.shape[1], np.int64)
     work = np.empty(squares.shape[1] + FRACTION + 2, np.int64)
-    size, base = len(work), 32 * FRACTION + (0 if integral else 2 * BASE)
     for j in range(before + len(last)):
         if j < before:
             row = groups[j]
@@ -125,21 +147,7 @@ def _variances(  # type: ignore[no-untyped-def]
             while i <= last[j - before]:
                 _add(value[i], integral, np.int64(sign[i]), sums[row], squares[row])
                 i += 1
-        n = counts[j]
-        if has_special(sums[row]):
-            answer[j] = np.nan
-            carry_out(sums[row], sums.shape[1] - SPECIALS)
-            carry_out(squares[row], squares.shape[1] - SPECIALS)
-        elif n < 2:
-            answer[j] = 0.0
-        else:
-            _spread_of(sums[row], squares[row], n, total, work)
-            left = divide(work, size, n)
-            left = divide(work, size, n - 1) or left
-            if root:
-                answer[j] = root_as_double(work, size, base, left)
-            else:
-                answer[j] = as_double(work, size, base, left, False)
+        answer[j] = variance_of(sums[row], squares[row], counts[j], integral, root, total, work)
 
 
 class Variance:
@@ -176,8 +184,13 @@ class Variance:
             value, self.integral, self.root, events.code, sign, events.last, events.groups, counts,
             self.sums, self.squares, found,
         )  # fmt: skip
+        return self.answers(counts, found, len(events.groups))
+
+    def answers(
+        self, counts: Int64s, found: npt.NDArray[np.float64], groups: int
+    ) -> tuple[pa.Array, pa.Array]:
+        """Variances before, of so many ``groups``, and after, as an accumulator answers."""
         answer = pa.array(found, mask=counts < 2)
-        groups = len(events.groups)
         return answer.slice(0, groups), answer.slice(groups)
 
     def obsolete(self) -> Int64s:

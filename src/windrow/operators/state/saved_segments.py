@@ -47,12 +47,13 @@ class Segments:
         self._known: dict[str, _Stretch] = {}
         self.counter = 0
 
-    def put(self, saved: Saved, kind: str, content: pa.RecordBatch) -> None:
-        """Have a segment saved under a new name."""
+    def put(self, saved: Saved, kind: str, content: pa.RecordBatch) -> str:
+        """Have a segment saved under a new name, which is returned."""
         name = f"{kind}{self.counter:08d}"
         self.counter += 1
         saved.put[name] = content
         self.remember(name, content)
+        return name
 
     def remember(self, name: str, content: pa.RecordBatch) -> None:
         positions = content.column(0).to_numpy()

@@ -13,6 +13,7 @@ from windrow.plan.nodes import (
     MultiJoin,
     Negation,
     Node,
+    SlidingGroupBy,
     Unary,
     Union,
 )
@@ -60,6 +61,6 @@ def rewrite_anywhere(
 def without_spans(plan: Node) -> Node:
     """The same plan without positions in a script."""
     node = replace(map_inputs(plan, without_spans), span=None)
-    if isinstance(node, GroupBy):
+    if isinstance(node, GroupBy | SlidingGroupBy):
         return replace(node, aggregates=tuple(replace(a, span=None) for a in node.aggregates))
     return node

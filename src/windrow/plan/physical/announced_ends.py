@@ -8,13 +8,21 @@ need not remember what there is.
 
 from __future__ import annotations
 
-from windrow.plan.nodes import GroupBy, NegativeTuples, Node, Projection, Selection, TopK
+from windrow.plan.nodes import (
+    GroupBy,
+    NegativeTuples,
+    Node,
+    Projection,
+    Selection,
+    SlidingGroupBy,
+    TopK,
+)
 
 
 def announces_ends(node: Node) -> bool:
     """Whether no tuple of ``node`` ends without a negative tuple."""
     match node:
-        case GroupBy() | TopK() | NegativeTuples():
+        case GroupBy() | SlidingGroupBy() | TopK() | NegativeTuples():
             return True
         case Selection(input=below) | Projection(input=below):
             return announces_ends(below)

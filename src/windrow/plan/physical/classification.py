@@ -39,6 +39,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SlidingGroupBy,
     StageInput,
     Stamped,
     StreamScan,
@@ -197,6 +198,7 @@ CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
         Negation: _negation,
         DuplicateElimination: _distinct,
         GroupBy: _grouping,
+        SlidingGroupBy: lambda node, at, strategy: _grouping(node.logical, at, strategy),
         TopK: _top,
         ToStream: _to_stream,
         **dict.fromkeys(

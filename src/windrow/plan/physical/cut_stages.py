@@ -42,6 +42,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SlidingGroupBy,
     StageInput,
     Stamped,
     StreamKind,
@@ -160,7 +161,7 @@ class _StageBuilder:
         stays = node.pattern is UpdatePattern.MONOTONIC
         return (self.in_place if stays else self.whole_row)(node)
 
-    def group_by(self, node: GroupBy) -> _Fragment:
+    def group_by(self, node: GroupBy | SlidingGroupBy) -> _Fragment:
         keys = tuple(k.expression for k in node.keys)
         below = self._together(self._fragment(node.input), keys)
         return _Fragment(replace(node, input=below.plan), shown_by(below.placed, keys))
@@ -330,6 +331,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], _Fragment]] = PerNode(
         Stamped: _StageBuilder.stamp,
         DuplicateElimination: _StageBuilder.whole_row,
         GroupBy: _StageBuilder.group_by,
+        SlidingGroupBy: _StageBuilder.group_by,
         Union: _StageBuilder.union,
         Join: _StageBuilder.join,
         LastingJoin: _StageBuilder.join,

@@ -61,7 +61,22 @@ class Structure(Enum):
         return self.value
 
 
-State = BufferKind | Structure | Expiry
+@dataclass(frozen=True)
+class SubWindowKind:
+    """``count`` sub-windows of a window that slides, each ``of`` something by group.
+
+    >>> str(SubWindowKind(10, "summaries by group"))
+    '10 sub-windows of summaries by group'
+    """
+
+    count: int
+    of: str
+
+    def __str__(self) -> str:
+        return f"{self.count:,} sub-window{'' if self.count == 1 else 's'} of {self.of}"
+
+
+State = BufferKind | Structure | Expiry | SubWindowKind
 Kept = tuple[State, ...]
 """What is kept of one input; empty if nothing is."""
 

@@ -27,6 +27,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SlidingGroupBy,
     StageInput,
     Stamped,
     StreamScan,
@@ -84,6 +85,7 @@ LONGEST: PerNode[Callable[[Any], int]] = PerNode(
         Join: _shortest,
         MultiJoin: _shortest,
         LastingJoin: lambda node: longest_life(node.left),
+        SlidingGroupBy: lambda node: longest_life(node.logical),
         Union: lambda node: max(map(longest_life, node.inputs)),
         **dict.fromkeys(
             (

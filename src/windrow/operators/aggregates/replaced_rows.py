@@ -1,0 +1,75 @@
+"""The rows of groups that are replaced because their aggregates changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns.delta import Delta, batch_of
+from windrow.columns.interner import Interner
+from windrow.columns.time_order import time_order
+from windrow.core.time import FOREVER
+from windrow.operators.aggregates.events import Events
+
+Int64s = npt.NDArray[np.int64]
+
+
+def replaced_rows(
+    groups: Interner,
+    events: Events,
+    sizes: tuple[Int64s, Int64s],
+    values: Sequence[tuple[pa.Array, pa.Array]],
+    schema: pa.Schema,
+    every_time: bool,
+) -> Delta:
+    """Old rows out, new rows in, where they differ; with ``every_time`` also where they do not.
+
+    ``sizes`` and ``values`` are what accumulators answer: before the events for each group that is
+    touched, after them for each segment. A group of size 0 has no row.
+    """
+    code, time = events.code[events.last], events.time[events.last]
+    new = np.arange(len(code)) + len(events.groups)
+    old = np.where(events.opening, events.group_of, new - 1)
+    held = np.concatenate(sizes) > 0
+    changed = held[old] != held[new]
+    both = np.flatnonzero(held[old] & held[new])
+    kinds = schema.types[len(schema) - len(values) :]
+    columns = [pa.concat_arrays(pair).cast(k) for pair, k in zip(values, kinds, strict=True)]
+    if every_time:
+        changed[both] = True
+    elif len(both) and columns:
+        changed[both] = differ(columns, old[both], new[both])
+    leaving, coming = np.flatnonzero(changed & held[old]), np.flatnonzero(changed & held[new])
+    at = np.concatenate([old[leaving], new[coming]])
+    times = np.concatenate([time[leaving], time[coming]])
+    sign = np.ones(len(at), np.int8)
+    sign[: len(leaving)] = -1
+    order = time_order(times)
+    at, exp = at[order], np.full(len(at), FOREVER, np.int64)
+    keys = groups.rows(np.concatenate([events.groups, code])[at])
+    typed = [a.cast(k) for a, k in zip(keys, schema.types, strict=False)]
+    indices = pa.array(at)
+    rows = batch_of([*typed, *(c.take(indices) for c in columns)], schema, len(at))
+    return Delta(times[order], exp, sign[order], rows)
+
+
+def differ(columns: Sequence[pa.Array], old: Int64s, new: Int64s) -> npt.NDArray[np.bool_]:
+    """Whether rows ``old`` and ``new`` differ in any column; NULL equals NULL, NaN equals NaN."""
+    found = np.zeros(len(old), np.bool_)
+    for column in columns:
+        a, b = column.take(pa.array(old)), column.take(pa.array(new))
+        different = pc.fill_null(pc.not_equal(a, b), False).to_numpy(zero_copy_only=False).copy()
+        if pa.types.is_floating(column.type):
+            nans = [
+                pc.fill_null(pc.is_nan(x), False).to_numpy(zero_copy_only=False) for x in (a, b)
+            ]
+            different &= ~(nans[0] & nans[1])
+        if column.null_count:
+            nulls = [x.is_null().to_numpy(zero_copy_only=False) for x in (a, b)]
+            different |= nulls[0] != nulls[1]
+        found |= different
+    return found

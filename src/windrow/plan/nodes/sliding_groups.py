@@ -1,0 +1,42 @@
+"""GROUP BY over a window that slides, as one node: what keeps summaries needs no tuples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Schema
+from windrow.plan.expressions import Named
+from windrow.plan.nodes.base import STRICT, Unary
+from windrow.plan.nodes.relational import Aggregate, GroupBy
+from windrow.plan.nodes.stream_relation import Window
+from windrow.plan.nodes.window_specs import RangeWindow
+
+
+@dataclass(frozen=True)
+class SlidingGroupBy(Unary):
+    """A GROUP BY over the window ``spec`` of its input, which is MONOTONIC; ``spec`` has a slide.
+
+    The UPA strategy makes it of a GROUP BY and the window below it
+    (``windrow.plan.rules.use_sub_windows``).
+    """
+
+    keys: tuple[Named, ...]
+    aggregates: tuple[Aggregate, ...]
+    spec: RangeWindow
+    every_time: bool = False
+
+    @cached_property
+    def logical(self) -> GroupBy:
+        """The two nodes that it stands for."""
+        window = Window(self.input, self.spec, span=self.span)
+        return GroupBy(window, self.keys, self.aggregates, self.every_time, span=self.span)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.logical.schema
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return STRICT
