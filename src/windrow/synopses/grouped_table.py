@@ -53,19 +53,51 @@ def empty_table(keys: int) -> GroupedTable:
 
 
 def reduce_rows(
-    keys: Sequence[Array], rows: Int64s, measure: Array | None, reducer: np.ufunc | None
+    keys: Sequence[Array],
+    rows: Int64s,
+    measure: Array | None,
+    reducer: np.ufunc | None,
+    *,
+    in_runs: bool = False,
 ) -> GroupedTable:
-    """One row per key; counts are added, the measure is reduced by ``reducer``."""
+    """One row per key; counts are added, the measure is reduced by ``reducer``.
+
+    ``in_runs`` says that keys are in long sorted runs already, which numpy merges.
+    """
     if not len(rows):
         return empty_table(len(keys))
-    order = np.lexsort(tuple(keys)[::-1])
+    order = np.lexsort([d for key in keys[::-1] for d in ([key] if in_runs else _digits(key))])
     in_order = tuple(key[order] for key in keys)
     starts = np.flatnonzero(_differs(in_order))
     counts: Int64s = np.add.reduceat(rows[order], starts)
     reduced = None
     if measure is not None and reducer is not None:
-        reduced = reducer.reduceat(measure[order], starts, axis=0)
+        reduced = _reduce(measure, order, starts, reducer)
     return GroupedTable(tuple(key[starts] for key in in_order), counts, reduced)
+
+
+def _digits(key: Array) -> list[Array]:
+    """Columns that sort as the key does, the least digit first.
+
+    Numpy sorts 16 bits by radix, six times faster than 64 by merging.
+    """
+    if key.dtype.kind != "i" or not len(key):
+        return [key]
+    least, most = int(key.min()), int(key.max())
+    if most - least >= 1 << 32:
+        return [key]
+    number = key - least
+    low = number.astype(np.uint16)
+    return [low] if most - least < 1 << 16 else [low, (number >> 16).astype(np.uint16)]
+
+
+def _reduce(measure: Array, order: Int64s, starts: Int64s, reducer: np.ufunc) -> Array:
+    if measure.ndim == 1 or measure.shape[1] > 2:
+        reduced: Array = reducer.reduceat(measure[order], starts, axis=0)
+        return reduced
+    # Two columns are gathered faster one by one.
+    columns = [reducer.reduceat(measure[:, i][order], starts) for i in range(measure.shape[1])]
+    return np.stack(columns, axis=1)
 
 
 def merge_tables(tables: Sequence[GroupedTable], reducer: np.ufunc | None = None) -> GroupedTable:
@@ -76,7 +108,8 @@ def merge_tables(tables: Sequence[GroupedTable], reducer: np.ufunc | None = None
     keys = [concatenate_alike([t.keys[i] for t in full]) for i in range(len(full[0].keys))]
     rows = np.concatenate([t.rows for t in full])
     measures = [t.measure for t in full if t.measure is not None]
-    return reduce_rows(keys, rows, concatenate_alike(measures) if measures else None, reducer)
+    measure = concatenate_alike(measures) if measures else None
+    return reduce_rows(keys, rows, measure, reducer, in_runs=True)
 
 
 def concatenate_alike(arrays: Sequence[Array]) -> Array:
