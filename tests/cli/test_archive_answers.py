@@ -24,8 +24,8 @@ from typer.testing import CliRunner
 from windrow.archive.archive import Archive
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.runs.parquet_entries import ParquetEntries
-from windrow.cli.archive.sql import run_sql
 from windrow.cli.main import app
+from windrow.engine.one_time_sql import run_sql
 
 FIRST = datetime(2026, 3, 1)
 DAYS = Calendar.of("days")

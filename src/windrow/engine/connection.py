@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 import pyarrow as pa
 
 from windrow.columns.instants import Instant
-from windrow.core.errors import ScriptError
+from windrow.core.errors import ScriptError, StateError
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
@@ -20,6 +21,9 @@ from windrow.plan.jobs import Days, Matches
 from windrow.plan.program import Compiled, compile_script
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.streams.relations import RelationMonitor
+
+MOMENTS = 5
+"""How often answers are taken together before giving up."""
 
 
 class Connection:
@@ -45,6 +49,7 @@ class Connection:
         self.subscriptions: dict[str, SubscriptionsHandle] = {}
         self._runs: list[Run] = []
         self._warned: set[str] = set()
+        self._lock = RLock()  # what moves the answers, and who looks at several of them
 
     def execute(self, cql: str) -> list[Handle]:
         """Carry out a script; the queries that it defines, in order.
@@ -53,14 +58,15 @@ class Connection:
         all of the files that its streams and relations are ``FROM``: what is there by now is read
         here, and what comes later by ``advance``.
         """
-        compiled = self._compile(cql)
         runtime = self._runtime
-        with runtime.all_or_nothing():
-            catalog, runs = self._start(compiled)
-            runtime.read()
-        self.catalog = catalog
-        added = self._hand_out(runs)
-        self._tell()
+        with self._lock:
+            compiled = self._compile(cql)
+            with runtime.all_or_nothing():
+                catalog, runs = self._start(compiled)
+                runtime.read()
+            self.catalog = catalog
+            added = self._hand_out(runs)
+            self._tell()
         return [added[query.name] for query in compiled.queries]
 
     def _start(self, compiled: Compiled) -> tuple[Catalog, Sequence[Run]]:
@@ -127,11 +133,12 @@ class Connection:
         newest of them; all are in the quarantine if there is one.
         """
         runtime = self._runtime
-        monitor = runtime.inputs.monitor(stream)
-        if isinstance(monitor, RelationMonitor):
-            self._put_on_clock(stream.lower(), monitor.clock_of(data))
-        runtime.inputs.accept(stream, data)
-        self._step()
+        with self._lock:
+            monitor = runtime.inputs.monitor(stream)
+            if isinstance(monitor, RelationMonitor):
+                self._put_on_clock(stream.lower(), monitor.clock_of(data))
+            runtime.inputs.accept(stream, data)
+            self._step()
 
     def _put_on_clock(self, name: str, clock: Clock | None) -> None:
         """Put a relation, and the queries over it, on the clock of its first updates."""
@@ -139,6 +146,75 @@ class Connection:
             members = [m for run in self._runs for m in run.job.members.values()]
             found = {m.name: m.query for m in members if not isinstance(m.deliver, Days)}
             self.catalog = replace_queries(self.catalog, found)
+
+    def query(self, sql: str) -> pa.Table:
+        """Answer one SELECT over the answers of queries and over relations, as they are now.
+
+        Every query is a table under its name, with what ``answer`` gives; so is every relation,
+        embedded. All are of one moment between two pushes, also if another thread pushes
+        meanwhile, and streams go on while DuckDB, whose SQL it is, works. The metadata of the
+        answer's schema say as of which instant each table is (``windrow.instants``).
+
+        >>> import windrow
+        >>> db = windrow.connect()
+        >>> _ = db.execute('''
+        ...     CREATE STREAM hits (ts BIGINT, page STRING);
+        ...     CREATE QUERY busy AS
+        ...         SELECT page, COUNT(*) AS n FROM hits [RANGE 10 SECONDS] GROUP BY page;
+        ... ''')
+        >>> db.push("hits", {"ts": [1, 2, 2], "page": ["a", "b", "a"]})
+        >>> db.advance(to=5)
+        >>> db.query("SELECT AVG(n) AS mean FROM busy").to_pylist()
+        [{'mean': 1.5}]
+        """
+        from windrow.engine.one_time_sql import answer_sql, tables_in  # noqa: PLC0415 - DuckDB
+
+        wanted = tables_in(sql)
+        queries = {name.lower(): handle for name, handle in self.queries.items()}
+        relations = {relation.name.lower(): relation for relation in self.catalog.relations}
+        if wanted is not None:
+            queries = {name: handle for name, handle in queries.items() if name in wanted}
+            relations = {name: found for name, found in relations.items() if name in wanted}
+        tables, instants = self._one_moment(queries, list(relations))
+        names = sorted([*self.queries, *(found.name for found in self.catalog.relations)])
+        return answer_sql(sql, tables, instants, ", ".join(names) or "none yet")
+
+    def _one_moment(
+        self, queries: Mapping[str, Handle], relations: Sequence[str]
+    ) -> tuple[dict[str, pa.Table], dict[str, int | None]]:
+        """Answers and relations that belong together: nothing is pushed while they are taken.
+
+        On Spark a query may go on by itself, with files; then they are taken once more.
+        """
+        for _ in range(MOMENTS):
+            with self._lock:
+                rows = self._relation_rows(relations)
+                before = {name: handle.closed_instant() for name, handle in queries.items()}
+                tables = {name: handle.answer() for name, handle in queries.items()}
+                after = {name: handle.closed_instant() for name, handle in queries.items()}
+            if before == after:
+                tables |= {
+                    name: pa.Table.from_batches([batch]) for name, (batch, _) in rows.items()
+                }
+                return tables, before | {name: instant for name, (_, instant) in rows.items()}
+        raise StateError(
+            "answers went on while they were taken",
+            where="SQL",
+            expected=f"all of them at one instant, in {MOMENTS} attempts",
+            found=", ".join(queries),
+            remedy="ask fewer queries at once",
+        )
+
+    def _relation_rows(self, names: Sequence[str]) -> dict[str, tuple[pa.RecordBatch, int]]:
+        """What relations hold; files that no query has asked for yet are read first."""
+        inputs, runtime = self._runtime.inputs, self._runtime
+        for name in names:
+            inputs.relation_rows(name)  # or it is an error
+        if names:
+            with runtime.all_or_nothing():
+                inputs.open(names)
+                runtime.read()
+        return {name: inputs.relation_rows(name) for name in names}
 
     def stream(self, name: str, frame: Any) -> None:
         """Read a declared stream from a streaming DataFrame; its columns are found by name.
@@ -153,11 +229,12 @@ class Connection:
         Files that have come to where streams and relations are ``FROM`` are read first.
         """
         inputs = self._runtime.inputs
-        inputs.check_instant(to)
-        inputs.look()
-        self._runtime.read()
-        inputs.advance(to)
-        self._step()
+        with self._lock:
+            inputs.check_instant(to)
+            inputs.look()
+            self._runtime.read()
+            inputs.advance(to)
+            self._step()
 
     def _step(self) -> None:
         try:

@@ -115,6 +115,11 @@ class Handle:
         self._catch_up()
         return sort_by_rank(self._run.live_rows(self._number), self.declaration.plan)
 
+    def closed_instant(self) -> int | None:
+        """``now``, when all that has come is worked off."""
+        self._catch_up()
+        return self.now
+
     def _catch_up(self) -> None:
         self._run.catch_up()
         self._warn(self._run.losses())

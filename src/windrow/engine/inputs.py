@@ -124,6 +124,12 @@ class Inputs:
         aside += accepted.rejections(parsed, monitor.declaration)
         self.put_aside(monitor.declaration.name, aside)
 
+    def relation_rows(self, name: str) -> tuple[pa.RecordBatch, int]:
+        """What a relation holds, and as of which instant; its files are read by now."""
+        monitor = self.monitor(name)
+        assert isinstance(monitor, RelationMonitor)
+        return monitor.closed_rows(), monitor.closed_instant
+
     def put_aside(self, name: str, rows: Sequence[Rejected]) -> None:
         """Keep rows that were pushed and cannot be used."""
         if rows and self.quarantine is not None:

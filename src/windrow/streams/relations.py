@@ -189,6 +189,12 @@ class RelationMonitor(InputMonitor):
         rows = batch_of([instants, signs, *contents.rows.columns], self.schema, count)
         return replace(contents, rows=rows)
 
+    def closed_rows(self) -> pa.RecordBatch:
+        """What the relation holds at the last closed instant, whether or not any query reads it."""
+        now = FOREVER if self.over else self.closed_instant
+        _, of_open_instants = self.waiting.split(now)
+        return self.held.before(*self._split(of_open_instants.rows))
+
     def present(self) -> Delta:
         """What the relation holds at the last closed instant, for a query that starts now."""
         rows = self.held.before(*self._split(self.waiting.rows))  # not part of it yet

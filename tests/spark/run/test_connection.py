@@ -274,3 +274,25 @@ def test_rows_of_files_that_cannot_be_used_are_kept_and_warned_of_without_a_quar
         assert any("quarantined_rows('f') has the newest of them" in words for words in said)
     assert found[0] == found[1]
     assert len(found[0]) == 2
+
+
+def test_one_time_sql_is_answered_as_embedded(spark):
+    script = """
+        CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);
+        CREATE RELATION hosts (k STRING, owner STRING);
+        CREATE QUERY live AS SELECT k, v FROM s [RANGE 10 SECONDS];
+        CREATE QUERY totals AS SELECT k, SUM(v) AS total FROM s [RANGE 10 SECONDS] GROUP BY k;
+    """
+    sql = "SELECT k, total, SUM(v) AS again FROM totals JOIN live USING (k) GROUP BY ALL ORDER BY k"
+    found = []
+    with windrow.connect() as embedded, windrow.connect(spark=spark) as db:
+        for connection in (embedded, db):
+            connection.execute(script)
+            connection.push("s", {"ts": [1, 2, 9], "k": ["a", "b", "a"], "v": [1, 2, 4]})
+            connection.advance(to=11)
+            answer = connection.query(sql)
+            found.append((answer.to_pylist(), answer.schema.metadata))
+        with pytest.raises(InputError, match="a query that selects all"):
+            db.query("SELECT * FROM hosts")
+    assert found[0] == found[1]
+    assert found[0][0] == [{"k": "a", "total": 4, "again": 4}, {"k": "b", "total": 2, "again": 2}]

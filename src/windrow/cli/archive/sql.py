@@ -7,9 +7,7 @@ the rest only the columns are read that a query names.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from typing import Annotated, Any
 
 import duckdb
@@ -40,10 +38,7 @@ from windrow.cli.archive.output import give
 from windrow.cli.archive.probe import reader_of
 from windrow.cli.error_messages import errors_in_words
 from windrow.core.errors import WindrowError
-
-SECONDS = 0.05
-"""Between two attempts to stop a query."""
-_ANSWERING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN])
+from windrow.engine.one_time_sql import check_statement, run_sql
 
 
 def sql(
@@ -75,9 +70,7 @@ def sql(
             # The query is about this table alone; files and the network are none of its business.
             connection.execute("SET enable_external_access = false")
             try:
-                statements = connection.extract_statements(query)
-                if [statement.type for statement in statements] not in _ANSWERING:
-                    raise ArchiveError(where="SQL", expected="one SELECT", found=query)
+                check_statement(connection, query)
                 found = run_sql(connection, query)
             except duckdb.Error as error:
                 if entries.failure is not None:
@@ -97,27 +90,6 @@ def _register(connection: duckdb.DuckDBPyConnection, entries: Entries) -> None:
             found=f"{types} ({str(error).strip()})",
             remedy="use probe or scan, which support all types",
         ) from error
-
-
-def run_sql(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """DuckDB hears no Ctrl-C, so it works beside this thread, which does."""
-    work: Future[pa.Table] = Future()
-
-    def answer() -> None:
-        try:
-            work.set_result(connection.sql(query).to_arrow_table())
-        except Exception as error:
-            work.set_exception(error)
-
-    beside = threading.Thread(target=answer, daemon=True)
-    try:
-        beside.start()
-        return work.result()
-    except KeyboardInterrupt:
-        while beside.is_alive():  # what comes before the query has begun is lost on DuckDB
-            connection.interrupt()
-            beside.join(SECONDS)
-        raise
 
 
 class Entries(ds.Dataset):  # type: ignore[misc]

@@ -1,0 +1,98 @@
+"""One-time SQL over what a connection holds at one moment; DuckDB answers it over Arrow.
+
+A table is the answer of a query, or a relation, taken while nothing moves: Arrow never changes, so
+DuckDB can take its time, in another thread too, while the streams go on. It reads the tables where
+they are, and sees nothing else: no files, no network, no extensions, no variables of Python.
+
+Cost: one copy of each answer that the SQL names (none, if nothing has changed since the last time),
+and DuckDB's work.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp, parse
+from sqlglot.errors import SqlglotError
+
+from windrow.core.errors import InputError
+
+SECONDS = 0.05
+"""Between two attempts to stop a query."""
+INSTANTS = b"windrow.instants"
+"""In the metadata of an answer's schema: as of which instant each of its tables is."""
+_ANSWERING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN])
+_SETTINGS = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "lock_configuration": "true",
+}
+
+
+def tables_in(sql: str) -> set[str] | None:
+    """Lower-case names that may be tables of the text; None if only DuckDB can read it.
+
+    >>> sorted(tables_in("WITH w AS (SELECT * FROM Busy) SELECT * FROM w JOIN hosts USING (ip)"))
+    ['busy', 'hosts', 'w']
+    """
+    try:
+        trees = parse(sql, dialect="duckdb")
+    except SqlglotError:
+        return None
+    if any(isinstance(tree, exp.Command) for tree in trees):
+        return None
+    found = (table for tree in trees if tree is not None for table in tree.find_all(exp.Table))
+    return {table.name.lower() for table in found}
+
+
+def answer_sql(
+    sql: str, tables: Mapping[str, pa.Table], instants: Mapping[str, int | None], known: str
+) -> pa.Table:
+    """The answer to one SELECT; ``known`` names all tables, for whoever misspells one."""
+    with duckdb.connect(":memory:") as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        for name, value in _SETTINGS.items():
+            connection.execute(f"SET {name} = {value}")
+        try:
+            check_statement(connection, sql)
+            answer = run_sql(connection, sql)
+        except duckdb.Error as error:
+            raise InputError(
+                where="SQL", found=str(error).strip(), remedy=f"the tables are {known}"
+            ) from error
+    return answer.replace_schema_metadata({INSTANTS: json.dumps(instants)})
+
+
+def check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Refuse anything but one SELECT."""
+    if [statement.type for statement in connection.extract_statements(sql)] not in _ANSWERING:
+        raise InputError(where="SQL", expected="one SELECT", found=sql)
+
+
+def run_sql(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """DuckDB hears no Ctrl-C, so it works beside this thread, which does."""
+    work: Future[pa.Table] = Future()
+
+    def answer() -> None:
+        try:
+            work.set_result(connection.sql(query).to_arrow_table())
+        except Exception as error:
+            work.set_exception(error)
+
+    beside = threading.Thread(target=answer, daemon=True)
+    try:
+        beside.start()
+        return work.result()
+    except KeyboardInterrupt:
+        while beside.is_alive():  # what comes before the query has begun is lost on DuckDB
+            connection.interrupt()
+            beside.join(SECONDS)
+        raise

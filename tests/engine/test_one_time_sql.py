@@ -1,0 +1,158 @@
+"""One-time SQL over the answers and relations of a connection."""
+
+from __future__ import annotations
+
+import json
+import sys
+from threading import Event, Thread
+
+import pyarrow as pa
+import pytest
+from sqlglot import exp
+
+import windrow
+from windrow.core.errors import InputError
+from windrow.engine import one_time_sql
+from windrow.engine.one_time_sql import tables_in
+
+SCRIPT = """
+    CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);
+    CREATE RELATION hosts (k STRING, owner STRING);
+    CREATE QUERY recent AS SELECT k, v FROM s [RANGE 10 SECONDS];
+    CREATE QUERY totals AS SELECT k, SUM(v) AS total FROM s [RANGE 10 SECONDS] GROUP BY k;
+    CREATE QUERY every_row AS SELECT k, v FROM s;
+"""
+
+
+@pytest.fixture
+def db():
+    with windrow.connect() as connection:
+        connection.execute(SCRIPT)
+        connection.push("hosts", {"k": ["a", "b"], "owner": ["Ann", "Bob"]})
+        connection.push("s", {"ts": [1, 2, 9], "k": ["a", "b", "a"], "v": [1, 2, 4]})
+        yield connection
+
+
+def rows(table: pa.Table) -> list[dict]:
+    return table.to_pylist()
+
+
+def test_answers_and_relations_are_tables(db) -> None:
+    db.advance(to=9)
+    joined = """
+        SELECT owner, total, (SELECT COUNT(*) FROM recent) AS live
+        FROM totals JOIN hosts USING (k) ORDER BY owner
+    """
+    assert rows(db.query(joined)) == [
+        {"owner": "Ann", "total": 5, "live": 3},
+        {"owner": "Bob", "total": 2, "live": 3},
+    ]
+    assert rows(db.query("SELECT SUM(v) AS v FROM every_row")) == [{"v": 7}]
+
+
+def test_the_answer_says_as_of_which_instant_its_tables_are(db) -> None:
+    db.advance(to=9)
+    answer = db.query("SELECT * FROM totals, hosts")
+    assert json.loads(answer.schema.metadata[b"windrow.instants"]) == {"totals": 9, "hosts": 9}
+    db.advance(to=11)
+    later = db.query("SELECT total FROM Totals WHERE k = 'a'")
+    assert rows(later) == [{"total": 4}]
+    assert json.loads(later.schema.metadata[b"windrow.instants"]) == {"totals": 11}
+
+
+def test_an_answer_that_was_taken_does_not_change(db) -> None:
+    db.advance(to=9)
+    before = db.query("SELECT * FROM recent ORDER BY ALL")
+    db.push("s", {"ts": [50, 60], "k": ["z", "z"], "v": [9, 9]})
+    db.advance(to=60)
+    assert rows(before) == [{"k": "a", "v": 1}, {"k": "a", "v": 4}, {"k": "b", "v": 2}]
+    assert rows(db.query("SELECT v FROM recent")) == [{"v": 9}]
+    assert before.num_rows == 3
+
+
+def test_a_relation_is_as_of_its_last_closed_instant(db) -> None:
+    assert db.query("SELECT * FROM hosts").num_rows == 0
+    db.push("hosts", {"instant": [20], "change": ["-"], "k": ["a"], "owner": ["Ann"]})
+    db.advance(to=19)
+    assert db.query("SELECT * FROM hosts").num_rows == 2
+    db.advance(to=20)
+    assert rows(db.query("SELECT k FROM hosts")) == [{"k": "b"}]
+
+
+def test_files_of_a_relation_that_no_query_reads_are_read(tmp_path) -> None:
+    (tmp_path / "hosts.csv").write_text("k,owner\na,Ann\nb,Bob\n")
+    with windrow.connect() as db:
+        db.execute(
+            f"CREATE RELATION hosts (k STRING, owner STRING) FROM '{tmp_path}/hosts.csv' FORMAT csv"
+        )
+        db.execute("CREATE STREAM s (ts BIGINT); SELECT COUNT(*) AS n FROM s")
+        assert db.query("SELECT COUNT(*) AS n FROM hosts").to_pylist() == [{"n": 2}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "COPY (SELECT 1) TO '/dev/null'",
+        "ATTACH ':memory:' AS other",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "CREATE TABLE t AS SELECT 1",
+        "SELECT 1; SELECT 2",
+        "SELECT * FROM SCRIPT",
+        "SELECT * FROM nobody",
+        "not SQL at all",
+        "",
+    ],
+)
+def test_sql_reaches_the_tables_of_the_connection_and_nothing_else(db, sql: str) -> None:
+    with pytest.raises(InputError):
+        db.query(sql)
+
+
+def test_who_misspells_a_table_is_told_which_there_are(db) -> None:
+    with pytest.raises(InputError, match="every_row, hosts, recent, totals"):
+        db.query("SELECT * FROM total")
+
+
+def test_text_that_only_duckdb_can_read_sees_every_table(db, monkeypatch) -> None:
+    assert tables_in("SELECT * FROM totals ((") is None
+    monkeypatch.setattr(one_time_sql, "parse", lambda *_, **__: [exp.Command(this="SHOW")])
+    db.advance(to=9)
+    assert rows(db.query("FROM totals SELECT count(*) AS n")) == [{"n": 2}]
+
+
+def test_another_thread_sees_answers_that_belong_together() -> None:
+    """Two queries over one stream: whatever is pushed meanwhile, they agree in what they saw."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    over, seen = Event(), []
+    try:
+        with windrow.connect() as db:
+            db.execute("""
+                CREATE STREAM s (ts BIGINT, v BIGINT);
+                CREATE QUERY live AS SELECT v FROM s [RANGE 5 SECONDS];
+                CREATE QUERY total AS
+                    SELECT SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 5 SECONDS];
+            """)
+            db.push("s", {"ts": [1], "v": [1]})
+            db.advance(to=1)
+
+            def push() -> None:
+                for ts in range(2, 60):
+                    db.push("s", {"ts": [ts, ts], "v": [ts, 2 * ts]})
+                over.set()
+
+            writer = Thread(target=push)
+            writer.start()
+            sql = """SELECT (SELECT SUM(v) FROM live) AS l, (SELECT COUNT(*) FROM live) AS c,
+                     total, n FROM total"""
+            while not over.is_set() or not seen:
+                seen += db.query(sql).to_pylist()
+            writer.join()
+            seen += db.query(sql).to_pylist()
+    finally:
+        sys.setswitchinterval(usual)
+    assert all((row["l"], row["c"]) == (row["total"], row["n"]) for row in seen)
+    assert len(seen) >= 2
