@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
 
 from benchmarks.charts import Chart, Lines, Style, draw, show
 from benchmarks.concurrency_runs import KINDS, NAMES, Run, one_time_queries
+from benchmarks.concurrency_threads import check_threads
 from benchmarks.concurrency_workload import RATE, Workload
-from benchmarks.report import RESULTS, finish, quick_asked, save, say
+from benchmarks.report import RESULTS, finish, quick_asked, save, say, table
 
 QUERIES = {1: 40, 5: 100}
 """Periodic queries by the seconds of a sub-window."""
@@ -219,6 +220,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         show(f"\nFigure {figure.number}: {figure.title}, {figure.unit}, by n", {"": lines})
     say("\nwhat the text says of its figures:")
     shapes = check_shapes(results, sizes)
+    threads = check_threads(quick)
+    say("\nin two threads, with an update for every answer:")
+    table(
+        ["", "answers", "wrong", "updates", "restarts", "level"],
+        [
+            [name, t.answers, t.wrong, t.updates, t.restarts, str(t.isolation)]
+            for name, t in threads.items()
+        ],
+    )
     applied = overall(results["periodic"], lambda means: means["staleness_applied"])
     throughput = 1 / overall(results["periodic"], lambda means: means["throughput"])
     ratio = overall(results["periodic"], lambda means: means["staleness"])
@@ -242,6 +252,10 @@ def main(argv: Sequence[str] | None = None) -> None:
                 "trials": trials,
                 "figures": figures,
                 "shapes": shapes.met,
+                "threads": {
+                    name: {**asdict(t), "isolation": str(t.isolation)}
+                    for name, t in threads.items()
+                },
                 "staleness_ratio_due": ratio,
                 "staleness_ratio_applied": applied,
                 "throughput_ratio": throughput,

@@ -239,6 +239,23 @@ def test_three_updates_between_reads_are_undone_or_begun_again() -> None:
         assert (answer.attempts, answer.value) == (attempts, recomputed(arrived, 5, 3))
 
 
+def test_what_is_undone_is_what_was_seen_not_what_came_since() -> None:
+    """A query over two of three slots has read slot 2. The second update takes it out of the
+    window, and puts something into it that the query has never seen."""
+    computation = Halting()
+    pieces = [[np.array([5 * number + slot]) for slot in range(3)] for number in range(5)]
+    with Executor(UndoExpired(3, 2), ExpirySlots(pieces[:3]), record=True) as executor:
+        future = executor.submit(ReadTransaction("Q1", 2), computation)
+        assert computation.halted.wait(WAIT)
+        executor.install(pieces[3])
+        executor.install(pieces[4])
+        computation.halt.set()
+        answer = future.result(WAIT)
+        assert "uQ1[2]" in str(executor.history)
+    assert answer.as_of == 4
+    assert {key: n for key, n in enumerate(answer.value) if n} == {17: 1, 21: 1, 22: 1}
+
+
 def test_a_one_time_query_overtakes_a_long_one() -> None:
     computation = Halting()
     with Executor(TimeToUpdate(3, 2), SubWindows([np.array([0])] * 3), record=True) as executor:
