@@ -112,7 +112,7 @@ class Shapes:
         self.met: dict[str, bool] = {}
 
     def value(self, figure: Figure, name: str, seconds: int, n: int) -> float:
-        means = self.results[figure.queries][figure.workload, name, seconds, n]
+        means = self.results[figure.queries].get((figure.workload, name, seconds, n), {})
         return means.get(figure.measure, math.inf)
 
     def mean(self, figure: Figure, name: str, seconds: int) -> float:

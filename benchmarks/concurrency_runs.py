@@ -48,16 +48,24 @@ class Reports:
     aborts: int = 0
     last: float = 0.0
 
+    @property
+    def runs(self) -> int:
+        return len(self.staleness) + self.aborts
+
     def means(self) -> dict[str, float]:
-        runs = len(self.staleness) + self.aborts
+        """Not a number, where no query has ended, or none twice."""
         return {
-            "staleness": fmean(self.staleness),
-            "staleness_applied": fmean(self.staleness_applied),
-            "response": fmean(self.response),
-            "between": fmean(self.between) if self.between else float("nan"),
-            "throughput": len(self.staleness) / self.last,
-            "aborted": 100 * self.aborts / runs,
+            "staleness": _mean(self.staleness),
+            "staleness_applied": _mean(self.staleness_applied),
+            "response": _mean(self.response),
+            "between": _mean(self.between),
+            "throughput": len(self.staleness) / self.last if self.last else 0.0,
+            "aborted": 100 * self.aborts / self.runs,
         }
+
+
+def _mean(values: list[float]) -> float:
+    return fmean(values) if values else float("nan")
 
 
 @dataclass
@@ -102,7 +110,7 @@ class Run:
                 self._step()
         finally:
             gc.enable()
-        return {name: reports.means() for name, reports in self.reports.items() if reports.response}
+        return {name: reports.means() for name, reports in self.reports.items() if reports.runs}
 
     def _updates(self) -> None:
         scheduler, period = self.scheduler, self.workload.seconds
