@@ -312,3 +312,16 @@ def test_closing_ends_what_is_running() -> None:
     assert future.done()
     if future.exception():
         assert "closed" in str(future.exception())
+
+
+def test_a_computation_that_cannot_begin_fails_alone() -> None:
+    class NoBeginning(Counts):
+        def begin(self):
+            raise MemoryError("no room")
+
+    with Executor(TimeToUpdate(2, 1), SubWindows([np.array([0])] * 2)) as executor:
+        bad = executor.submit(ReadTransaction("bad", 1), NoBeginning())
+        good = executor.submit(ReadTransaction("good", 2), Counts())
+        assert good.result(WAIT).value[0] == 2
+        with pytest.raises(MemoryError, match="no room"):
+            bad.result(WAIT)

@@ -72,7 +72,7 @@ class _Task:
     query: ReadTransaction
     computation: Computation
     future: Future[Answer]
-    state: Any = None
+    states: dict[int, Any] = field(default_factory=dict)
     attempts: int = 1
     reads: int = 0
     handed: list[tuple[int, Any]] = field(default_factory=list)
@@ -152,7 +152,7 @@ class Executor:
                 found=type(computation).__name__,
                 remedy="use TimeToUpdate, which begins again instead",
             )
-        task = _Task(query, computation, Future(), computation.begin())
+        task = _Task(query, computation, Future())
         task.future.set_running_or_notify_cancel()
         with self._changed:
             if self._closing:
@@ -193,7 +193,7 @@ class Executor:
             self._note(Action.COMMIT, update=update.number)
             for name in update.aborted:
                 task = self._tasks[name]
-                task.state, task.attempts = task.computation.begin(), task.attempts + 1
+                task.attempts += 1
                 task.handed.clear()
                 self._note(Action.ABORT, query=name)
             if inserted:
@@ -227,10 +227,12 @@ class Executor:
     def _finish(self, read: Read, task: _Task, part: Any) -> None:
         with self._changed:
             outcome = self._acknowledge(read, task)
-            state = task.state
         if outcome.verdict is Verdict.VOID:
             return
         computation: Any = task.computation
+        if read.attempt not in task.states:
+            task.states = {read.attempt: computation.begin()}
+        state = task.states[read.attempt]
         (computation.subtract if read.undo else computation.add)(state, part)
         if outcome.verdict is Verdict.COMMITS:
             for _, piece in task.handed:
