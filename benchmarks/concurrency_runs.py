@@ -156,7 +156,7 @@ class Run:
             self._report(read.query, as_of)
 
     def _pass(self, nanoseconds: int, seconds: float = 0.0) -> None:
-        self.clock += self.slowness * (nanoseconds / 1e9 + seconds)
+        self.clock += self.slowness * (nanoseconds / 1e9 + float(seconds))
 
     def _report(self, name: str, as_of: int) -> None:
         execution = self.running.pop(name)

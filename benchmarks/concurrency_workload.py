@@ -53,7 +53,7 @@ class Workload:
     def __init__(self, n: int, seconds: int, queries: int, seed: int) -> None:
         self.n, self.seconds = n, seconds
         self._random = np.random.default_rng(seed)
-        self._addresses = self._random.choice(2**32, ADDRESSES, replace=False).astype(np.int64)
+        self._addresses = self._random.choice(2**32, ADDRESSES, replace=False).astype(np.uint32)
         self.packets = self._stream()
         self.groups = [self._group() for _ in range(queries // 5)]
 
@@ -65,7 +65,7 @@ class Workload:
         columns = (
             self._random.choice(self._addresses, tuples.sum()),
             self._random.choice(self._addresses, tuples.sum()),
-            self._random.integers(1, 101, tuples.sum()),
+            self._random.integers(1, 101, tuples.sum(), dtype=np.uint8),
         )
         parts = (np.split(column, cuts) for column in columns)
         return [Packets(*part) for part in zip(*parts, strict=True)]
@@ -90,7 +90,7 @@ class Workload:
     def periodic_costs(self) -> dict[tuple[str, bool], np.ndarray]:
         """Processor seconds to scan each sub-window, by column and by what is added up."""
         keys, counters = np.full(SLOTS, -1, dtype=np.int64), np.zeros(SLOTS, dtype=np.int64)
-        ones = np.ones(max(p.size.size for p in self.packets), dtype=np.int64)
+        ones = np.ones(max(p.size.size for p in self.packets), dtype=np.uint8)
         return {
             (column, weighted): scan_costs(
                 [
