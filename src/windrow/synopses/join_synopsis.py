@@ -24,7 +24,7 @@ import pyarrow as pa
 from windrow.columns.saved_state import Saved, below
 from windrow.synopses.base import ClosedInterval, Synopsis, V
 from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis
-from windrow.synopses.errors import SynopsisError
+from windrow.synopses.errors import SynopsisError, UnsuitableSynopsisError
 from windrow.synopses.interval_synopsis import IntervalSynopsis
 from windrow.synopses.join_buffer import (
     FIRST,
@@ -107,14 +107,33 @@ class JoinSynopsis(Generic[V]):
 
     def probe(self, n1: int, n2: int) -> V:
         """What is kept of the results of the last ``n1`` and the last ``n2`` sub-windows."""
-        inner = self.synopsis
+        self._check_lengths(n1, n2)
+        return self._add_sides(self.synopsis.probe(min(n1, n2)), n1, n2)
+
+    def scan(self, lengths: Iterable[tuple[int, int]]) -> dict[tuple[int, int], V]:
+        """Joins of several lengths in one scan of a BIJ: no interval is read twice (rule CS5)."""
+        pairs, inner = list(lengths), self.synopsis
+        if not isinstance(inner, BasicIntervalSynopsis):
+            raise UnsuitableSynopsisError(
+                where=self.name, expected="a BIJ, whose intervals are scanned one by one",
+                found=self.name, remedy="probe it for each pair of lengths (rule CS4)",
+            )  # fmt: skip
+        for pair in pairs:
+            self._check_lengths(*pair)
+        shorter = inner.scan(min(pair) for pair in pairs)
+        return {pair: self._add_sides(shorter[min(pair)], *pair) for pair in pairs}
+
+    def _check_lengths(self, n1: int, n2: int) -> None:
         if abs(n1 - n2) > self.g:
             raise SynopsisError(
                 where=f"({n1}, {n2})-join", expected=f"lengths that differ by at most g = {self.g}",
                 found=str(abs(n1 - n2)), remedy="make the synopsis with a greater g",
             )  # fmt: skip
-        number = inner.check_window(max(n1, n2))
-        shorter = inner.probe(min(n1, n2))
+        self.synopsis.check_window(max(n1, n2))
+
+    def _add_sides(self, shorter: V, n1: int, n2: int) -> V:
+        """Add what the longer window has: results whose younger tuple is in the shorter one."""
+        inner, number = self.synopsis, self.synopsis.number
         if number is None or n1 == n2:
             return shorter
         last = number - min(n1, n2)  # the newest sub-window that only the longer window has
