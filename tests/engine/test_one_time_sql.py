@@ -114,10 +114,12 @@ def test_sql_reaches_the_tables_of_the_connection_and_nothing_else(db, sql: str)
 def test_who_misspells_a_table_is_told_which_there_are(db) -> None:
     with pytest.raises(InputError, match="every_row, hosts, recent, totals"):
         db.query("SELECT * FROM total")
+    with pytest.raises(InputError, match="s is a stream: create a query over a window of it"):
+        db.query("SELECT * FROM s")
 
 
 def test_text_that_only_duckdb_can_read_sees_every_table(db, monkeypatch) -> None:
-    assert tables_in("SELECT * FROM totals ((") is None
+    assert tables_in("SELECT * FROM Totals ((") == {"select", "from", "totals"}
     monkeypatch.setattr(one_time_sql, "parse", lambda *_, **__: [exp.Command(this="SHOW")])
     db.advance(to=9)
     assert rows(db.query("FROM totals SELECT count(*) AS n")) == [{"n": 2}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any
 
@@ -170,14 +170,19 @@ class Connection:
         from windrow.engine.one_time_sql import answer_sql, tables_in  # noqa: PLC0415 - DuckDB
 
         wanted = tables_in(sql)
-        queries = {name.lower(): handle for name, handle in self.queries.items()}
-        relations = {relation.name.lower(): relation for relation in self.catalog.relations}
-        if wanted is not None:
-            queries = {name: handle for name, handle in queries.items() if name in wanted}
-            relations = {name: found for name, found in relations.items() if name in wanted}
-        tables, instants = self._one_moment(queries, list(relations))
-        names = sorted([*self.queries, *(found.name for found in self.catalog.relations)])
-        return answer_sql(sql, tables, instants, ", ".join(names) or "none yet")
+        queries = {n.lower(): handle for n, handle in self.queries.items() if n.lower() in wanted}
+        relations = [r.name.lower() for r in self.catalog.relations if r.name.lower() in wanted]
+        tables, instants = self._one_moment(queries, relations)
+        return answer_sql(sql, tables, instants, self._known_tables(wanted))
+
+    def _known_tables(self, wanted: Container[str]) -> str:
+        """What to tell who asks for a table that is none."""
+        names = sorted([*self.queries, *(relation.name for relation in self.catalog.relations)])
+        text = f"the tables are {', '.join(names) or 'none yet'}"
+        streams = [s.name for s in self.catalog.streams if s.name.lower() in wanted]
+        if streams:
+            text += f"; {streams[0]} is a stream: create a query over a window of it, and ask that"
+        return text
 
     def _one_moment(
         self, queries: Mapping[str, Handle], relations: Sequence[str]

@@ -11,6 +11,7 @@ and DuckDB's work.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -36,26 +37,25 @@ _SETTINGS = {
 }
 
 
-def tables_in(sql: str) -> set[str] | None:
-    """Lower-case names that may be tables of the text; None if only DuckDB can read it.
+def tables_in(sql: str) -> set[str]:
+    """Lower-case names that may be tables of the text; all its words, if only DuckDB can read it.
 
     >>> sorted(tables_in("WITH w AS (SELECT * FROM Busy) SELECT * FROM w JOIN hosts USING (ip)"))
     ['busy', 'hosts', 'w']
     """
     try:
-        trees = parse(sql, dialect="duckdb")
+        trees = [tree for tree in parse(sql, dialect="duckdb") if tree is not None]
     except SqlglotError:
-        return None
-    if any(isinstance(tree, exp.Command) for tree in trees):
-        return None
-    found = (table for tree in trees if tree is not None for table in tree.find_all(exp.Table))
-    return {table.name.lower() for table in found}
+        trees = []
+    if not trees or any(isinstance(tree, exp.Command) for tree in trees):
+        return set(re.findall(r"\w+", sql.lower()))
+    return {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
 
 
 def answer_sql(
-    sql: str, tables: Mapping[str, pa.Table], instants: Mapping[str, int | None], known: str
+    sql: str, tables: Mapping[str, pa.Table], instants: Mapping[str, int | None], remedy: str
 ) -> pa.Table:
-    """The answer to one SELECT; ``known`` names all tables, for whoever misspells one."""
+    """The answer to one SELECT; the remedy is for whoever asks for a table that is none."""
     with duckdb.connect(":memory:") as connection:
         for name, table in tables.items():
             connection.register(name, table)
@@ -65,9 +65,7 @@ def answer_sql(
             check_statement(connection, sql)
             answer = run_sql(connection, sql)
         except duckdb.Error as error:
-            raise InputError(
-                where="SQL", found=str(error).strip(), remedy=f"the tables are {known}"
-            ) from error
+            raise InputError(where="SQL", found=str(error).strip(), remedy=remedy) from error
     return answer.replace_schema_metadata({INSTANTS: json.dumps(instants)})
 
 
