@@ -64,7 +64,7 @@ def run_threads(kind: type[Scheduler], workload: Workload, queries: int, workers
     random = np.random.default_rng(0)
     lengths = random.integers(1, n + 1, queries)
     window = SubWindows(workload.packets[:n])
-    with Executor(kind(n, n - 1), window, workers, record=True) as executor:
+    with Executor(window, kind, workers, record=True) as executor:
         futures = [
             executor.submit(ReadTransaction(f"Q{number}", int(length)), BytesBySource())
             for number, length in enumerate(lengths)

@@ -15,6 +15,7 @@ A query is read for by one worker at a time; several queries are read for at onc
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Condition, Thread
@@ -31,6 +32,7 @@ from windrow.sharing.transactions.scheduler import (
     Verdict,
 )
 from windrow.sharing.transactions.stored_windows import StoredWindow
+from windrow.sharing.transactions.time_to_update import TimeToUpdate
 
 
 class Computation(Protocol):
@@ -81,31 +83,30 @@ class _Task:
 class Executor:
     """Runs queries in ``workers`` threads, while ``install`` moves the window.
 
-    With ``record`` it keeps every operation, for ``history``; that grows without limit.
+    The scheduler is a class of this room, or whatever makes one of n and the number of the last
+    update. Updates that it lets wait are kept in memory. With ``record`` every operation is kept
+    too, for ``history``, without limit.
 
     >>> from windrow.sharing.transactions.sub_windows import SubWindows
-    >>> from windrow.sharing.transactions.time_to_update import TimeToUpdate
     >>> class Total:
     ...     def begin(self): return [0]
     ...     def scan(self, contents): return sum(contents)
     ...     def add(self, state, part): state[0] += part
     ...     def answer(self, state): return state[0]
-    >>> with Executor(TimeToUpdate(2, newest=1), SubWindows([(1, 2), (3,)])) as executor:
+    >>> with Executor(SubWindows([(1, 2), (3,)])) as executor:
     ...     executor.install((10,))
     ...     executor.submit(ReadTransaction("total", length=2), Total()).result(timeout=60)
     Answer(query='total', as_of=2, value=13, attempts=1, reads=2)
     """
 
     def __init__(
-        self, scheduler: Scheduler, window: StoredWindow, workers: int = 1, record: bool = False
+        self,
+        window: StoredWindow,
+        scheduler: Callable[[int, int], Scheduler] = TimeToUpdate,
+        workers: int = 1,
+        record: bool = False,
     ) -> None:
-        if (scheduler.n, scheduler.newest) != (window.n, window.newest):
-            raise TransactionError(
-                where="executor",
-                expected=f"a scheduler of {window.n} sub-windows after T_{window.newest}",
-                found=f"{scheduler.n} after T_{scheduler.newest}",
-            )
-        self._scheduler, self._window = scheduler, window
+        self._scheduler, self._window = scheduler(window.n, window.newest), window
         self._changed = Condition()
         self._tasks: dict[str, _Task] = {}
         self._busy: set[str] = set()
