@@ -14,6 +14,7 @@ without it. Jobs that have no blobs in a micro-batch stay as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -34,6 +35,10 @@ from windrow.spark.stage.worker_cache import WorkerCache
 
 Mine = dict[int, dict[int, Parts]]
 """Unpacked blobs by bucket and job."""
+Answers = list[tuple[BucketHost, Answer]]
+"""What the buckets of a task answer for one job."""
+HANDS = 8
+"""Results are hidden side by side: each waits for the disk, not for the processor."""
 OF_ALL = (StateError, MemoryError, OSError)
 """Errors that are nobody's own: a damaged checkpoint, a full disk."""
 
@@ -129,7 +134,7 @@ class LevelTask:
     def _answers(self, mine: Mine, batch: int) -> Iterator[pa.RecordBatch]:
         committed = StateCommits(Path(self.state)).before(batch).files
         written: dict[str, str] = {}
-        delivered: dict[int, list[tuple[BucketHost, Answer]]] = {}
+        delivered: dict[int, Answers] = {}
         for bucket, jobs in sorted(mine.items()):
             if not jobs:
                 continue
@@ -149,11 +154,20 @@ class LevelTask:
             name, contents = files.write(batch, kept.contents, saved)
             CACHE.put((self.run, self.level, bucket), name, Kept(kept.hosts, contents))
             written[files.key] = name
-        reports = {}
-        for job, found in delivered.items():
-            with failing_alone(job):
-                reports[job] = self._by_job[job].deliver(found)
+        reports = self._deliver(delivered)
         yield packed_batch([(RESULT, min(mine), TaskReport(written, reports).pack())])
+
+    def _deliver(self, answers: Mapping[int, Answers]) -> dict[int, Report]:
+        """Hide the answers of last stages, by job."""
+
+        def deliver(job: int) -> Report:
+            with failing_alone(job):
+                return self._by_job[job].deliver(answers[job])
+
+        if len(answers) < 2:
+            return {job: deliver(job) for job in answers}
+        with ThreadPoolExecutor(min(len(answers), HANDS)) as hands:
+            return dict(zip(answers, hands.map(deliver, answers), strict=True))
 
     def has(self, buckets: Iterable[int], batch: int) -> bool:
         """Whether this worker has the state of some buckets in memory."""
