@@ -3,7 +3,7 @@
 The smallest set that fits is sought, since every member is another synopsis to probe; among
 equally small sets the one whose members come first. Finding a disjoint cover is the exact cover
 problem, so the search goes through sets of one member, of two, and so on up to
-``LARGEST_COVER``, and gives up after ``LONGEST_SEARCH`` trials: it then finds nothing, and the
+``LARGEST_COVER``, and gives up after ``LONGEST_SEARCH`` steps: it then finds nothing, and the
 query keeps a synopsis of its own.
 
 Each step takes one box that is not covered yet: some member must cover a part of it, so only
@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from windrow.core.thresholds import Threshold
-from windrow.sharing.rules.covers import is_subcover
+from windrow.sharing.rules.covers import is_subcover, is_supercover
 from windrow.sharing.rules.dnf import Predicate
 from windrow.sharing.rules.regions import (
     Region,
     RegionTooLargeError,
-    intersect_boxes,
     is_within,
     overlap,
     subtract_region,
@@ -30,7 +29,7 @@ from windrow.sharing.rules.regions import (
 
 LARGEST_COVER = 4
 """Members of a cover: probing them must not cost more than the synopsis that they save."""
-LONGEST_SEARCH = Threshold(5_000, least=1)
+LONGEST_SEARCH = Threshold(1_000, least=1)
 
 Found = TypeVar("Found")
 Members = tuple[int, ...]
@@ -47,15 +46,20 @@ class Difference:
 
 def find_cover(candidates: Sequence[Predicate], whole: Predicate) -> Members | None:
     """A smallest set whose union is ``whole``, members may overlap: for MIN and MAX."""
-    inside = [i for i, p in enumerate(candidates) if is_subcover([p], whole)]
-    return _smallest(lambda size, search: search.sets(whole.region, inside, size), candidates)
+    return _find(candidates, whole, disjoint=False)
 
 
 def find_disjoint_cover(candidates: Sequence[Predicate], whole: Predicate) -> Members | None:
     """A smallest set without overlap whose union is ``whole``: for whatever counts tuples."""
+    return _find(candidates, whole, disjoint=True)
+
+
+def _find(candidates: Sequence[Predicate], whole: Predicate, *, disjoint: bool) -> Members | None:
     inside = [i for i, p in enumerate(candidates) if is_subcover([p], whole)]
+    if not is_supercover([candidates[i] for i in inside], whole):
+        return None
     return _smallest(
-        lambda size, search: search.sets(whole.region, inside, size, disjoint=True), candidates
+        lambda size, search: search.sets(whole.region, inside, size, disjoint=disjoint), candidates
     )
 
 
@@ -68,9 +72,7 @@ def find_difference(candidates: Sequence[Predicate], whole: Predicate) -> Differ
             surplus: Region = ()
             for i in added:
                 surplus += subtract_region(candidates[i].region, whole.region)
-            inside = [
-                i for i, p in enumerate(candidates) if p.terms and is_within(p.region, surplus)
-            ]
+            inside = [i for i in search.inside(surplus) if candidates[i].terms]
             room = size - len(added)
             for subtracted in search.sets(surplus, inside, room, disjoint=True):
                 yield Difference(added, subtracted)
@@ -81,7 +83,8 @@ def find_difference(candidates: Sequence[Predicate], whole: Predicate) -> Differ
 @dataclass
 class _Search:
     candidates: Sequence[Predicate]
-    trials: int = field(default=0)
+    steps: int = 0
+    overlaps: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def sets(
         self, region: Region, usable: Sequence[int], size: int, *, disjoint: bool = False
@@ -92,21 +95,37 @@ class _Search:
             return
         if size == 0:
             return
-        for place, i in enumerate(usable):
+        for i in usable:
+            self._count()
             member = self.candidates[i]
-            if all(intersect_boxes(region[0], box) is None for box in member.region):
+            if not overlap(region[:1], member.region):
                 continue
-            self.trials += 1
-            if self.trials > LONGEST_SEARCH.value:
-                raise RegionTooLargeError
-            others = [j for k, j in enumerate(usable) if k != place]
-            if disjoint:
-                others = [
-                    j for j in others if not overlap(self.candidates[j].region, member.region)
-                ]
             rest = subtract_region(region, member.region)
+            if rest and size == 1:
+                continue
+            others = [j for j in usable if j != i and not (disjoint and self._overlap(i, j))]
             for more in self.sets(rest, others, size - 1, disjoint=disjoint):
                 yield (i, *more)
+
+    def inside(self, region: Region) -> Iterator[int]:
+        """The members within the region."""
+        for i, member in enumerate(self.candidates):
+            self._count()
+            if is_within(member.region, region):
+                yield i
+
+    def _overlap(self, i: int, j: int) -> bool:
+        pair = (min(i, j), max(i, j))
+        if pair not in self.overlaps:
+            self._count()
+            one, other = (self.candidates[k].region for k in pair)
+            self.overlaps[pair] = overlap(one, other)
+        return self.overlaps[pair]
+
+    def _count(self) -> None:
+        self.steps += 1
+        if self.steps > LONGEST_SEARCH.value:
+            raise RegionTooLargeError
 
 
 def _smallest(

@@ -42,6 +42,13 @@ class Predicate:
 
     terms: tuple[tuple[Atom, ...], ...] = ((),)
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.terms)
+
     @cached_property
     def region(self) -> Region:
         boxes = (_box(term) for term in self.terms)

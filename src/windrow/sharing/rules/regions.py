@@ -25,17 +25,22 @@ class RegionTooLargeError(Exception):
 
 def intersect_boxes(one: Box, other: Box) -> Box | None:
     """What is in both boxes, or None if nothing is."""
-    both = dict(one)
+    both = {**one, **other}
     for attribute, values in other.items():
-        common = both[attribute] & values if attribute in both else values
-        if not common:
-            return None
-        both[attribute] = common
+        if attribute in one:
+            common = one[attribute] & values
+            if not common:
+                return None
+            both[attribute] = common
     return both
 
 
 def overlap(one: Iterable[Box], other: Region) -> bool:
-    return any(intersect_boxes(a, b) is not None for a in one for b in other)
+    return any(_overlap(a, b) for a in one for b in other)
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return all(values.overlaps(other[a]) for a, values in one.items() if a in other)
 
 
 def subtract_region(one: Region, other: Iterable[Box]) -> Region:
@@ -50,15 +55,24 @@ def subtract_region(one: Region, other: Iterable[Box]) -> Region:
 
 def is_within(one: Region, other: Iterable[Box]) -> bool:
     """Whether every tuple of one region is in the other; False if that is too much work to say."""
+    boxes = tuple(other)
+    if len(boxes) == 1:
+        return all(_is_inside(box, boxes[0]) for box in one)
     try:
-        return not subtract_region(one, other)
+        return not subtract_region(one, boxes)
     except RegionTooLargeError:
         return False
 
 
+def _is_inside(one: Box, other: Box) -> bool:
+    return all(
+        attribute in one and one[attribute].is_subset(values) for attribute, values in other.items()
+    )
+
+
 def _without(whole: Box, box: Box) -> list[Box]:
     """The box without another, as disjoint boxes: for each attribute, what is outside there."""
-    if intersect_boxes(whole, box) is None:
+    if not _overlap(whole, box):
         return [whole]
     pieces = []
     rest = dict(whole)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 from windrow.core.errors import WindrowError
 from windrow.sharing.rules.cs1_equal_windows import share_probe
@@ -96,11 +97,11 @@ class SharingPlan:
         )
 
     def synopsis(self, number: int) -> Synopsis:
-        return next(synopsis for synopsis in self.synopses if synopsis.number == number)
+        return self._numbered[number]
 
     def readers(self, number: int) -> tuple[Member, ...]:
         """Who reads a synopsis."""
-        return tuple(member for member in self.members if number in member.numbers)
+        return tuple(self._readers.get(number, ()))
 
     def access(self, member: Member) -> SynopsisAccess:
         """The member with the shapes of its synopses."""
@@ -112,6 +113,18 @@ class SharingPlan:
             Reading(p.contents, shapes(p.added), shapes(p.subtracted)) for p in member.parts
         )
         return SynopsisAccess(member.query, tuple(readings))
+
+    @cached_property
+    def _readers(self) -> dict[int, list[Member]]:
+        readers: dict[int, list[Member]] = {}
+        for member in self.members:
+            for number in member.numbers:
+                readers.setdefault(number, []).append(member)
+        return readers
+
+    @cached_property
+    def _numbered(self) -> dict[int, Synopsis]:
+        return {synopsis.number: synopsis for synopsis in self.synopses}
 
     @cached_property
     def _accesses(self) -> dict[str, SynopsisAccess]:
@@ -139,16 +152,17 @@ class SharingPlan:
                 name = leader[name]
             return name
 
-        for i, one in enumerate(self.members):
-            for other in self.members[:i]:
+        for readers in self._readers.values():
+            for one, other in combinations(readers, 2):
                 first, second = find(one.query.name), find(other.query.name)
                 if first != second and self.joint_rules(one, other):
                     leader[max(first, second)] = min(first, second)
         groups: dict[str, list[Member]] = {}
         for member in self.members:
             groups.setdefault(find(member.query.name), []).append(member)
-        return tuple(tuple(sorted(group, key=self._turn)) for group in groups.values())
+        return tuple(tuple(sorted(group, key=self.turn)) for group in groups.values())
 
-    def _turn(self, member: Member) -> tuple[int, int, str]:
+    def turn(self, member: Member) -> tuple[int, int, str]:
+        """The place of a query in a joint execution: see ``groups``."""
         widest = max(len(part.numbers) for part in member.parts)
         return widest, member.query.window, member.query.name

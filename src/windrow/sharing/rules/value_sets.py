@@ -45,6 +45,9 @@ class Attribute:
     name: str
     order: Order = Order.DENSE
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # boxes are looked up by attribute again and again
+
 
 @dataclass(frozen=True)
 class ValueSet:
@@ -71,6 +74,24 @@ class ValueSet:
             _combine(self.cuts, other.cuts, lambda a, b: a and not b),
             self.null and not other.null,
         )
+
+    def overlaps(self, other: ValueSet) -> bool:
+        if self.null and other.null:
+            return True
+        mine, theirs = self.cuts, other.cuts
+        if not mine or not theirs or mine[-1] <= theirs[0] or theirs[-1] <= mine[0]:
+            return False
+        return len(mine) == len(theirs) == 2 or bool(_combine(mine, theirs, lambda a, b: a and b))
+
+    def is_subset(self, other: ValueSet) -> bool:
+        if self.null and not other.null:
+            return False
+        mine, theirs = self.cuts, other.cuts
+        if not mine:
+            return True
+        if not theirs or mine[0] < theirs[0] or mine[-1] > theirs[-1]:
+            return False
+        return len(theirs) == 2 or not _combine(mine, theirs, lambda a, b: a and not b)
 
     def __contains__(self, value: object) -> bool:
         if value is None:
