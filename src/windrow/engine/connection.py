@@ -170,10 +170,14 @@ class Connection:
         from windrow.engine.one_time_sql import answer_sql, tables_in  # noqa: PLC0415 - DuckDB
 
         wanted = tables_in(sql)
-        queries = {n.lower(): handle for n, handle in self.queries.items() if n.lower() in wanted}
-        relations = [r.name.lower() for r in self.catalog.relations if r.name.lower() in wanted]
+        with self._lock:
+            handles = {name.lower(): handle for name, handle in self.queries.items()}
+            names = [relation.name.lower() for relation in self.catalog.relations]
+            remedy = self._known_tables(wanted)
+        queries = {name: handle for name, handle in handles.items() if name in wanted}
+        relations = [name for name in names if name in wanted]
         tables, instants = self._one_moment(queries, relations)
-        return answer_sql(sql, tables, instants, self._known_tables(wanted))
+        return answer_sql(sql, tables, instants, remedy)
 
     def _known_tables(self, wanted: Container[str]) -> str:
         """What to tell who asks for a table that is none."""
