@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from windrow.plan.costs.stream_statistics import StreamStatistics
+from windrow.plan.costs.flows import StreamStatistics
 
 DECLARATIONS = """
 CREATE STREAM s (ts BIGINT, k INT, a INT, b INT);

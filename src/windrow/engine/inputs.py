@@ -21,7 +21,7 @@ from windrow.engine.feeds import Feed
 from windrow.engine.idling import Reader, Silences, overtaken, releases
 from windrow.engine.observed import Observed
 from windrow.plan.catalog import Catalog, RelationDeclaration
-from windrow.plan.costs.stream_statistics import StreamStatistics
+from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.nodes import Node
 from windrow.streams.horizon import horizon_of
 from windrow.streams.monitor import InputMonitor, time_of

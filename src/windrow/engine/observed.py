@@ -17,7 +17,7 @@ from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError
 from windrow.core.thresholds import Threshold
-from windrow.plan.costs.stream_statistics import StreamStatistics
+from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.expressions import conjuncts, render
 from windrow.plan.nodes import Node, Projection, Selection, StreamScan, walk
 from windrow.streams.monitor import InputMonitor

@@ -16,7 +16,7 @@ from windrow.plan.catalog import (
     SubscriptionsDeclaration,
     ViewDeclaration,
 )
-from windrow.plan.costs.stream_statistics import StreamStatistics
+from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.nodes import Node, StreamKind, ToStream, walk
 from windrow.plan.nodes.rebuild import without_spans
 from windrow.plan.optimiser import alternatives, optimise

@@ -6,8 +6,7 @@ import pytest
 
 from tests.plan.scripts import bound
 from windrow.plan.costs.estimate import cost, model_for
-from windrow.plan.costs.flows import Flow, present
-from windrow.plan.costs.stream_statistics import StreamStatistics
+from windrow.plan.costs.flows import Flow, StreamStatistics, present
 from windrow.plan.nodes import MultiJoin, walk
 from windrow.plan.optimiser import alternatives, optimise, simplify
 from windrow.plan.strategy import Strategy

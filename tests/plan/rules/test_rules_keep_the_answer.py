@@ -11,7 +11,7 @@ from tests.plan.definition import Row, Streams, answer
 from windrow.cql import parse
 from windrow.plan.binder import bind
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.costs.stream_statistics import StreamStatistics
+from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.nodes import Node, walk
 from windrow.plan.optimiser import CHOICES, alternatives, optimise
 from windrow.plan.program import compile_script

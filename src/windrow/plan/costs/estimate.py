@@ -14,9 +14,8 @@ from typing import Any
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import Clock
-from windrow.plan.costs import leaves, n_ary, unary
-from windrow.plan.costs.flows import Cost, Model, upkeep
-from windrow.plan.costs.stream_statistics import StreamStatistics
+from windrow.plan.costs import node_costs
+from windrow.plan.costs.flows import Cost, Model, StreamStatistics, upkeep
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -50,27 +49,27 @@ from windrow.plan.strategy import Strategy, apply_strategy
 COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
     "what a node costs",
     {
-        StreamScan: leaves.stream,
-        RelationScan: leaves.relation,
-        StageInput: leaves.stage_input,
-        Window: leaves.window,
-        Selection: unary.selection,
-        Projection: unary.projection,
-        GroupBy: unary.groups,
+        StreamScan: node_costs.stream,
+        RelationScan: node_costs.relation,
+        StageInput: node_costs.stage_input,
+        Window: node_costs.window,
+        Selection: node_costs.selection,
+        Projection: node_costs.projection,
+        GroupBy: node_costs.groups,
         SlidingGroupBy: lambda node, model: model.of(node.logical),
-        DuplicateElimination: unary.distinct,
-        TopK: unary.top,
-        Every: unary.every,
-        AppendOnly: unary.append_only,
-        NegativeTuples: unary.negative_tuples,
-        Stamped: unary.stamp,
-        ToStream: unary.to_stream,
-        OutputWindow: unary.output_window,
-        Union: n_ary.union,
-        Join: n_ary.join,
-        LastingJoin: n_ary.lasting_join,
-        MultiJoin: n_ary.multi_join,
-        Negation: n_ary.negation,
+        DuplicateElimination: node_costs.distinct,
+        TopK: node_costs.top,
+        Every: node_costs.every,
+        AppendOnly: node_costs.append_only,
+        NegativeTuples: node_costs.negative_tuples,
+        Stamped: node_costs.stamp,
+        ToStream: node_costs.to_stream,
+        OutputWindow: node_costs.output_window,
+        Union: node_costs.union,
+        Join: node_costs.join,
+        LastingJoin: node_costs.lasting_join,
+        MultiJoin: node_costs.multi_join,
+        Negation: node_costs.negation,
     },
     absent={
         Subscribe: "the optimiser estimates the plan below it",
