@@ -9,13 +9,12 @@ interval spans, where comparing costs one for each doubling.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.thresholds import Threshold
 
-Int64s = npt.NDArray[np.int64]
 MANY = Threshold(1_000)
 """Instants that are worth the tables of a radix sort."""
 LONG_RUN = 8

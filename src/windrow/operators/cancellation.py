@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import identity_keys, string_parts
+from windrow.columns.arrays import Int64s, identity_keys, string_parts
 from windrow.columns.kernels import bytes_in, flags_out, int64, ints, ints_out, kernel, signs, void
 from windrow.core.thresholds import Threshold
 
-Int64s = npt.NDArray[np.int64]
 CROWD = Threshold(32)
 """Events of one instant beyond which comparing each with each costs more than it saves."""
 

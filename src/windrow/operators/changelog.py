@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat, concat_rows, split_by_sign, take
 from windrow.columns.interner import Interner
 from windrow.columns.netting import surplus
@@ -30,7 +30,6 @@ from windrow.operators.cancellation import Cancellation, mixed_instants
 from windrow.operators.state.buffer import StateBuffer
 from windrow.plan.physical.state_kinds import Kept
 
-Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
 
 

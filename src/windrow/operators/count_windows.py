@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
@@ -31,8 +31,6 @@ from windrow.operators.state.tuple_index import LINK, TS
 from windrow.operators.stateless import Append
 from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.chains import Queues, put_behind, take_oldest
-
-Int64s = npt.NDArray[np.int64]
 
 
 class LastRows:

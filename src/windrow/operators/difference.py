@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, split_by_sign
 from windrow.columns.growable import Growable
 from windrow.columns.interner import FEW
@@ -25,7 +26,6 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.plan.physical.state_kinds import Kept
 from windrow.windows.row_index import RowIndex
 
-Int64s = npt.NDArray[np.int64]
 NAMES = ("left", "right")
 
 

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Crowding, Interner
@@ -28,8 +28,6 @@ from windrow.operators.base import Saved, below
 from windrow.operators.state.saved_segments import UpsertLog
 from windrow.operators.state.schedules import SCHEDULES
 from windrow.plan.physical.state_kinds import Expiry, Kept, Structure
-
-Int64s = npt.NDArray[np.int64]
 
 
 @kernel(int64, ints, ints, ints, int64, ints_out, ints_out, ints_out, ints_out, ints_out)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Crowding, Interner
@@ -26,8 +26,6 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import EXP, LINK, TS
 from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.chains import older
-
-Int64s = npt.NDArray[np.int64]
 
 
 @kernel(int64, int64, int64, ints, grid, int64)

@@ -21,9 +21,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, split_by_sign
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grow
@@ -38,8 +38,6 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.saved_segments import UpsertLog
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
-
-Int64s = npt.NDArray[np.int64]
 
 
 class GroupedAggregation:

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, split_by_sign
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.growable import Growable
@@ -37,7 +38,6 @@ from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.expressions import Expression
 from windrow.windows.chains import Chains, older
 
-Int64s = npt.NDArray[np.int64]
 PAIRS_AT_A_TIME = Threshold(2_000_000, least=1)
 """How many candidate pairs a nested-loops probe may put into memory at once."""
 WORTH_RECODING = Threshold(4096)

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
@@ -31,7 +31,6 @@ from windrow.operators.state.tuple_index import END, EXP, TS
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
 
-Int64s = npt.NDArray[np.int64]
 CROWDED = Threshold(4096)
 """A past with fewer tuples than this is not gone through."""
 

@@ -26,9 +26,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import selection_mask
 from windrow.columns.interner import Interner
@@ -44,7 +44,6 @@ from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
 from windrow.windows.chains import older
 
-Int64s = npt.NDArray[np.int64]
 REVIEW_AFTER = Threshold(1024)
 """The join order is not looked at again before so many tuples have come."""
 WORTH = 0.9

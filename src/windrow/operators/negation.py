@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.delta import Delta, batch_of, split_by_sign
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grow
@@ -36,9 +37,6 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import EXP, LINK
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Unmatched:

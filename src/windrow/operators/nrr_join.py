@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, take
@@ -26,8 +25,6 @@ from windrow.operators.state.tuple_index import END, LINK, TS
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
 from windrow.windows.chains import older
-
-Int64s = npt.NDArray[np.int64]
 
 
 @kernel(int64, ints, ints, ints, grid, int64, ints_out, ints_out)

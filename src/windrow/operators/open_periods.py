@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import boolean, flags, grid, int64, ints, ints_out, kernel, likely_room
 from windrow.operators.aggregates.events import Events
 from windrow.operators.state.tuple_index import END, EXP, TS
 
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 NONE = np.empty(0, np.int64)
 
 

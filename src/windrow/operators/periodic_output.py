@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, split_by_sign
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
@@ -26,8 +26,6 @@ from windrow.operators.snap import PendingChanges, Snap, round_up
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import END, TS
 from windrow.plan.physical.state_kinds import Kept, Structure
-
-Int64s = npt.NDArray[np.int64]
 
 
 class RelationStream:

@@ -12,17 +12,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
 from windrow.columns.interner import Interner
 from windrow.columns.netting import surplus
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
 from windrow.plan.physical.state_kinds import Kept, Structure
-
-Int64s = npt.NDArray[np.int64]
 
 
 class PendingChanges:

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, split_by_sign
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable
@@ -30,8 +30,6 @@ from windrow.operators.open_periods import changes_of, count_and_flip
 from windrow.operators.state.tuple_index import END, EXP
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
-
-Int64s = npt.NDArray[np.int64]
 
 
 class UnmatchedTheta:

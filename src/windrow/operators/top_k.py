@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import sorted_positions
+from windrow.columns.arrays import Int64s, sorted_positions
 from windrow.columns.delta import Delta, concat_rows, split_by_sign, take
 from windrow.columns.evaluate import evaluate
 from windrow.columns.kernels import int64, ints, ints_out, kernel, likely_room, signs
@@ -114,7 +114,6 @@ def changes_of_first(rank, time, sign, count, tree, held, shown, out_rank, out_t
     return changes
 
 
-Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
 SPARE = Threshold(256)
 """Rows that a new front has beyond twice as many as are asked for. If none, it has just those."""

@@ -16,13 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Bools, Int64s
 from windrow.core.time import BEGINNING, FOREVER, MICROSECONDS, Clock
 from windrow.plan.catalog import StreamDeclaration
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 DEFAULT = MICROSECONDS["DAY"]
 """AHEAD of a TIMESTAMP clock for which the script says nothing: more than any time zone makes."""

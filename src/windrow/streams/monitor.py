@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s
+from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.catalog import StreamDeclaration
-from windrow.streams.horizon import Bools, Horizon, credible, horizon_of
+from windrow.streams.horizon import Horizon, credible, horizon_of
 from windrow.streams.stream_time import StreamTime, time_reached
 from windrow.streams.waiting_rows import WaitingRows
 from windrow.tables.parsed_rows import Parsed, Rejected

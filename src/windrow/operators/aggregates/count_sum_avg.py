@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import numbers, validity
+from windrow.columns.arrays import Int64s, numbers, validity
 from windrow.columns.exactsum import (
     FRACTION,
     SCRATCH,
@@ -31,7 +31,6 @@ from windrow.columns.kernels import (
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
-Int64s = npt.NDArray[np.int64]
 Totals = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | np.bool_]
 """Sums, and which of them are answers."""
 LOW = (1 << 32) - 1

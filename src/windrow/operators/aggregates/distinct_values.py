@@ -18,15 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import validity
+from windrow.columns.arrays import Int64s, validity
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Crowding
 from windrow.columns.kernels import ints, ints_out, kernel, signs, void
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.state.move import Move
 from windrow.windows.row_index import RowIndex
-
-Int64s = npt.NDArray[np.int64]
 
 
 @kernel(void, ints, ints, signs, ints_out, ints_out, ints_out)

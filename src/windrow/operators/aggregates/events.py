@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.kernels import ints, ints_out, kernel, void
 from windrow.core.thresholds import Threshold
 from windrow.operators.state.move import Move
 
-Int64s = npt.NDArray[np.int64]
 FEW_CODES = Threshold(8)
 """Codes for each event up to which counting sorts faster than comparing."""
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import fixed_array, numbers, order_keys, validity
+from windrow.columns.arrays import Int64s, fixed_array, numbers, order_keys, validity
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import (
     flags,
@@ -35,7 +35,6 @@ from windrow.columns.kernels import (
 )
 from windrow.operators.aggregates.events import Events, renumber_groups
 
-Int64s = npt.NDArray[np.int64]
 HELD, KEY, VALUE = 0, 1, 2
 """Columns: whether there is a value, the best one's key, and that value or its bits."""
 OLDER, YOUNGER = 0, 1

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import types
 
-from windrow.columns.arrays import order_keys, validity
+from windrow.columns.arrays import Int64s, order_keys, validity
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import (
     boolean,
@@ -39,7 +39,6 @@ from windrow.columns.rowstore import StringColumn
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
-Int64s = npt.NDArray[np.int64]
 KEY, BEFORE, AFTER = 0, 1, 2
 NONE = np.empty(0, np.int64)
 NO_STRINGS = (NONE, NONE, np.empty(0, np.uint8), 0, 0)

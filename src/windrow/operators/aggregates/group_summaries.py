@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner, IntTable
 from windrow.operators.aggregates.events import Events
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
@@ -21,7 +21,6 @@ from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.base import Saved
 from windrow.operators.state.sub_window_store import DueSummaries, SubWindows
 
-Int64s = npt.NDArray[np.int64]
 Sizes = tuple[Int64s, Int64s]
 
 

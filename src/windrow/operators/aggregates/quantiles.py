@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import order_key_bits, order_keys, validity
+from windrow.columns.arrays import Int64s, order_key_bits, order_keys, validity
 from windrow.columns.exactsum import (
     BASE,
     LIMBS,
@@ -96,7 +96,6 @@ def interpolate(low, high, share, integral, between):  # type: ignore[no-untyped
             between[i] = as_double(scratch, WIDE, 2 * BASE, False, negative)
 
 
-Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 

@@ -9,13 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.interner import Interner
 from windrow.columns.time_order import time_order
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.events import Events
-
-Int64s = npt.NDArray[np.int64]
 
 
 def replaced_rows(

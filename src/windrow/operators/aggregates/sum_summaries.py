@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import numbers, validity
+from windrow.columns.arrays import Int64s, numbers, validity
 from windrow.columns.exactsum import (
     LIMBS,
     MASK,
@@ -44,7 +44,6 @@ from windrow.operators.aggregates.count_sum_avg import LOW, Sum
 from windrow.operators.aggregates.events import Events
 from windrow.operators.aggregates.summaries import add_columns
 
-Int64s = npt.NDArray[np.int64]
 SPAN = 64
 """Exponents of a tier."""
 MIDDLE = 16

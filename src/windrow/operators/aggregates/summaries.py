@@ -15,17 +15,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import validity
+from windrow.columns.arrays import Int64s, validity
 from windrow.columns.kernels import flags, grid, grid_out, int64, ints, kernel, void
 from windrow.operators.aggregates.count_sum_avg import Count
 from windrow.operators.aggregates.events import Events
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Summary(Protocol):

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Crowding, Interner
 from windrow.columns.rowstore import RowStore
@@ -25,8 +25,6 @@ from windrow.operators.aggregates.quantiles import Quantile
 from windrow.operators.aggregates.summaries import CountSummary
 from windrow.operators.base import Saved
 from windrow.operators.state.sub_window_store import DueSummaries, SubWindows
-
-Int64s = npt.NDArray[np.int64]
 
 
 class ValueCounts:

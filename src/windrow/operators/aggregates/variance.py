@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import numbers, validity
+from windrow.columns.arrays import Int64s, numbers, validity
 from windrow.columns.exactsum import (
     BASE,
     FRACTION,
@@ -53,8 +53,6 @@ from windrow.columns.kernels import (
 from windrow.operators.aggregates.count_sum_avg import Count
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

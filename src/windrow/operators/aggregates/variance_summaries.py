@@ -8,10 +8,9 @@ window answers is worked out as over tuples (``windrow.operators.aggregates.vari
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import numbers, validity
+from windrow.columns.arrays import Int64s, numbers, validity
 from windrow.columns.exactsum import (
     FRACTION,
     SPECIALS,
@@ -50,7 +49,6 @@ from windrow.operators.aggregates.sum_summaries import (
 from windrow.operators.aggregates.summaries import add_columns
 from windrow.operators.aggregates.variance import Variance, variance_of
 
-Int64s = npt.NDArray[np.int64]
 SQUARES = 8
 """Limbs of a sum of squares within one tier, and of integers."""
 OF_SQUARES = FIRST + NARROW

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, take
 from windrow.columns.growable import Growable
 from windrow.columns.rowstore import RowStore
@@ -37,7 +38,6 @@ from windrow.operators.state.schedules import SCHEDULES, in_order
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS, TupleIndex
 from windrow.plan.physical.state_kinds import Expiry, buffer_kind
 
-Int64s = npt.NDArray[np.int64]
 WORTH_MOVING = Threshold(4096)
 """Fewer dead tuples than this are not worth a move."""
 AT_A_LOOK = Threshold(1024, least=1)

@@ -22,15 +22,14 @@ the last day that stay. Space: 16 bytes per tuple, and less than two chunks per 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import grid_out, inline, int64, ints, ints_out, kernel
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER
 
-Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
 DAYS = Threshold(512, least=2)
 """A power of two; the more, the fewer tuples are read that stay."""

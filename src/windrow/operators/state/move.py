@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

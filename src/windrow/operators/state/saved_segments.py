@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 from windrow.operators.base import Saved
 
@@ -29,7 +29,6 @@ ROWS, WITHDRAWN = "r", "d"
 """Kinds: tuples with their positions, and positions of tuples that were withdrawn."""
 WORTH_REWRITING = Threshold(4096)
 """Rows of a log beyond twice the table that are not worth writing the table for."""
-Int64s = npt.NDArray[np.int64]
 
 
 class _Stretch(NamedTuple):

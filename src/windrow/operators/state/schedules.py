@@ -10,15 +10,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.columns.time_order import time_order
 from windrow.core.time import FOREVER
 from windrow.operators.state.calendar_queue import CalendarQueue
 from windrow.plan.physical.state_kinds import Expiry
 
-Int64s = npt.NDArray[np.int64]
 NONE = np.empty(0, np.int64)
 
 

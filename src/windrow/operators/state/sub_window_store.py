@@ -27,14 +27,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import flags, int64, ints, ints_out, kernel
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved
 from windrow.operators.state.saved_segments import ROWS, Segments
 
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 COMES, LEAVES, FIRST = 0, 1, 2
 """Columns of a sub-window: its two instants, and the position of its first summary."""
 OPEN = "o"

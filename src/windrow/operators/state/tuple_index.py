@@ -9,15 +9,14 @@ forgotten is dead altogether.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel
 from windrow.windows.chains import Queues, take_oldest
 
-Int64s = npt.NDArray[np.int64]
 TS, EXP, END, LINK = 0, 1, 2, 3
 """Columns of a buffer's ``life``: arrival, own expiry, actual end, and a link for its owner."""
 
