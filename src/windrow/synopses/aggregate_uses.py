@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.synopses.base import AggregateClass, Content, Synopsis
+from windrow.synopses.base import Synopsis
 from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis
 from windrow.synopses.errors import SynopsisError, UnsuitableSynopsisError
 from windrow.synopses.grouped_table import GroupedTable
+from windrow.synopses.interval_content import AggregateClass, Content
 from windrow.synopses.interval_synopsis import IntervalSynopsis
 from windrow.synopses.interval_values import Counts, Extremes, Sums, group_batch, mean_column
 from windrow.synopses.running_synopsis import RunningSynopsis

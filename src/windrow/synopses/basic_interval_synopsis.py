@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from windrow.synopses.base import Synopsis, V
+from windrow.synopses.base import Synopsis
+from windrow.synopses.interval_content import V
 
 
 class BasicIntervalSynopsis(Synopsis[V]):

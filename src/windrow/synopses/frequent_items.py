@@ -28,17 +28,16 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.saved_state import Saved
 from windrow.core.patterns import UpdatePattern
-from windrow.synopses.base import Array, as_array
 from windrow.synopses.errors import FrequentInputError, SynopsisError
 from windrow.synopses.estimates import Estimate
-from windrow.synopses.frequent_lists import top_lists
+from windrow.synopses.frequent_lists import LocalCounters, TopList
 from windrow.synopses.grouped_table import concatenate_alike
+from windrow.synopses.interval_content import Array, as_array
 
 LOCAL = "local"
 
@@ -57,15 +56,6 @@ class FrequentItems(NamedTuple):
 
     items: list[tuple[Any, int]]
     delta: int
-
-
-class _List(NamedTuple):
-    """The most frequent items of a sub-window; ``last`` is the count of the k-th, or 0."""
-
-    number: int
-    items: tuple[Any, ...]
-    counts: tuple[int, ...]
-    last: int
 
 
 class Frequent:
@@ -89,18 +79,11 @@ class Frequent:
                 found=f"k = {k}, {sub_windows} sub-windows of {sub_window}",
                 remedy="let the length of a sub-window divide that of the window",
             )  # fmt: skip
-        self.k, self.sub_windows, self.sub_window, self.by_time = (
-            k,
-            sub_windows,
-            sub_window,
-            by_time,
-        )
+        self.k, self.sub_windows = k, sub_windows
         self.delta = 0
-        self._local: tuple[Array, Int64s] = (np.empty(0, np.int64), np.empty(0, np.int64))
+        self._local = LocalCounters(k, sub_window, by_time=by_time)
         self._global: dict[Any, int] = {}
-        self._lists: deque[_List] = deque()
-        self._rows = 0  # that have come, for sub-windows of rows
-        self._filling: int | None = None if by_time else 1  # the number of the sub-window
+        self._lists: deque[TopList] = deque()
         self._first: int | None = None  # the number of the first one
         self._newest = 0
         self._segments: dict[str, int] = {}  # the number of the last list of each
@@ -137,115 +120,26 @@ class Frequent:
         That is after each sub-window, once the first one has left the window.
         """
         values = as_array(values)
-        if values.dtype.kind == "f" and len(values):
-            raise SynopsisError(
-                where="FREQUENT", expected="integers or texts", found="floating-point numbers",
-                remedy="round them, or count ranges of them",
-            )  # fmt: skip
-        if self.by_time:
-            numbers = self._numbers(values, ts)
-            yield from self._take(values, numbers)
-        else:
-            numbers = (self._rows + np.arange(len(values))) // self.sub_window + 1
-            self._rows += len(values)
-            yield from self._take(values, numbers)
-            if self._rows % self.sub_window == 0:
-                yield from self._reach(self._rows // self.sub_window + 1)
+        for known in islice(self._global, min(1, len(values))):
+            concatenate_alike([as_array([known]), values])  # refuses another type
+        for found, later in self._local.feed(values, ts):
+            yield from self._push(found, later)
 
     def advance(self, now: int) -> Iterator[int]:
         """Every row up to ``now`` (inclusive) has come; for windows of time."""
-        if self.by_time:
-            yield from self._reach(now // self.sub_window + 1)
-
-    def _numbers(self, values: Array, ts: Int64s | None) -> Int64s:
-        if ts is None or len(ts) != len(values):
-            raise SynopsisError(
-                where="FREQUENT", expected="a timestamp for each row",
-                found="none" if ts is None else str(len(ts)), remedy="give ts with the values",
-            )  # fmt: skip
-        ts = np.asarray(ts, np.int64)
-        numbers: Int64s = -(-ts // self.sub_window)
-        filling = self._filling
-        if bool((np.diff(ts) < 0).any()) or (
-            len(ts) and filling is not None and numbers[0] < filling
-        ):
-            raise SynopsisError(
-                where="FREQUENT", expected="rows in the order of their time",
-                found="a timestamp that decreases", remedy="sort them, or allow for slack before",
-            )  # fmt: skip
-        return numbers
-
-    def _take(self, values: Array, numbers: Int64s) -> Iterator[int]:
-        """Count rows; the sub-windows before the last one of them are full."""
-        if not len(values):
-            return
-        for known in islice(self._global, 1):
-            concatenate_alike([as_array([known]), values])
-        yield from self._reach(int(numbers[0]))
-        items, counts = self._local
-        mixed = concatenate_alike([items, values]) if len(items) else values
-        weight = np.ones(len(mixed), np.int64)
-        weight[: len(items)] = counts
-        numbers = np.concatenate([np.full(len(items), numbers[0]), numbers])
-        cuts = np.append(0, np.flatnonzero(np.diff(numbers)) + 1).astype(np.int64)
-        encoded = pa.array(mixed).dictionary_encode()
-        code = encoded.indices.to_numpy().astype(np.int64)
-        names = encoded.dictionary.to_pylist()
-        if len(cuts) > 1:
-            rank = _ranks(encoded.dictionary)
-            full = self._full_lists(code, weight, cuts, rank, names, numbers)
-            self._local = (np.empty(0, np.int64), np.empty(0, np.int64))
-            for found, later in zip(full, numbers[cuts[1:]].tolist(), strict=True):
+        if self._local.by_time:
+            for found, later in self._local.close_before(now // self._local.sub_window + 1):
                 yield from self._push(found, later)
-        rest = int(cuts[-1])
-        self._filling = int(numbers[-1])
-        kept, inverse = np.unique(mixed[rest:], return_inverse=True)
-        totals = np.zeros(len(kept), np.int64)
-        np.add.at(totals, inverse, weight[rest:])
-        self._local = (kept, totals)
-
-    def _full_lists(
-        self, code: Int64s, weight: Int64s, cuts: Int64s, rank: Int64s, names: list[Any],
-        numbers: Int64s,
-    ) -> Iterator[_List]:  # fmt: skip
-        windows = len(cuts) - 1
-        width = min(self.k, len(names))
-        best, counts = (np.empty((windows, width), np.int64) for _ in range(2))
-        lengths = np.empty(windows, np.int64)
-        top_lists(code, weight, cuts, rank, width, best, counts, lengths)
-        for i, (number, length) in enumerate(
-            zip(numbers[cuts[:-1]].tolist(), lengths.tolist(), strict=True)
-        ):
-            items = tuple(names[item] for item in best[i, :length].tolist())
-            yield self._list(number, items, tuple(counts[i, :length].tolist()))
-
-    def _list(self, number: int, items: tuple[Any, ...], counts: tuple[int, ...]) -> _List:
-        return _List(number, items, counts, counts[-1] if len(items) == self.k else 0)
-
-    def _reach(self, number: int) -> Iterator[int]:
-        """Close the sub-window that is filling if this is a later one; those between are empty."""
-        if self._filling is None or number <= self._filling:
-            self._filling = number if self._filling is None else self._filling
-            return
-        items, counts = self._local
-        rank = np.arange(len(items))
-        cuts = np.array([0, len(items)])
-        names, numbers = items.tolist(), np.full(max(1, len(items)), self._filling)
-        self._local = (np.empty(0, np.int64), np.empty(0, np.int64))
-        closed = list(self._full_lists(rank, counts, cuts, rank, names, numbers))
-        self._filling = number
-        for found in closed:
-            yield from self._push(found, number)
 
     # --- lists, lines 11 to 28
 
-    def _push(self, newest: _List, later: int) -> Iterator[int]:
+    def _push(self, newest: TopList, later: int) -> Iterator[int]:
         """Let a list into the window; those up to the one that is filling, ``later``, are empty."""
         yield from self._slide(newest)
         if newest.number < later - 1:
-            yield from self._slide(_List(later - 1, (), (), 0))
+            yield from self._slide(TopList(later - 1, (), (), 0))
 
-    def _slide(self, newest: _List) -> Iterator[int]:
+    def _slide(self, newest: TopList) -> Iterator[int]:
         self._newest = newest.number
         if self._first is None:
             self._first = newest.number
@@ -259,7 +153,7 @@ class Frequent:
         if newest.number - self._first >= self.sub_windows:
             yield newest.number
 
-    def _expire(self, oldest: _List) -> None:
+    def _expire(self, oldest: TopList) -> None:
         self.delta -= oldest.last
         for item, count in zip(oldest.items, oldest.counts, strict=True):
             left = self._global[item] - count
@@ -296,7 +190,7 @@ class Frequent:
     def size(self) -> int:
         """Pairs of an item and a count: in lists, global counters and local counters."""
         lists = sum(len(found.items) for found in self._lists)
-        return lists + len(self._global) + len(self._local[0])
+        return lists + len(self._global) + len(self._local)
 
     # --- state
 
@@ -313,23 +207,21 @@ class Frequent:
         live = self._lists[0].number if self._lists else self._newest + 1
         saved.drop = [name for name, last in self._segments.items() if last < live]
         self._segments = {n: last for n, last in self._segments.items() if last >= live}
-        items, counts = self._local
-        saved.put[LOCAL] = pa.RecordBatch.from_pydict({"item": pa.array(items), "count": counts})
+        saved.put[LOCAL] = self._local.to_batch()
         saved.meta = {
-            "rows": self._rows, "filling": self._filling, "first": self._first,
+            "rows": self._local.rows, "filling": self._local.filling, "first": self._first,
             "newest": self._newest, "counter": self._counter,
         }  # fmt: skip
         return saved
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         """Become what the saved one was, with the same parameters."""
-        self._rows, self._counter = int(meta["rows"]), int(meta["counter"])
-        self._filling, self._first = meta["filling"], meta["first"]
+        self._local.rows, self._local.filling = int(meta["rows"]), meta["filling"]
+        self._counter, self._first = int(meta["counter"]), meta["first"]
         self._newest = int(meta["newest"])
         for name in sorted(segments):
             if name == LOCAL:
-                items = as_array(segments[name]["item"].to_numpy(zero_copy_only=False))
-                self._local = (items, segments[name]["count"].to_numpy())
+                self._local.load(segments[name])
             else:
                 self._load_lists(name, segments[name])
 
@@ -342,7 +234,7 @@ class Frequent:
                 lists.setdefault(number, []).append((item, count))
         for number, pairs in lists.items():
             items, counts = zip(*pairs, strict=True)
-            found = self._list(number, items, counts)
+            found = self._local.make_list(number, items, counts)
             self._lists.append(found)
             self.delta += found.last
             for item, count in pairs:
@@ -354,15 +246,7 @@ def _parts(window: int, sub_window: int) -> int:
     return window // sub_window if sub_window > 0 and window % sub_window == 0 else 0
 
 
-def _ranks(dictionary: pa.Array) -> Int64s:
-    """Places of the items in their order."""
-    names = as_array(dictionary.to_numpy(zero_copy_only=False))
-    ranks = np.empty(len(names), np.int64)
-    ranks[np.argsort(names, kind="stable")] = np.arange(len(names))
-    return ranks
-
-
-def _batch(lists: list[_List]) -> pa.RecordBatch:
+def _batch(lists: list[TopList]) -> pa.RecordBatch:
     columns = {
         "number": pa.array([found.number for found in lists for _ in found.items]),
         "item": pa.array([item for found in lists for item in found.items]),

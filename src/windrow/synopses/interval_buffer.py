@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.saved_state import Saved
-from windrow.synopses.base import Array, ClosedInterval, Content, V, as_array
 from windrow.synopses.errors import SynopsisError
+from windrow.synopses.interval_content import Array, ClosedInterval, Content, V, as_array
 
 PENDING = "pending"
 

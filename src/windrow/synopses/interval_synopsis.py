@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from windrow.synopses.base import Content, Synopsis, V
+from windrow.synopses.base import Synopsis
 from windrow.synopses.errors import SynopsisError
+from windrow.synopses.interval_content import Content, V
 
 
 class IntervalSynopsis(Synopsis[V]):

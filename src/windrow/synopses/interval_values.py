@@ -21,7 +21,6 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.exactsum import LIMBS, SCRATCH, WIDTH, add_exact, carry_out, read_mean
 from windrow.columns.kernels import floats_out, grid_out, ints, kernel, void
-from windrow.synopses.base import AggregateClass, Array, as_array
 from windrow.synopses.errors import SynopsisError
 from windrow.synopses.grouped_table import (
     GroupedTable,
@@ -32,6 +31,7 @@ from windrow.synopses.grouped_table import (
     subtract_table,
     table_to_batch,
 )
+from windrow.synopses.interval_content import AggregateClass, Array, as_array
 
 LOW = (1 << 32) - 1
 

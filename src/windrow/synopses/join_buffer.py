@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.saved_state import Saved
-from windrow.synopses.base import Array, Content, V, as_array
 from windrow.synopses.errors import SynopsisError
+from windrow.synopses.interval_content import Array, Content, V, as_array
 
 BOTH, FIRST, SECOND = 0, 1, 2
 """Which window has the younger tuple; BOTH if the two are of one sub-window, or nobody asks."""

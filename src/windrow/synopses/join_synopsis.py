@@ -22,9 +22,10 @@ from typing import Any, Generic
 import pyarrow as pa
 
 from windrow.columns.saved_state import Saved, below
-from windrow.synopses.base import ClosedInterval, Synopsis, V
+from windrow.synopses.base import Synopsis
 from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis
 from windrow.synopses.errors import SynopsisError, UnsuitableSynopsisError
+from windrow.synopses.interval_content import ClosedInterval, V
 from windrow.synopses.interval_synopsis import IntervalSynopsis
 from windrow.synopses.join_buffer import (
     FIRST,

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from windrow.synopses.base import AggregateClass, Content, Synopsis, V
+from windrow.synopses.base import Synopsis
 from windrow.synopses.errors import UnsuitableSynopsisError
+from windrow.synopses.interval_content import AggregateClass, Content, V
 
 REASONS = {
     AggregateClass.DISTRIBUTIVE: (

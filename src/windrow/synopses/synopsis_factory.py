@@ -13,9 +13,10 @@ from typing import Any
 from windrow.sharing.rules.interval_contents import Contents, Kept
 from windrow.sharing.rules.synopsis_shape import SynopsisKind, SynopsisShape
 from windrow.synopses.aggregate_uses import content_for
-from windrow.synopses.base import Content, Synopsis
+from windrow.synopses.base import Synopsis
 from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis
 from windrow.synopses.interval_buffer import RowBuffer, TimeBuffer
+from windrow.synopses.interval_content import Content
 from windrow.synopses.interval_synopsis import IntervalSynopsis
 from windrow.synopses.join_buffer import JoinBuffer
 from windrow.synopses.join_synopsis import JoinSynopsis

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
-from windrow.synopses.base import AggregateClass, Array, as_array
 from windrow.synopses.errors import SynopsisError, UnsuitableSynopsisError
 from windrow.synopses.grouped_table import (
     GroupedTable,
@@ -27,6 +26,7 @@ from windrow.synopses.grouped_table import (
     starts_of,
     table_to_batch,
 )
+from windrow.synopses.interval_content import AggregateClass, Array, as_array
 from windrow.synopses.interval_values import check_answer
 
 
