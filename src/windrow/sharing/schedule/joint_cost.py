@@ -92,17 +92,20 @@ def _merges(shape: SynopsisShape, n: int) -> int:
     return min(n - 1, math.ceil(math.log2(max(shape.b, 2))))
 
 
-def cost_per_update(works: Sequence[Work], periods: Sequence[int]) -> float:
+def cost_per_update(
+    works: Sequence[Work], periods: Sequence[int], due: DueUpdates | None = None
+) -> float:
     """The cost of executing each with its period, and together what is due at the same update.
 
     All begin together, so a task with period p is due at the multiples of p. A probe that costs c
-    takes part in as many updates as one of those that need c or more is due at.
+    takes part in as many updates as one of those that need c or more is due at. Whoever compares
+    choices gives ``due`` of all periods.
 
     >>> nine, fourteen = Work({"scan": 9}), Work({"scan": 14})
     >>> [round(cost_per_update([nine, fourteen], periods), 2) for periods in ([2, 3], [2, 2])]
     [7.67, 7.0]
     """
-    due = DueUpdates(periods)
+    due = due or DueUpdates(periods)
     total = sum(work.finish / period for work, period in zip(works, periods, strict=True))
     for probe in {probe: None for work in works for probe in work.probes}:
         pairs = zip(works, periods, strict=True)

@@ -9,11 +9,12 @@ in use so far only, so for each set the cheapest way to it is remembered. A sub-
 longest period in use that is short enough, which adds no scan, or begins a longer one that is
 allowed. States that cannot become better than the best known choice are left out.
 The result is exact as long as there are at most ``MOST_STATES`` sets, which is sure for 10
-sub-groups; beyond that the most promising states are kept, and single changes tried at the end.
+sub-groups; beyond that the most promising states are kept, and periods changed one by one in the
+end.
 
 Where they probe several synopses all choices are compared, up to ``MOST_CHOICES`` (6 sub-groups);
-beyond that single changes are made as long as one lowers the cost, from the longest and from the
-shortest periods.
+beyond that each sub-group gets its best period in turn, as long as that lowers the cost, from the
+longest and from the shortest periods.
 """
 
 from __future__ import annotations
@@ -43,41 +44,50 @@ def choose_periods(works: Sequence[Work], periods: Sequence[int]) -> Periods:
     >>> choose_periods(works, [2, 3, 5])
     (2, 2, 5)
     """
-    probes = {probe for work in works for probe in work.probes}
     if len(works) < 2:
         return tuple(periods)
-    if len(probes) <= 1:
-        return _over_one_scan(works, periods)
-    if math.prod(sum(p <= n for p in set(periods)) for n in periods) <= MOST_CHOICES.value:
-        return _of_all(works, periods)
-    starts = (tuple(periods), (min(periods),) * len(periods))
-    return min((_by_steps(works, periods, s) for s in starts), key=lambda c: _rank(works, c))
+    compare = _Comparison(works, periods)
+    if len({probe for work in works for probe in work.probes}) <= 1:
+        return _over_one_scan(compare)
+    if math.prod(sum(p <= n for p in compare.known) for n in periods) <= MOST_CHOICES.value:
+        return _of_all(compare)
+    return min((_by_steps(compare, plain) for plain in compare.plain), key=compare.rank)
 
 
-def _rank(works: Sequence[Work], choice: Periods) -> tuple[float, tuple[int, ...]]:
-    """The cheapest first, then the one that shortens least."""
-    return cost_per_update(works, choice), tuple(-p for p in choice)
+class _Comparison:
+    """Choices of periods for the sub-groups of a group, and what they cost."""
+
+    def __init__(self, works: Sequence[Work], periods: Sequence[int]) -> None:
+        self.works, self.periods = works, periods
+        self.known = sorted(set(periods))
+        self.due = DueUpdates(periods)
+        self.plain = (tuple(periods), (min(periods),) * len(periods))
+        """Conservative and aggressive scheduling."""
+
+    def cost(self, choice: Periods) -> float:
+        return cost_per_update(self.works, choice, self.due)
+
+    def rank(self, choice: Periods) -> tuple[float, tuple[int, ...]]:
+        """The cheapest first, then the one that shortens least."""
+        return self.cost(choice), tuple(-p for p in choice)
 
 
-def _of_all(works: Sequence[Work], periods: Sequence[int]) -> Periods:
-    allowed = ([p for p in sorted(set(periods)) if p <= n] for n in periods)
-    return min(product(*allowed), key=lambda choice: _rank(works, choice))
+def _of_all(compare: _Comparison) -> Periods:
+    allowed = ([p for p in compare.known if p <= n] for n in compare.periods)
+    return min(product(*allowed), key=compare.rank)
 
 
-def _by_steps(works: Sequence[Work], periods: Sequence[int], choice: Periods) -> Periods:
-    cost = cost_per_update(works, choice)
+def _by_steps(compare: _Comparison, choice: Periods) -> Periods:
+    """The choice after giving each sub-group its best period in turn, as long as that pays."""
+    cost = compare.cost(choice)
     while True:
-        changes = [
-            (*choice[:i], p, *choice[i + 1 :])
-            for i, n in enumerate(periods)
-            for p in sorted(set(periods))
-            if p <= n and p != choice[i]
-        ]
-        best = min(changes, key=lambda change: _rank(works, change), default=choice)
-        lower = cost_per_update(works, best)
-        if lower >= cost:
+        for i, n in enumerate(compare.periods):
+            changes = ((*choice[:i], p, *choice[i + 1 :]) for p in compare.known if p <= n)
+            choice = min(changes, key=compare.rank)
+        lower = compare.cost(choice)
+        if lower >= cost - 1e-9:
             return choice
-        choice, cost = best, lower
+        cost = lower
 
 
 class _State(NamedTuple):
@@ -90,18 +100,16 @@ class _State(NamedTuple):
     chosen: Periods
 
 
-def _over_one_scan(works: Sequence[Work], periods: Sequence[int]) -> Periods:
-    def rank(choice: Periods) -> tuple[float, tuple[int, ...]]:
-        return _rank(works, choice)
-
-    best = min((tuple(periods), (min(periods),) * len(periods)), key=rank)
-    search = _ScanSearch(works, periods)
+def _over_one_scan(compare: _Comparison) -> Periods:
+    best = min(compare.plain, key=compare.rank)
+    search = _ScanSearch(compare)
     for most in (FIRST_STATES, MOST_STATES.value):  # a narrow search bounds the wide one
-        found = search.run(cost_per_update(works, best), most)
-        best = best if found is None else min(best, found, key=rank)
+        found = search.run(compare.cost(best), most)
+        best = best if found is None else min(best, found, key=compare.rank)
         if search.exact:
             return best
-    return _by_steps(works, periods, best)
+    starts = (best, *compare.plain)
+    return min((_by_steps(compare, start) for start in starts), key=compare.rank)
 
 
 class _ScanSearch:
@@ -111,11 +119,11 @@ class _ScanSearch:
     whether the last run left no state out.
     """
 
-    def __init__(self, works: Sequence[Work], periods: Sequence[int]) -> None:
+    def __init__(self, compare: _Comparison) -> None:
+        works, periods = compare.works, compare.periods
         scans = [sum(work.probes.values()) for work in works]
         self._order = sorted(range(len(works)), key=lambda i: (-scans[i], periods[i]))
-        self._known = sorted(set(periods))
-        self._due = DueUpdates(periods)
+        self._known, self._due = compare.known, compare.due
         self._scans = [*(scans[i] for i in self._order), 0.0]
         self._falls = [a - b for a, b in pairwise(self._scans)]
         self._finishes = [works[i].finish for i in self._order]
