@@ -71,7 +71,7 @@ def test_a_script_is_refused_at_the_clause(statement: str, underlined: str) -> N
     ("arguments", "where"),
     [
         (["run", "s3://b/q.cql"], ""),
-        (["run", "q.cql", "--checkpoint", "s3://b/c"], "--checkpoint: "),
+        (["run", "q.cql", "--checkpoint", "gs://b/c"], "--checkpoint: "),
         (["run", "q.cql", "--quarantine", "gs://b/c"], "--quarantine: "),
         (["explain", "s3://b/q.cql"], ""),
         (["demo", "--directory", "s3://b/demo"], "--directory: "),
@@ -105,10 +105,10 @@ def test_python_refuses_it_too() -> None:
     asked = [
         lambda: Archive.create("gs://b/a", schema, "k", window=3, scheme="WATA", n=2),
         lambda: Archive.open("gs://b/a"),
-        lambda: windrow.connect(quarantine="s3://b/q"),
-        lambda: windrow.connect(checkpoint="s3://b/q"),
+        lambda: windrow.connect(quarantine="gs://b/q"),
+        lambda: windrow.connect(checkpoint="gs://b/q"),
         lambda: windrow.results("gs://b/out"),
-        lambda: Quarantine(Path("s3://b/q")),
+        lambda: Quarantine(Path("gs://b/q")),
     ]
     for ask in asked:
         with pytest.raises(InputError, match="local or mounted"):

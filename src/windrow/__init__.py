@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.core.errors import DataError, InputError, ScriptError, StateError, WindrowError
-from windrow.core.paths import local_path
+from windrow.core.paths import is_object_url, local_path
 from windrow.core.time import wall_clock
 from windrow.core.warnings import WindrowWarning
 
@@ -47,7 +47,7 @@ def connect(
     the results of another run are, which are removed; otherwise that is an error.
     """
     for given, what in ((quarantine, "quarantine"), (checkpoint, "checkpoint")):
-        if given is not None:
+        if given is not None and not is_object_url(given):
             local_path(given, f"connect, {what}")
     from windrow.engine.connection import Connection  # noqa: PLC0415 - compiled kernels load here
 

@@ -36,7 +36,7 @@ def write_streams(directory: Path, files: int = 8, rows: int = 300, seed: int = 
 
 
 def compiled(
-    directory: Path, queries: dict[str, str], out: str, format_: str = "parquet"
+    directory: Path, queries: dict[str, str], out: str, format_: str = "parquet", more: str = ""
 ) -> Catalog:
     """The streams of ``write_streams`` and the queries, each into a directory of its own."""
     text = "".join(
@@ -48,7 +48,7 @@ def compiled(
         text += (
             f"CREATE QUERY {name} AS {query} INTO '{directory / out / name}' FORMAT {format_};\n"
         )
-    return compile_script(text).catalog
+    return compile_script(text + more).catalog
 
 
 def run_on_spark(catalog: Catalog, checkpoint: Path, **options: Any) -> Report:

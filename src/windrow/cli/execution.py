@@ -246,7 +246,7 @@ def session_options(
 
 def _own_places(settings: Settings) -> dict[str, Path]:
     given = {"--checkpoint": settings.checkpoint, "--quarantine": settings.quarantine}
-    return {name: path for name, path in given.items() if path is not None}
+    return {n: path for n, path in given.items() if path is not None and not is_object_url(path)}
 
 
 def _sources(catalog: Catalog) -> dict[str, Path]:

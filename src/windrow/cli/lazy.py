@@ -23,6 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from windrow.cli.error_messages import errors_in_words
 from windrow.core.paths import local_path
+from windrow.object_store.object_path import ObjectPath
 
 try:
     from typer._coercion import RuntimeParam, build_runtime_param
@@ -103,7 +104,8 @@ class _LazyCommand(TyperCommand):
 
 
 class LocalPaths(TyperCommand):
-    """A command whose paths are those of this machine; ``s3://bucket`` is none of them."""
+    """A command whose paths are those of this machine; ``s3://bucket`` is none of them, but where a
+    place in an object store may be given."""
 
     def get_params(self, ctx: Any) -> Any:
         return take_plain_values(super().get_params(ctx))
@@ -112,7 +114,7 @@ class LocalPaths(TyperCommand):
         for parameter in self.params:
             given = ctx.params.get(parameter.name or "")
             for path in given if isinstance(given, list | tuple) else (given,):
-                if isinstance(path, Path):
+                if isinstance(path, Path) and not isinstance(path, ObjectPath):
                     with errors_in_words():
                         local_path(path, parameter.opts[0] if _is_option(parameter) else "")
         return super().invoke(ctx)

@@ -7,8 +7,23 @@ from typing import Annotated
 
 import typer
 
+from windrow.object_store.object_path import path_of
 from windrow.plan.strategy import Strategy
 
+
+def place_of(text: str | Path) -> Path:
+    """A directory, or a place in an object store."""
+    return path_of(text)
+
+
+Checkpoint = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CHECKPOINT",
+        parser=place_of,
+        help="The directory passed to --checkpoint, or s3://bucket/path.",
+    ),
+]
 Script = Annotated[Path, typer.Argument(metavar="SCRIPT", help="A file of CQL statements.")]
 StrategyOption = Annotated[
     Strategy,

@@ -20,6 +20,7 @@ from windrow.cli.options import (
     Script,
     StrategyOption,
     Verbose,
+    place_of,
 )
 from windrow.plan.strategy import Strategy
 
@@ -37,14 +38,22 @@ def run(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Save progress in this directory, and resume from it.", show_default=False
+            parser=place_of,
+            metavar="DIRECTORY",
+            help="Save progress in this directory, or at s3://bucket/path, and resume from it.",
+            show_default=False,
         ),
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Stop after the files that exist now.")
     ] = False,
     quarantine: Annotated[
-        Path, typer.Option(help="Write rows that cannot be used to this directory.")
+        Path,
+        typer.Option(
+            parser=place_of,
+            metavar="DIRECTORY",
+            help="Write rows that cannot be used to this directory, or to s3://bucket/path.",
+        ),
     ] = QUARANTINE,
     overwrite: Overwrite = False,
     strategy: StrategyOption = Strategy.UPA,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +20,8 @@ from rich.text import Text
 
 from windrow.cli.console import instant, out, size
 from windrow.cli.error_messages import errors_in_words
-from windrow.cli.options import Verbose
+from windrow.cli.options import Checkpoint, Verbose
+from windrow.core.paths import is_object_url
 from windrow.core.time import Clock, wall_clock
 from windrow.spark.checkpoint.checkpoint_status import (
     CheckpointStatus,
@@ -35,13 +38,9 @@ NAMED = 3
 UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 GOOD = (Condition.RUNNING, Condition.STOPPED)
 
-Where = Annotated[
-    Path, typer.Argument(metavar="CHECKPOINT", help="The directory passed to --checkpoint.")
-]
-
 
 def status(
-    checkpoint: Where,
+    checkpoint: Checkpoint,
     watch: Annotated[bool, typer.Option("--watch", help="Look again every two seconds.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, with --watch a line each time.")
@@ -60,14 +59,31 @@ def status(
       windrow status state/ --watch
       windrow status state/ --json
     """
-    with errors_in_words(verbose=verbose):
+    with errors_in_words(verbose=verbose), _status_of(checkpoint) as look:
         if not watch:
-            print_status(checkpoint_status(checkpoint, wall_clock), as_json=as_json)
+            print_status(look(), as_json=as_json)
             return
         try:
-            _watch(checkpoint, as_json=as_json)
+            _watch(look, as_json=as_json)
         except KeyboardInterrupt:
             raise typer.Exit(0) from None
+
+
+@contextmanager
+def _status_of(checkpoint: Path) -> Iterator[Callable[[], CheckpointStatus]]:
+    """What looks at a checkpoint, also at one in an object store."""
+    if not is_object_url(checkpoint):
+        yield partial(checkpoint_status, checkpoint, wall_clock)
+        return
+    from windrow.spark.checkpoint.working_copy import WorkingCopy  # noqa: PLC0415 - seldom needed
+
+    with closing(WorkingCopy(checkpoint)) as copy:
+
+        def look() -> CheckpointStatus:
+            copy.look()
+            return checkpoint_status(copy.directory, wall_clock)
+
+        yield look
 
 
 def print_status(found: CheckpointStatus, *, as_json: bool) -> None:
@@ -86,16 +102,16 @@ def to_json(found: CheckpointStatus) -> str:
     return json.dumps({**asdict(found), **more}, ensure_ascii=False)
 
 
-def _watch(checkpoint: Path, *, as_json: bool) -> None:
+def _watch(look: Callable[[], CheckpointStatus], *, as_json: bool) -> None:
     console = out()
     if as_json or not console.is_terminal:
         while True:
-            print_status(checkpoint_status(checkpoint, wall_clock), as_json=as_json)
+            print_status(look(), as_json=as_json)
             time.sleep(SECONDS_BETWEEN_LOOKS)
     console.soft_wrap = False  # lines that are too long would be cut off
     with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
         while True:
-            live.update(status_view(checkpoint_status(checkpoint, wall_clock)), refresh=True)
+            live.update(status_view(look()), refresh=True)
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
 

@@ -2,7 +2,7 @@
 
 A path with a scheme (``s3://bucket/x``) means another system. Taken for a path it would be a
 directory called ``s3:``, so it is refused wherever a path can be given, but for places that may be
-in an object store: archives and results.
+in an object store: archives, results and checkpoints.
 """
 
 from __future__ import annotations

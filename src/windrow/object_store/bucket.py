@@ -89,21 +89,17 @@ class Bucket:
             size = data.stat().st_size if isinstance(data, Path) else len(data)
             return Stored(size, str(self._put(key, data)["e_tag"]))
 
-    def put_new(self, key: str, data: bytes) -> bool:
-        """Put an object unless there is one; whether it is there now.
+    def put_new(self, key: str, data: bytes) -> str | None:
+        """Put an object unless there is one; its tag if it is there now, else None.
 
         No other writer ever has the same ``data``: so if the answer to a request was lost and it
         was repeated, what is there is known to be one's own.
         """
         with self._errors(key):
             try:
-                self._put(key, data, mode="create", use_multipart=False)
+                return str(self._put(key, data, mode="create", use_multipart=False)["e_tag"])
             except self._client.exceptions.AlreadyExistsError:
-                try:
-                    return self.get(key) == data
-                except FileNotFoundError:
-                    return False
-            return True
+                return self._tag_if(key, data)
 
     def _put(self, key: str, data: bytes | Path, **options: Any) -> Any:
         return self._client.put(self._store, key, data, **options)
@@ -119,8 +115,8 @@ class Bucket:
             found = self._client.get(self._store, key)
             return bytes(found.bytes()), str(found.meta["e_tag"])
 
-    def replace(self, key: str, data: bytes, tag: str) -> bool:
-        """Put an object over one that still has that tag; whether it is there now.
+    def replace(self, key: str, data: bytes, tag: str) -> str | None:
+        """Put an object over one that still has that tag; the new one's if it is there now.
 
         As with ``put_new``, no other writer ever has the same ``data``.
         """
@@ -131,13 +127,17 @@ class Bucket:
         )
         with self._errors(key):
             try:
-                self._put(key, data, mode={"e_tag": tag}, use_multipart=False)
+                return str(self._put(key, data, mode={"e_tag": tag}, use_multipart=False)["e_tag"])
             except refused:
-                try:
-                    return self.get(key) == data
-                except FileNotFoundError:
-                    return False
-            return True
+                return self._tag_if(key, data)
+
+    def _tag_if(self, key: str, data: bytes) -> str | None:
+        """The tag of an object if it has these bytes."""
+        try:
+            found, tag = self.get_tagged(key)
+        except FileNotFoundError:
+            return None
+        return tag if found == data else None
 
     def copy(self, key: str, new: str) -> None:
         """Give an object's bytes a second name."""
@@ -172,6 +172,22 @@ class Bucket:
         with self._errors(folder):
             found = self._client.list_with_delimiter(self._store, folder or None)["objects"]
         return {str(one["path"]).rpartition("/")[2]: _stored(one) for one in found}
+
+    def list_folders(self, folder: str) -> list[str]:
+        """The names of the folders right below one."""
+        with self._errors(folder):
+            found = self._client.list_with_delimiter(self._store, folder or None)["common_prefixes"]
+        return [str(one).rstrip("/").rpartition("/")[2] for one in found]
+
+    def list_below(self, folder: str) -> dict[str, Stored]:
+        """The objects below a folder, however deep, by their names from there."""
+        prefix = f"{folder}/" if folder else ""
+        found: dict[str, Stored] = {}
+        with self._errors(folder):
+            for part in self._client.list(self._store, prefix or None, chunk_size=1000):
+                for one in part:
+                    found[str(one["path"]).removeprefix(prefix)] = _stored(one)
+        return found
 
     def delete(self, key: str) -> None:
         """Remove an object; one that is gone already is no error."""

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR
 
 from windrow.core.errors import InputError
 from windrow.object_store.bucket import Stored
@@ -80,6 +81,8 @@ class FileCache:
         for path in self.directory.iterdir():
             with suppress(FileNotFoundError):
                 status = path.stat()
+                if S_ISDIR(status.st_mode):  # of copies that others look after
+                    continue
                 size = min(status.st_size, 512 * status.st_blocks)  # some have holes
                 files.append((status.st_mtime, size, path))
         files.sort()

@@ -84,6 +84,9 @@ class ObjectPath(PosixPath):
             return False
         return True
 
+    def is_file(self, *_: Any, **__: Any) -> bool:
+        return self.exists()
+
     def read_bytes(self) -> bytes:
         _read.note(str(self), None)
         data, tag = self.bucket.get_tagged(self.key)
@@ -101,18 +104,12 @@ class ObjectPath(PosixPath):
     def replace_text(self, text: str, tag: str | None) -> bool:
         """Put a text over what has that tag, or where there is nothing; whether it is there.
 
-        No other writer ever has the same text.
+        No other writer ever has the same text. It counts as read.
         """
-        data = text.encode()
-        for attempt in range(_ATTEMPTS):  # to know whether one that got no answer was heard
-            try:
-                if tag is None:
-                    return self.bucket.put_new(self.key, data)
-                return self.bucket.replace(self.key, data, tag)
-            except StoreError as error:
-                if not error.uncertain or attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError("the last attempt has returned or raised")
+        new = replace_object(self.bucket, self.key, text.encode(), tag)
+        if new is not None:
+            _read.note(str(self), new)
+        return new is not None
 
     def upload(self, fill: Callable[[Path], object]) -> None:
         """Let ``fill`` write a file of this machine, and put it."""
@@ -122,6 +119,18 @@ class ObjectPath(PosixPath):
             self.bucket.put(self.key, part)
         finally:
             part.unlink(missing_ok=True)
+
+    def local_copy(self) -> Path:
+        """A file of this machine with the same bytes, which is only to be read."""
+        cache, stored = default_cache(), self.bucket.head(self.key)
+        found = cache.find(str(self), stored)
+        if found is not None:
+            return found
+        return cache.download(str(self), stored, self.bucket.pieces(self.key, stored))
+
+    def objects_below(self) -> list[ObjectPath]:
+        """All objects whose addresses begin with this one, however deep."""
+        return [self / key for key in self.bucket.list_below(self.key)]
 
     def rename(self, target: Any) -> ObjectPath:
         """Copy, then delete: whoever stops between leaves both."""
@@ -138,7 +147,13 @@ class ObjectPath(PosixPath):
             yield self / name
 
     def glob(self, pattern: str) -> Generator[ObjectPath, None, None]:
-        return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
+        """Objects by their names, or by those of folders too; ``**`` is not known."""
+        parts = pattern.split("/")
+        below = self.bucket.list_folder if len(parts) == 1 else self.bucket.list_below
+        for key in below(self.key):
+            names = key.split("/")
+            if len(names) == len(parts) and all(map(fnmatchcase, names, parts)):
+                yield self / key
 
 
 def path_of(place: str | os.PathLike[str]) -> Path:
@@ -146,6 +161,25 @@ def path_of(place: str | os.PathLike[str]) -> Path:
     if isinstance(place, ObjectPath):
         return place
     return ObjectPath(object_url(place)) if is_object_url(place) else Path(place)
+
+
+def readable_path(path: Path) -> Path:
+    """A file of this machine that can be read and mapped: itself, or a copy of the object."""
+    return path.local_copy() if isinstance(path, ObjectPath) else path
+
+
+def replace_object(bucket: Bucket, key: str, data: bytes, tag: str | None) -> str | None:
+    """Put an object over the one that has that tag, or where there is none; its tag if it is there.
+
+    What got no answer is repeated, to know whether it was heard.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            return bucket.put_new(key, data) if tag is None else bucket.replace(key, data, tag)
+        except StoreError as error:
+            if not error.uncertain or attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt has returned or raised")
 
 
 @lru_cache(maxsize=64)

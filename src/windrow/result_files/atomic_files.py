@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from windrow.core.errors import StateError
-from windrow.object_store.object_path import ObjectPath
+from windrow.object_store.object_path import ObjectPath, readable_path
 
 T = TypeVar("T")
 
@@ -51,8 +51,11 @@ def delete(path: Path) -> None:
 
 
 def move_away(path: Path, target: Path) -> None:
-    """Move a file to a path of this machine, wherever it is now."""
-    if isinstance(path, ObjectPath):
+    """Move a file to another directory, wherever both are."""
+    if isinstance(target, ObjectPath):
+        target.bucket.put(target.key, readable_path(path))
+        path.unlink()
+    elif isinstance(path, ObjectPath):
         target.write_bytes(path.read_bytes())
         _sync(target, os.O_RDONLY)
         path.unlink()

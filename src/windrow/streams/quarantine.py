@@ -16,12 +16,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 
 from windrow.core.errors import QuarantineError
-from windrow.core.paths import local_path
+from windrow.core.paths import is_object_url, local_path
+from windrow.object_store.file_cache import default_cache
+from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.tables.parsed_rows import Rejected
 
 MOST = 100_000
@@ -87,7 +89,11 @@ class Page:
             self._out.flush()
             os.fsync(self._out.fileno())
             self._out.close()
-            self._draft.replace(target)
+            if isinstance(target, ObjectPath):
+                target.bucket.put(target.key, self._draft)
+                self._draft.unlink()
+            else:
+                self._draft.replace(target)
 
     def discard(self) -> None:
         if self._out is not None:
@@ -118,14 +124,24 @@ def _writable(path: Path) -> Iterator[None]:
         ) from error
 
 
+class Written(NamedTuple):
+    """The bytes of a file, and when it was last changed, in nanoseconds since 1970."""
+
+    size: int
+    time: int
+
+
 class Quarantine:
     """The quarantine below one directory: a directory per stream, a file per input file.
 
-    One that is ``bounded`` forgets the oldest files of a stream when there are many.
+    It may be in an object store. One that is ``bounded`` forgets the oldest files of a stream when
+    there are many.
     """
 
     def __init__(self, directory: Path, *, bounded: bool = False) -> None:
-        self.directory, self.bounded = local_path(directory, "the quarantine"), bounded
+        remote = is_object_url(directory)
+        self.directory = path_of(directory) if remote else local_path(directory, "the quarantine")
+        self.bounded = bounded
 
     def path_of(self, stream: str, file: Path, start: int = 0) -> Path:
         """Where the refused rows of an input file, or of its part from ``start`` on, are kept."""
@@ -157,7 +173,10 @@ class Quarantine:
 
     @contextmanager
     def _open_page(self, stream: str, file: str, target: Path) -> Iterator[Page]:
-        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        if isinstance(target, ObjectPath):
+            draft = default_cache().new_part()
+        else:
+            draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         page = Page(stream, file, _draft=draft)
         try:
             yield page
@@ -168,18 +187,33 @@ class Quarantine:
         if self.bounded and page.count:
             self._forget_oldest(stream)
 
-    def pages(self, stream: str) -> list[tuple[Path, os.stat_result]]:
+    @property
+    def streams(self) -> list[str]:
+        """The directories of streams of which there are pages."""
+        if isinstance(self.directory, ObjectPath):
+            below = self.directory.bucket.list_below(self.directory.key)
+            return sorted({name.partition("/")[0] for name in below})
+        return [path.name for path in self.directory.glob("*/")]
+
+    def pages(self, stream: str) -> list[tuple[Path, Written]]:
         """The files that there are of a stream, the newest first."""
-        found = []
-        for path in (self.directory / _safe(stream)).glob("[!.]*.jsonl"):
-            with suppress(FileNotFoundError):  # replaced or forgotten meanwhile
-                found.append((path, path.stat()))
-        return sorted(found, key=lambda page: (page[1].st_mtime_ns, page[0]), reverse=True)
+        folder = self.directory / _safe(stream)
+        found: list[tuple[Path, Written]] = []
+        if isinstance(folder, ObjectPath):
+            for name, known in folder.bucket.list_folder(folder.key).items():
+                time = 0 if known.modified is None else int(known.modified.timestamp() * 1e9)
+                found.append((folder / name, Written(known.size, time)))
+        else:
+            for path in folder.glob("[!.]*.jsonl"):
+                with suppress(FileNotFoundError):  # replaced or forgotten meanwhile
+                    status = path.stat()
+                    found.append((path, Written(status.st_size, status.st_mtime_ns)))
+        return sorted(found, key=lambda page: (page[1].time, page[0]), reverse=True)
 
     def _forget_oldest(self, stream: str) -> None:
         size = 0
         for number, (path, known) in enumerate(self.pages(stream)):
-            size += known.st_size
+            size += known.size
             if number and (number >= KEPT_PAGES or size > KEPT_BYTES):
                 path.unlink(missing_ok=True)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.staged import Collected, streams_in
+from tests.support.bucket_fixtures import running_server, server, url
 from windrow.core.time import Clock
+from windrow.object_store.object_path import path_of
 from windrow.plan.nodes import Node
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.physical.stages import Stage
@@ -21,12 +25,16 @@ from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.file_source import LogReader, SourceSpec
 from windrow.spark.source.log_tail import LogTail
 from windrow.spark.source.stream_task import StreamTask
+from windrow.spark.stage import level_task
 from windrow.spark.stage.level_task import LevelTask, reports_in
 from windrow.spark.stage.routes import Routes, with_kinds
 from windrow.spark.stage.stage_task import Report, StageTask
 from windrow.spark.stage.state_files import StateCommits
+from windrow.spark.stage.worker_cache import WorkerCache
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import UNKNOWN
+
+__all__ = ["running_server", "server", "url"]
 
 SHARES = ((3, 5), (8,), (9,))
 BUCKETS = (3, 5, 8, 9)
@@ -52,9 +60,13 @@ def write_files(directory: Path) -> None:
 
 
 class Queries:
-    """Queries over files as one pipeline, its micro-batches run either way."""
+    """Queries over files as one pipeline, its micro-batches run either way; what tasks share is in
+    ``store``."""
 
-    def __init__(self, queries: list[str], directory: Path, place: Path) -> None:
+    def __init__(
+        self, queries: list[str], directory: Path, place: Path, store: Path | None = None
+    ) -> None:
+        store = store or place
         text = "".join(
             f"CREATE STREAM {n} (ts BIGINT, k BIGINT, v BIGINT) FROM '{directory / n}' "
             "FORMAT parquet TIMESTAMP BY ts SLACK 3;"
@@ -66,13 +78,13 @@ class Queries:
         plans = [query.plan for query in compiled.queries]
         stages = [cut_into_stages(plan) for plan in plans]
         self.collected = [Collected(found[-1].plan) for found in stages]
-        self.quarantine, self.place = Quarantine(place / "quarantine"), place
+        self.quarantine, self.place = Quarantine(store / "quarantine"), place
         self.jobs = frozenset(range(len(queries)))
         levels = [
             LevelTask(
                 str(place),
                 level,
-                str(place / "state"),
+                str(store / "state"),
                 tuple(
                     self._task(job, found, plans[job], level)
                     for job, found in enumerate(stages)
@@ -96,7 +108,7 @@ class Queries:
                       if name in streams_in(plans[job])]  # fmt: skip
             streams.append(StreamTask(spec, with_kinds(routes)))
         self.tasks = PipelineTasks(tuple(streams), tuple(levels), SHARES)
-        self.commits = StateCommits(place / "state")
+        self.commits = StateCommits(store / "state")
         (place / "offsets").mkdir(parents=True)
 
     def _task(self, job: int, stages: tuple[Stage, ...], plan: Node, level: int) -> StageTask:
@@ -195,6 +207,35 @@ def test_each_of_many_queries_answers_as_if_it_were_alone(tmp_path, direct):
     pages = [p for p in together.quarantine.directory.rglob("*") if p.is_file()]
     lines = [line for page in pages for line in page.read_text().splitlines()]
     assert len(lines) == len(set(lines)) > 0, "each late row is put aside once"
+
+
+class Forgetful(WorkerCache):
+    """As if every task ran in a worker of another machine."""
+
+    def take(self, key, token):
+        shutil.rmtree(os.environ["WINDROW_CACHE_DIR"], ignore_errors=True)
+        self._entries.clear()
+        return super().take(key, token)
+
+
+@pytest.mark.parametrize("cache", [WorkerCache, Forgetful])
+def test_what_tasks_share_may_be_in_an_object_store(tmp_path, url, cache, monkeypatch):
+    monkeypatch.setattr(level_task, "CACHE", cache())
+    write_files(tmp_path)
+    queries = [QUERIES["two stages"], QUERIES["one bucket"]]
+    local = Queries(queries, tmp_path, tmp_path / "local")
+    remote = Queries(queries, tmp_path, tmp_path / "remote", path_of(url))
+    expected, answers = local.run(direct=True)
+    found, same = remote.run(direct=True)
+    assert same == answers
+    assert counted(found) == counted(expected)
+    pages = [
+        sorted(
+            path.name for stream in q.quarantine.streams for path, _ in q.quarantine.pages(stream)
+        )
+        for q in (local, remote)
+    ]
+    assert pages[0] == pages[1] != []
 
 
 def test_a_tail_gives_each_micro_batch_its_entries_as_they_come(tmp_path):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.support.bucket_fixtures import running_server, server, url
 from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import RelationDeclaration
 from windrow.plan.program import compile_script
 from windrow.spark.source.file_log import Entry, FileLog
@@ -14,6 +16,8 @@ from windrow.spark.source.relation_updates import Register, read_updates
 from windrow.streams.growing_files import Arrival
 from windrow.streams.quarantine import Quarantine
 from windrow.tables.file_part import WHOLE
+
+__all__ = ["running_server", "server", "url"]
 
 
 def declared(kind: str = "NRR") -> RelationDeclaration:
@@ -87,3 +91,18 @@ def test_instants_finer_than_microseconds_are_counted_in_the_entry(tmp_path):
     register = opened(tmp_path, log, [file], Clock.TIMESTAMP)
     assert admit(register, log, file).cut == 1
     assert [e.cut for e in FileLog(tmp_path / "ck" / "r.log").entries] == [1]
+
+
+def test_accepted_updates_may_be_in_an_object_store(tmp_path, url):
+    first = write(tmp_path, "1", "instant,change,k,name", "1,+,1,ann", "2,-,1,ann")
+    second = write(tmp_path, "2", "instant,change,k,name", "3,+,1,amy", "4,+,2,bob")
+    entries = []
+    for file in (first, second):
+        log = FileLog(tmp_path / "ck" / "r.log")
+        place = path_of(f"{url}/streams/r")
+        register = Register(declared(), Clock.INTEGER, log, [first, second], None, place)
+        entries.append(admit(register, log, file))
+    assert [entry.rejected for entry in entries] == [0, 1], "1 was deleted by the earlier run"
+    assert entries[1].path == f"{url}/streams/r/00000001.parquet"
+    kept = read_updates(entries[1].path, arrow_schema(declared().schema))
+    assert kept.ts.tolist() == [4]

@@ -11,23 +11,21 @@ import typer
 from windrow.cli.console import instant, out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.explain import compiled_from
-from windrow.cli.options import Script, Verbose
+from windrow.cli.options import Checkpoint, Script, Verbose
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import wall_clock
 from windrow.engine.clocks import on_clocks_of_files
+from windrow.plan.catalog import Catalog
 from windrow.plan.strategy import Strategy
 from windrow.result_files.directory_lock import hold_directories
 from windrow.result_files.sinks import into
 from windrow.spark.checkpoint.rewind import Rewind, rewinds
-
-Where = Annotated[
-    Path, typer.Argument(metavar="CHECKPOINT", help="The directory passed to --checkpoint.")
-]
+from windrow.spark.checkpoint.working_copy import notes_of
 
 
 def rewind(
     script: Script,
-    checkpoint: Where,
+    checkpoint: Checkpoint,
     query: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,7 +57,8 @@ def rewind(
     """
     with errors_in_words(script, verbose=verbose):
         catalog = on_clocks_of_files(compiled_from(script, Strategy.UPA).catalog)
-        chosen = _chosen(rewinds(checkpoint, catalog, wall_clock), query or [])
+        with notes_of(checkpoint) as directory:
+            chosen = _chosen(rewinds(directory, catalog, wall_clock), query or [])
         if not without_missing:
             _refuse_missing(chosen)
         if not chosen:
@@ -71,10 +70,18 @@ def rewind(
             for found in chosen:
                 _print_rewind(found, None)
             return
-        places = [(place, into(place)) for found in chosen for place in found.results]
-        with hold_directories([(checkpoint, f"checkpoint {checkpoint}"), *places]):
-            for found in chosen:
-                _print_rewind(found, found.carry_out())
+        names = [name for found in chosen for name in found.queries]
+        _carry_out(checkpoint, catalog, names, [p for f in chosen for p in f.results])
+
+
+def _carry_out(
+    checkpoint: Path, catalog: Catalog, names: Sequence[str], results: Sequence[Path]
+) -> None:
+    """Start queries over while no run has the checkpoint or their results."""
+    places = [(checkpoint, f"checkpoint {checkpoint}"), *((p, into(p)) for p in results)]
+    with hold_directories(places), notes_of(checkpoint, keep=True) as directory:
+        for found in _chosen(rewinds(directory, catalog, wall_clock), names):
+            _print_rewind(found, found.carry_out())
 
 
 def _chosen(found: Sequence[Rewind], names: Sequence[str]) -> list[Rewind]:

@@ -24,7 +24,6 @@ Exactly once
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -40,8 +39,9 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
 from windrow.core.time import Wall, wall_clock
 from windrow.engine.day_store import last_day_over, store_of
+from windrow.object_store.object_path import path_of, readable_path
 from windrow.plan.catalog import ArchiveDeclaration
-from windrow.result_files.atomic_files import publish, read_record
+from windrow.result_files.atomic_files import publish, read_record, version_read, write
 from windrow.result_files.sinks import COMPACT_AT, compact_if_due
 from windrow.spark.archive.sink import ATTEMPTS
 from windrow.spark.sink.file_delivery import summary
@@ -157,7 +157,9 @@ class WaitingDelivery:
 
     def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
         delta = concat(answers, self.schema).sorted()
-        return {"piece": asdict(write_piece(Path(self.directory), delta)) if len(delta) else None}
+        return {
+            "piece": asdict(write_piece(path_of(self.directory), delta)) if len(delta) else None
+        }
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,8 @@ def load_waiting(directory: Path) -> Waiting:
 
 def save_waiting(directory: Path, waiting: Waiting) -> None:
     """Make ``waiting`` what counts, and remove what no longer does."""
-    publish(directory / WAITING, json.dumps(asdict(waiting)))
+    path = directory / WAITING
+    publish(path, json.dumps(asdict(waiting)), version_read(path))
     remove_unnamed(directory, waiting)
 
 
@@ -211,17 +214,18 @@ def remove_unnamed(directory: Path, waiting: Waiting) -> None:
 def write_piece(directory: Path, delta: Delta) -> Piece:
     """A file of rows in order of time, under a name of its own; it does not count yet."""
     name, batch = f".{uuid.uuid4().hex}", pack_delta(delta)
-    with (directory / name).open("wb") as file:
-        with pa.ipc.new_file(file, batch.schema) as writer:
+
+    def fill(path: Path) -> None:
+        with path.open("wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
             writer.write_batch(batch)
-        file.flush()
-        os.fsync(file.fileno())
+
+    write(directory / name, fill)
     return Piece(name, len(delta), int(delta.ts[0]), int(delta.ts[-1]))
 
 
 def read_piece(directory: Path, piece: Piece, schema: pa.Schema) -> Delta:
     """The rows of a piece; they stay in the file until somebody looks at them."""
-    with pa.memory_map(str(directory / piece.name)) as source:
+    with pa.memory_map(str(readable_path(directory / piece.name))) as source:
         return unpack_delta(pa.ipc.open_file(source).get_batch(0), schema)
 
 

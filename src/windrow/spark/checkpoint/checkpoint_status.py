@@ -14,7 +14,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from windrow.core.errors import StateError
+from windrow.core.paths import is_object_url
 from windrow.core.time import Wall
+from windrow.object_store.bucket import Bucket
+from windrow.object_store.errors import StoreError
+from windrow.object_store.shared_place import address_of, shared_place
 from windrow.spark.checkpoint.pipeline_directory import (
     PipelineHome,
     pipeline_directories,
@@ -107,11 +111,11 @@ def checkpoint_status(checkpoint: Path, wall: Wall) -> CheckpointStatus:
     pipelines = (_pipeline(home, record, process, now, elsewhere) for home, record in found)
     places = {record.quarantine for _, record in found if record and record.quarantine}
     return CheckpointStatus(
-        str(checkpoint),
+        str(shared_place(checkpoint)),
         now,
         process,
         tuple(p for p in pipelines if p.queries),
-        tuple(q for place in sorted(places) for q in _quarantine(Path(place))),
+        tuple(q for place in sorted(places) for q in _quarantine(place)),
     )
 
 
@@ -119,13 +123,13 @@ def _no_checkpoint(checkpoint: Path) -> StateError:
     if any(checkpoint.glob(f"*/{IDENTITY}")):
         return StateError(
             "the checkpoint is of another version of Windrow, or its first run has just begun",
-            where=str(checkpoint),
+            where=address_of(checkpoint),
             expected="a pipeline",
             found="queries only",
             remedy="try again when the run has started, or ask with the Windrow that began it",
         )
     return StateError(
-        where=str(checkpoint),
+        where=address_of(checkpoint),
         expected="a directory that was passed to --checkpoint",
         found="no checkpoint of a query" if checkpoint.is_dir() else "no such directory",
     )
@@ -212,8 +216,12 @@ def _version(home: PipelineHome) -> Version:
     return Version()
 
 
-def _quarantine(directory: Path) -> Iterator[QuarantineStatus]:
+def _quarantine(place: str) -> Iterator[QuarantineStatus]:
     """What there is of each stream; nothing if it is not there."""
+    if is_object_url(place):
+        yield from _remote_quarantine(place)
+        return
+    directory = Path(place)
     with suppress(OSError):
         for stream in sorted(path for path in directory.iterdir() if path.is_dir()):
             files, size = 0, 0
@@ -225,6 +233,17 @@ def _quarantine(directory: Path) -> Iterator[QuarantineStatus]:
                             files += 1
             if files:
                 yield QuarantineStatus(stream.name, str(directory), files, size)
+
+
+def _remote_quarantine(place: str) -> Iterator[QuarantineStatus]:
+    sizes: dict[str, list[int]] = {}
+    with suppress(StoreError):
+        for key, known in Bucket(place).list_below("").items():
+            stream, _, name = key.rpartition("/")
+            if name.endswith(".jsonl"):
+                sizes.setdefault(stream, []).append(known.size)
+    for stream, found in sorted(sizes.items()):
+        yield QuarantineStatus(stream, place, len(found), sum(found))
 
 
 __all__ = ["CheckpointStatus", "Condition", "PipelineStatus", "Standing", "checkpoint_status"]

@@ -22,10 +22,13 @@ import json
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
+from windrow.object_store.object_path import ObjectPath
+from windrow.object_store.shared_place import shared_directory, shared_place
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.checkpoint.version import REMEDY, VERSION
 from windrow.spark.source.file_log import next_batch
@@ -49,9 +52,14 @@ class PipelineHome:
     def spark(self) -> Path:
         return self.directory / "spark"
 
+    @cached_property
+    def place_for_tasks(self) -> Path:
+        """Where tasks find what is theirs."""
+        return shared_directory(self.directory)
+
     @property
     def state(self) -> Path:
-        return self.directory / "state"
+        return self.place_for_tasks / "state"
 
     @property
     def exchange(self) -> Path:
@@ -67,6 +75,10 @@ class PipelineHome:
 
     def log(self, stream: str) -> Path:
         return self.directory / "streams" / f"{stream.lower()}.log"
+
+    def updates(self, stream: str) -> Path:
+        """Where the accepted updates of a relation are, one file for each of its own."""
+        return self.place_for_tasks / "streams" / stream.lower()
 
     @property
     def last_batch(self) -> int:
@@ -152,6 +164,9 @@ def new_pipeline(checkpoint: Path, members: Sequence[str]) -> PipelineHome:
 def next_directory(checkpoint: Path) -> Path:
     """A directory for one more pipeline; what a start that was cut short left is not used again."""
     taken = [_number(path) for path in checkpoint.glob(f"{PREFIX}*")]
+    place = shared_place(checkpoint)
+    if isinstance(place, ObjectPath):
+        taken += [_number(Path(name)) for name in place.bucket.list_folders(place.key)]
     return checkpoint / f"{PREFIX}{max(taken, default=0) + 1}"
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
+from windrow.object_store.object_path import ObjectPath
+from windrow.object_store.shared_place import address_of, shared_directory
 from windrow.result_files.atomic_files import publish, sync_names
 from windrow.spark.checkpoint.checksums import checksums_of
 from windrow.spark.checkpoint.removed import new_removed_directory
@@ -36,8 +38,10 @@ class Repair:
         """Do it; the directory that has what was moved away."""
         place = new_removed_directory(self.directory) if self.moves else None
         if place is not None:
+            shared = shared_directory(self.directory)
             for path in self.moves:
-                target = place / path.relative_to(self.directory)
+                home = shared if isinstance(path, ObjectPath) else self.directory
+                target = home / place.name / path.relative_to(home)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 path.rename(target)
                 sync_names(path.parent)
@@ -56,7 +60,7 @@ def planned_repair(directory: Path) -> Repair | None:
         more = f" (and {len(found.hopeless) - 1} more)" if len(found.hopeless) > 1 else ""
         raise StateError(
             "the checkpoint cannot be repaired",
-            where=str(first.path),
+            where=address_of(first.path),
             found=f"{first.what}{more}",
             remedy="restore all of the checkpoint from a copy, or start over with another "
             "--checkpoint and other result directories",
@@ -73,7 +77,8 @@ def planned_repair(directory: Path) -> Repair | None:
 def _moved(found: Survey) -> list[Path]:
     whole, spark = found.whole, found.spark
     if whole == -1:
-        return [spark, found.state.directory]
+        files = found.state.directory
+        return [spark, *(files.objects_below() if isinstance(files, ObjectPath) else [files])]
     keep = whole + 1 if whole + 1 in found.offsets.whole else whole
     commits = [found.commits.path(n) for n in range(found.commits.last, whole, -1)]
     offsets = [found.offsets.path(n) for n in range(found.offsets.last, keep, -1)]

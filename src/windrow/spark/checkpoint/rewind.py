@@ -20,7 +20,8 @@ from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER, Clock, Wall
-from windrow.object_store.object_path import path_of
+from windrow.object_store.object_path import ObjectPath, path_of
+from windrow.object_store.shared_place import address_of, shared_directory
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
@@ -86,26 +87,37 @@ class Rewind:
 
     def carry_out(self) -> Path:
         """Move everything away; the directory that has it. All directories are locked."""
-        place = new_removed_directory(self.directory)
+        new = new_removed_directory(self.directory)
+        shared = shared_directory(self.directory)
+        place = shared / new.name
         run = json.loads((self.directory / IDENTITY).read_text())["run"]
         for number, directory in enumerate(self.results):
             target = place / f"into-{number}"
             target.mkdir()
             for path in _published(directory, run):
                 move_away(path, target / path.name)
-        if (self.directory / RESULTS).exists():
-            (self.directory / RESULTS).rename(place / RESULTS)
-        self._strike(place)
+        _move_directory(shared / RESULTS, place / RESULTS)
+        self._strike(new, place)
         return place
 
-    def _strike(self, place: Path) -> None:
+    def _strike(self, new: Path, place: Path) -> None:
         """Take the query out of its pipeline; with the last one, that goes too."""
         name, home = self.directory.name, read_pipeline(self.pipeline)
         left = tuple(None if member == name else member for member in home.members)
         if any(member is not None for member in left):
             home.write(members=left, left=home.left - {name})
         else:
-            self.pipeline.rename(place / self.pipeline.name)
+            self.pipeline.rename(new / self.pipeline.name)
+            _move_directory(home.place_for_tasks, place / self.pipeline.name)
+
+
+def _move_directory(directory: Path, target: Path) -> None:
+    """Move all that is there; nothing if it is not, or has been moved."""
+    if isinstance(directory, ObjectPath):
+        for path in directory.objects_below():
+            path.rename(target / path.relative_to(directory))
+    elif directory.exists():
+        directory.rename(target)
 
 
 def _published(directory: Path, run: str) -> Iterator[Path]:
@@ -135,7 +147,7 @@ def rewinds(checkpoint: Path, catalog: Catalog, wall: Wall) -> list[Rewind]:
         found.append(Rewind(directory, pipeline, names, streams, results))
     if not found:
         raise StateError(
-            where=str(checkpoint),
+            where=address_of(checkpoint),
             expected="the checkpoint of a query of this script",
             found="none" if checkpoint.is_dir() else "no such directory",
             remedy="name the directory of --checkpoint, and the script that was run with it",
@@ -200,7 +212,7 @@ def _stream(log: FileLog, declared: StreamDeclaration, now: int) -> StreamLog:
 def _refuse_pushed(pipeline: Path) -> None:
     if read_pipeline(pipeline).inboxes.exists():
         raise StateError(
-            where=str(pipeline.parent),
+            where=address_of(pipeline.parent),
             expected="a checkpoint of windrow run, whose rows are in files",
             found="that of a connection in Python",
             remedy="push the rows again, into a connection with another checkpoint",

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from windrow.object_store.object_path import ObjectPath
+from windrow.object_store.shared_place import shared_place
 from windrow.result_files.directory_lock import LOCK
 
 START = 19
@@ -29,13 +31,22 @@ class RunProcess:
 def run_process(checkpoint: Path) -> RunProcess | None:
     """None if nobody has had the checkpoint, or the lock cannot be read."""
     try:
-        path = checkpoint / LOCK
-        known, since = json.loads(path.read_text(encoding="utf-8")), path.stat().st_mtime
+        text, since = _lock(shared_place(checkpoint) / LOCK)
+        known = json.loads(text)
         pid, host, command = int(known["pid"]), str(known["host"]), str(known["command"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     alive = _is_alive(pid, since) if host == socket.gethostname() else None
     return RunProcess(pid, host, command, int(since * 1e6), alive)
+
+
+def _lock(path: Path) -> tuple[str, float]:
+    """What a lock says, and since when."""
+    if not isinstance(path, ObjectPath):
+        return path.read_text(encoding="utf-8"), path.stat().st_mtime
+    since = path.bucket.head(path.key).modified
+    text = path.read_text().partition("\n")[2]  # after a line that no other lock has
+    return text, 0.0 if since is None else since.timestamp()
 
 
 def _is_alive(pid: int, since: float) -> bool:

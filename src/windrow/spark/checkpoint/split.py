@@ -20,8 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from windrow.core.errors import StateError
+from windrow.object_store.object_path import path_of, readable_path
 from windrow.operators.base import Saved
-from windrow.result_files.atomic_files import publish
+from windrow.result_files.atomic_files import publish, write
 from windrow.spark.checkpoint.batches import FORMAT, read_batch_log
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome, next_directory
 from windrow.spark.source.file_log import Entry, FileLog
@@ -57,17 +58,18 @@ def _copy_log(new: PipelineHome, stream: str, entries: Iterable[Entry], last: in
     """The log of a stream up to the entries of a micro-batch."""
     log = FileLog(new.log(stream))
     kept = [entry for entry in entries if (entry.batch or 0) <= last]
-    log.append([_with_own_updates(entry, log.path) for entry in kept])
+    log.append([_with_own_updates(entry, new.updates(stream)) for entry in kept])
     return log
 
 
-def _with_own_updates(entry: Entry, log: Path) -> Entry:
+def _with_own_updates(entry: Entry, updates: Path) -> Entry:
     """The same entry; what was accepted of a relation's file is copied."""
     if entry.origin is None or entry.path is None:
         return entry
-    copy = log.with_suffix("") / Path(entry.path).name
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(entry.path, copy)
+    old = path_of(entry.path)
+    copy = updates / old.name
+    updates.mkdir(parents=True, exist_ok=True)
+    write(copy, lambda new: shutil.copyfile(readable_path(old), new))
     return replace(entry, path=str(copy))
 
 

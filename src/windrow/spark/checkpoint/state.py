@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.spark.stage.state_files import SUFFIX, BucketFiles, StateCommits
+from windrow.object_store.object_path import ObjectPath
+from windrow.spark.stage.state_files import SUFFIX, BucketFiles, StateCommits, batch_of
+
+HANDS = 16
+"""Requests to an object store at a time."""
 
 
 class StateVersions:
@@ -62,6 +67,7 @@ class StateVersions:
 
     def _look(self, key: str, name: str) -> tuple[Path, str] | None:
         files = BucketFiles(self.directory, *map(int, key.split(".")))
+        files.forget_copies()
         try:
             files.segments(files.read(name))
         except StateError as error:
@@ -72,22 +78,36 @@ class StateVersions:
 def sweep(directory: Path) -> None:
     """Remove files that no version names, which attempts that failed have left; nobody writes.
 
-    If a version cannot be read, nothing is removed: whoever needs that version will say so.
+    If a version cannot be read, nothing is removed: whoever needs that version will say so. In an
+    object store a run that is taken for dead may still be about to commit a micro-batch: files of
+    one that is not committed stay until the next start.
     """
     with suppress(StateError):
-        needed = _needed(directory)
+        needed, last = _needed(directory), max(StateCommits(directory).numbers(), default=-1)
+        remote = isinstance(directory, ObjectPath)
         for path in directory.glob(f"*/*{SUFFIX}"):
-            if path not in needed:
+            if path not in needed and not (remote and batch_of(path) > last):
                 path.unlink(missing_ok=True)
 
 
 def _needed(directory: Path) -> set[Path]:
+    """The files of all versions. The newest speaks of those of others too, as long as one may go
+    back to them: in an object store that has to do, since each takes a request."""
     commits = StateCommits(directory)
-    needed: set[Path] = set()
-    for batch in commits.numbers():
-        for key, name in commits.read(batch).files.items():
-            files = BucketFiles(directory, *map(int, key.split(".")))
-            contents = files.read(name)
-            places = (segment.file for segment in contents.segments.values())
-            needed |= {files.directory / file for file in (name, *contents.over, *places)}
-    return needed
+    numbers = commits.numbers()
+    remote = isinstance(directory, ObjectPath)
+    versions = [commits.read(batch).files for batch in (numbers[-1:] if remote else numbers)]
+    named = {item for files in versions for item in files.items()}
+    if not remote:
+        return {path for key, name in named for path in _files_of(directory, key, name)}
+    with ThreadPoolExecutor(HANDS) as hands:
+        parts = hands.map(lambda item: _files_of(directory, *item), named)
+        return {path for part in parts for path in part}
+
+
+def _files_of(directory: Path, key: str, name: str) -> set[Path]:
+    """A file of state, and those that it speaks of."""
+    files = BucketFiles(directory, *map(int, key.split(".")))
+    contents = files.read(name)
+    places = (segment.file for segment in contents.segments.values())
+    return {files.directory / file for file in (name, *contents.over, *places)}

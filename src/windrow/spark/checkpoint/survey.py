@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
+from windrow.object_store.object_path import path_of
+from windrow.object_store.shared_place import address_of, shared_directory, shared_place
 from windrow.result_files.commits import COMMIT
 from windrow.spark.checkpoint.batches import BatchLog, read_batch_log
 from windrow.spark.checkpoint.checksums import damage_of
@@ -38,7 +40,7 @@ class Problem:
     hopeless: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.what}"
+        return f"{address_of(self.path)}: {self.what}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def surveyed_directories(checkpoint: Path) -> list[Path]:
     found = [d for d in candidates if (d / PIPELINE).exists() or (d / "spark" / "offsets").is_dir()]
     if not found:
         raise StateError(
-            where=str(checkpoint),
+            where=address_of(checkpoint),
             expected="a directory that was passed to --checkpoint",
             found="no checkpoint of a query" if checkpoint.is_dir() else "no such directory",
         )
@@ -84,7 +86,7 @@ def survey(directory: Path) -> Survey:
     """Read everything and check it; cost: one pass over the files."""
     spark = directory / "spark"
     offsets, commits = read_batch_log(spark / "offsets"), read_batch_log(spark / "commits")
-    state = StateVersions(directory / "state")
+    state = StateVersions(shared_directory(directory) / "state")
     whole = _last_whole(offsets, commits, state)
     members, problems = _members(directory)
     logs, lost = _logs(directory)
@@ -97,7 +99,7 @@ def survey(directory: Path) -> Survey:
         *_spark_files(spark, offsets, commits),
         *_missing(offsets, commits, state, whole),
         *_damaged_state(_last_over(offsets, commits), state),
-        *(problem for member in members for problem in _results(member / "results")),
+        *(problem for member in members for problem in _results(member)),
     ]
     problems += _repetitions(directory, offsets, logs, whole, last)
     names = tuple(member.name for member in members)
@@ -119,13 +121,20 @@ def damage_error(directory: Path, problems: Sequence[Problem]) -> StateError | N
     if not problems:
         return None
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    named = name_for_commands(directory)
     return StateError(
         "the checkpoint is damaged",
-        where=str(problems[0].path),
+        where=address_of(problems[0].path),
         found=f"{problems[0].what}{more}",
-        remedy=f"`windrow checkpoint check {directory}` names all that is damaged, and `windrow "
-        f"checkpoint repair {directory} --dry-run` says whether it can be repaired",
+        remedy=f"`windrow checkpoint check {named}` names all that is damaged, and `windrow "
+        f"checkpoint repair {named} --dry-run` says whether it can be repaired",
     )
+
+
+def name_for_commands(directory: Path) -> Path:
+    """What commands take for a pipeline: its directory, or the checkpoint in an object store."""
+    whole = shared_place(directory.parent)
+    return directory if whole == directory.parent else whole
 
 
 def _last_whole(offsets: BatchLog, commits: BatchLog, state: StateVersions) -> int:
@@ -170,9 +179,9 @@ def _logs(directory: Path) -> tuple[dict[str, list[Entry]], list[Problem]]:
             problems.append(Problem(path, f"{error.where}: found {error.found}", hopeless=True))
     for entries in logs.values():
         for entry in entries:
-            if entry.origin is not None and not Path(entry.path or "").is_file():
+            if entry.origin is not None and not path_of(entry.path or "").is_file():
                 what = f"it is missing; it held the accepted updates of {entry.origin}"
-                problems.append(Problem(Path(entry.path or ""), what, hopeless=True))
+                problems.append(Problem(path_of(entry.path or ""), what, hopeless=True))
     return logs, problems
 
 
@@ -221,8 +230,9 @@ def _damaged_state(over: int, state: StateVersions) -> Iterator[Problem]:
         yield Problem(path, what)
 
 
-def _results(directory: Path) -> Iterator[Problem]:
+def _results(member: Path) -> Iterator[Problem]:
     """Records of what has been published, and rows that wait for an archive."""
+    directory = shared_directory(member) / "results"
     for path in sorted((*directory.glob(f"{COMMIT}*.json"), *directory.glob(WAITING))):
         try:
             known = json.loads(path.read_text())
@@ -256,7 +266,8 @@ def _repetitions(
                 what = "it was written by a version that did not record micro-batches in it"
                 yield Problem(directory / "streams" / f"{name}.log", what, hopeless=True)
                 break
-            gone = entry.path is not None and not Path(entry.path).is_file()
-            if entry.batch > whole and gone:
+            if entry.batch <= whole or entry.path is None:
+                continue
+            if not path_of(entry.path).is_file():
                 what = f"it is missing, and must be read again for batch {entry.batch}"
-                yield Problem(Path(entry.path or ""), what, hopeless=True)
+                yield Problem(path_of(entry.path), what, hopeless=True)

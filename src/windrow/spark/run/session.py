@@ -22,6 +22,7 @@ from pyspark import SparkConf, SparkContext  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
 from windrow.core.errors import InputError  # noqa: E402
+from windrow.core.paths import is_object_url  # noqa: E402
 from windrow.spark.archive.source import register  # noqa: E402
 from windrow.spark.run.machine import start_machine  # noqa: E402
 from windrow.spark.run.masters import (  # noqa: E402
@@ -213,7 +214,8 @@ def on_one_machine(session: SparkSession) -> bool:
 def check_session(spark: SparkSession, *places: str | Path | None) -> None:
     """InputError if somebody's session is on a cluster whose workers cannot do our tasks."""
     if is_cluster(spark.sparkContext.master or LOCALHOST):
-        written = {str(place): Path(place) for place in places if place is not None}
+        here = [p for p in places if p is not None and not is_object_url(p)]
+        written = {str(place): Path(place) for place in here}
         check_workers(spark.sparkContext, SharedPaths(write=written))
 
 

@@ -36,6 +36,7 @@ from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
 from windrow.spark.run.deaths import death_in
 from windrow.spark.run.failures import own_error
 from windrow.spark.run.feed import Feed
+from windrow.spark.run.kept_notes import KeptNotes
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.run.restarts import Restarts
@@ -62,7 +63,7 @@ HANDS = 8
 
 class Pipeline:
     """See the module. ``jobs`` are by their numbers in the checkpoint; ``published`` says in which
-    micro-batch each has last published results."""
+    micro-batch each has last published results; ``push`` puts notes into an object store."""
 
     def __init__(
         self,
@@ -71,7 +72,9 @@ class Pipeline:
         jobs: Mapping[int, SparkJob],
         feed: Feed,
         tell: Callable[[str], None] = lambda _: None,
+        push: Callable[[], None] | None = None,
     ) -> None:
+        self._notes = KeptNotes(push)
         self._session, self.home, self.jobs, self.feed = session, home, jobs, feed
         self._tell = tell
         self._title = _title([job.declaration.name for job in jobs.values()])
@@ -164,6 +167,7 @@ class Pipeline:
         with self._working:  # what goes on here after Spark has stopped the query
             self._streaming = None
         self.recorder.stop()
+        self._notes.keep_last()
         return ended
 
     def leave(self, number: int) -> None:
@@ -211,6 +215,7 @@ class Pipeline:
         if self._exchange is not None:
             exchange.prepare(self._exchange)
         self.recorder.begin(home, self.jobs, self.feed.quarantine)
+        self._notes.keep_later()
         for prepared in self.on_prepared:
             prepared()
 
@@ -248,10 +253,16 @@ class Pipeline:
         whole = reduce(DataFrame.union, [source, *packed])
         writer = whole.writeStream.foreachBatch(partial(self._take, batches))
         writer = writer.queryName(f"windrow: {self._title}")  # in a session of its own
-        writer = writer.option("checkpointLocation", str(self.home.spark)).outputMode("append")
+        writer = writer.option("checkpointLocation", self._location).outputMode("append")
         if feed.once:
             return writer.trigger(availableNow=True)
         return writer if feed.live else writer.trigger(processingTime=WATCHING)
+
+    @property
+    def _location(self) -> str:
+        """Where Spark has its notes; a copy is on this machine, whatever Hadoop takes paths for."""
+        copy = self.home.place_for_tasks != self.home.directory
+        return f"file://{self.home.spark}" if copy else str(self.home.spark)
 
     def _levels(self) -> list[LevelTask]:
         place = self._place
@@ -294,6 +305,7 @@ class Pipeline:
             inbox_from=delivery.first if delivery else 0,
             start=delivery.start if delivery else StreamTime(),
             relation=declared if isinstance(declared, RelationDeclaration) else None,
+            updates=str(self.home.updates(stream.name)),
             since=delivery.since if delivery else BEGINNING,
             idle=self._idle_after(stream),
             wall=feed.wall,
@@ -318,7 +330,8 @@ class Pipeline:
         """What Spark calls with each micro-batch."""
         with self._working, self.recorder.micro_batch(batch) as noted:
             version = self._commits.before(batch)
-            reports = self._run(batches, frame, batch)
+            with self._notes.keep_meanwhile():
+                reports = self._run(batches, frame, batch)
             found: dict[int, list[Report]] = {}
             for number, report in (item for told in reports for item in told.jobs.items()):
                 found.setdefault(number, []).append(report)
@@ -331,6 +344,7 @@ class Pipeline:
             self._commits.publish(batch, version.after(batch, written, found))
             if self._exchange is not None:
                 exchange.clear(self._exchange)
+        self._notes.keep_later()
 
     def _run(self, batches: MicroBatches, frame: DataFrame, batch: int) -> list[TaskReport]:
         """What tasks report; jobs that fail are left behind, until the last of them fails."""

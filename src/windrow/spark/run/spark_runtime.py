@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from windrow.core.paths import local_path
 from windrow.core.time import BEGINNING, FOREVER, Clock, Wall, wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.progress import Progress, cut_warning
+from windrow.object_store.object_path import ObjectPath, path_of
+from windrow.object_store.shared_place import shared_place
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
@@ -42,6 +45,7 @@ from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
+from windrow.spark.checkpoint.working_copy import WorkingCopy
 from windrow.spark.run.feed import Delivery, Feed
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.session import (
@@ -88,14 +92,12 @@ class OnSpark:
         self._open_session, self._feed, self._on_restart = open_session, feed, on_restart
         self._stop = stop or threading.Event()
         self._locks: list[Lock] = []
-        if checkpoint is not None:
-            said = f"{'checkpoint' if feed.live else '--checkpoint'} {checkpoint}"
-            self._locks.append(Lock(local_path(checkpoint, "--checkpoint"), said))
         self._temporary = checkpoint is None
-        self._directory = Path(checkpoint or tempfile.mkdtemp(prefix="windrow-")).absolute()
+        self._copy: WorkingCopy | None = None
+        self._directory = self._open(checkpoint)
         given, pages = feed.quarantine, None
         if feed.live:
-            pages = RefusedPages(given or Quarantine(self._directory / "quarantine", bounded=True))
+            pages = RefusedPages(given or Quarantine(self._own_quarantine, bounded=True))
             self._feed = replace(feed, quarantine=pages.quarantine)
         pushed = None if given is None else given.directory
         self.inputs = InboxInputs(self._directory, pushed, feed.wall, pages)
@@ -105,6 +107,33 @@ class OnSpark:
         self._groups: dict[str, Group] = {}
         self._session: SparkSession | None = None
         self._waited = 0.0
+
+    def _open(self, checkpoint: str | Path | None) -> Path:
+        """Where the checkpoint is, or what stands for it; it is nobody else's from now on."""
+        if checkpoint is None:
+            return Path(tempfile.mkdtemp(prefix="windrow-")).absolute()
+        place = path_of(checkpoint)
+        if not isinstance(place, ObjectPath):
+            place = local_path(checkpoint, "--checkpoint").absolute()
+        said = f"{'checkpoint' if self._feed.live else '--checkpoint'} {checkpoint}"
+        self._locks.append(lock_directory(place, said))
+        if not isinstance(place, ObjectPath):
+            return place
+        self._copy = WorkingCopy(place)
+        try:
+            self._copy.pull()
+            if self._feed.live:
+                self._copy.pull_inboxes()
+        except BaseException:
+            self._copy.close()
+            self._locks.pop().release()
+            raise
+        return self._copy.directory
+
+    @property
+    def _own_quarantine(self) -> Path:
+        """Of a connection that was given none; tasks write there."""
+        return shared_place(self._directory) / "quarantine"
 
     @property
     def directory(self) -> Path:
@@ -183,10 +212,13 @@ class OnSpark:
             feed = self._feed
             if feed.live:
                 feed = replace(feed, inboxes=self._deliveries(home, mine), frames=self.frames)
-            pipeline = Pipeline(session, home, mine, feed, self._on_restart)
+            push = None if self._copy is None else partial(self._copy.push, home.directory.name)
+            pipeline = Pipeline(session, home, mine, feed, self._on_restart, push)
             self.pipelines.append(pipeline)
             for name, number in numbers.items():
                 runs[name] = SparkRun(pipeline, number, self.inputs.refusals)
+        if self._copy is not None:  # before anything is published
+            self._copy.push()
         return [runs[name] for name in found]
 
     def _spark_job(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkJob:
@@ -357,7 +389,9 @@ class OnSpark:
                     last.callback(run.finish)
 
     def _forget(self) -> None:
-        if self._temporary:
+        if self._copy is not None:
+            self._copy.close()
+        elif self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
         for lock in self._locks:
             lock.release()
@@ -414,7 +448,8 @@ def _quarantine(directory: str | Path | None) -> Quarantine | None:
     """Where rows that cannot be used go, also from processes that work elsewhere."""
     if directory is None:
         return None
-    return Quarantine(local_path(directory, "the quarantine").absolute())
+    place = path_of(directory)
+    return Quarantine(place if isinstance(place, ObjectPath) else place.absolute())
 
 
 class OwnSession:

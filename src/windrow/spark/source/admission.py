@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from windrow.core.errors import InputError, QuarantineError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
+from windrow.object_store.object_path import path_of
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.inbox import deliveries
 from windrow.spark.source.text_spool import Spool
@@ -84,7 +85,9 @@ class Admission:
             coming = {str(a.path) for a in waiting if isinstance(a, Arrival)}
             files = [Path(p) for p in sorted(self._log.paths | coming)]
             clock = spec.declaration.clock
-            self._register = Register(spec.relation, clock, self._log, files, spec.quarantine)
+            place = None if spec.updates is None else path_of(spec.updates)
+            register = Register(spec.relation, clock, self._log, files, spec.quarantine, place)
+            self._register = register
             self._arrivals.patient = self._arrivals.patient and not self._register.contents
         return self._register.contents
 

@@ -130,8 +130,9 @@ class BatchTasks:
         if self.claims is None:
             return number
         first = tasks.level(0, self.jobs)
+        committed = first.files_before(self.batch)
         return self.claims.take(
-            number, len(tasks.shares), lambda share: first.has(tasks.shares[share], self.batch)
+            number, len(tasks.shares), lambda share: first.has(tasks.shares[share], committed)
         )
 
     def _answer(self, number: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -57,7 +57,7 @@ class SourceSpec:
     of them a trigger takes; None leaves it to their size (``pace``) and to ``tasks``. A query that
     comes to a running connection reads the inbox from the number ``inbox_from``, at the time
     ``start``; of a ``relation`` it reads all of it, and earlier updates as if they had come at
-    ``since``.
+    ``since``; accepted ones of its files go to ``updates``.
     Without rows for ``idle`` microseconds by the ``wall`` the stream holds nobody back. With its
     ``partners`` it is read by the same job.
     """
@@ -72,6 +72,7 @@ class SourceSpec:
     start: StreamTime = UNKNOWN
     quarantine: Quarantine | None = None
     relation: RelationDeclaration | None = None
+    updates: str | None = None
     since: int = BEGINNING
     idle: int = FOREVER
     wall: Wall = wall_clock

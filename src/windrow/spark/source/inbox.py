@@ -13,9 +13,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
+from windrow.object_store.object_path import ObjectPath, replace_object
+from windrow.object_store.shared_place import shared_place
 from windrow.spark.source.file_log import Entry
 
+INBOX = "inbox"
+"""The directory of all inboxes of a checkpoint."""
 ROWS, ADVANCE = ".parquet", ".advance"
 TOP = b"windrow.top"
 
@@ -47,13 +52,34 @@ class Inbox:
         self.advanced = to
 
     def _deliver(self, hidden: Path, suffix: str) -> None:
-        hidden.replace(self.directory / f"{self.next:08d}{suffix}")
+        name = f"{self.next:08d}{suffix}"
+        shared = shared_inbox(self.directory)
+        if isinstance(shared, ObjectPath):  # before anybody hears of it
+            self._put(shared / name, hidden.read_bytes())
+        hidden.replace(self.directory / name)
         self.next += 1
+
+    def _put(self, place: ObjectPath, data: bytes) -> None:
+        if replace_object(place.bucket, place.key, data, None) is None:
+            raise StateError(
+                "another connection has delivered rows into this checkpoint",
+                where=str(place),
+                expected="nothing",
+                found="a delivery",
+                remedy="connect again, and push the rows that were not delivered",
+            )
+
+
+def shared_inbox(directory: Path) -> Path:
+    """Where tasks find the deliveries of an inbox."""
+    root = directory.parent.parent
+    place = shared_place(root)
+    return directory if place == root else place / INBOX / directory.name
 
 
 def deliveries(directory: Path, after: int) -> list[Entry]:
     """The deliveries with numbers greater than ``after``, as entries for a file log."""
-    found = []
+    found, shared = [], shared_inbox(directory.absolute())
     for path in sorted(directory.glob("[0-9]*")):
         number = int(path.stem)
         if number <= after:
@@ -63,5 +89,5 @@ def deliveries(directory: Path, after: int) -> list[Entry]:
         else:
             metadata = pyarrow.parquet.read_schema(path).metadata or {}
             top = json.loads(metadata.get(TOP, b"null"))
-            found.append(Entry(str(path.absolute()), path.stat().st_size, top, inbox=number))
+            found.append(Entry(str(shared / path.name), path.stat().st_size, top, inbox=number))
     return found

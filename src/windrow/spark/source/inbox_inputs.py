@@ -11,7 +11,7 @@ from windrow.core.errors import InputError
 from windrow.core.time import FOREVER, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.inputs import Inputs
-from windrow.spark.source.inbox import Inbox, deliveries
+from windrow.spark.source.inbox import INBOX, Inbox, deliveries
 from windrow.spark.source.refused_pages import RefusedPages
 from windrow.spark.source.relation_updates import read_updates
 from windrow.streams.monitor import InputMonitor
@@ -37,13 +37,13 @@ class InboxInputs(Inputs):
         """Let the monitor go on where that of an earlier connection stopped."""
         super().add(monitor)
         name = monitor.declaration.name.lower()
-        inbox = self.inboxes[name] = Inbox(self.directory / "inbox" / name)
+        inbox = self.inboxes[name] = Inbox(self.directory / INBOX / name)
         monitor.top = inbox.top
         monitor.advance(inbox.advanced)
         if isinstance(monitor, RelationMonitor):
             for entry in deliveries(inbox.directory, after=-1):
                 if entry.path is not None:
-                    monitor.recall(read_updates(Path(entry.path), monitor.contents), entry.top)
+                    monitor.recall(read_updates(entry.path, monitor.contents), entry.top)
 
     def inbox(self, name: str) -> Inbox:
         """Where what comes of a stream or relation is delivered."""

@@ -12,6 +12,7 @@ import numpy as np
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
+from windrow.object_store.object_path import path_of, readable_path
 from windrow.plan.nodes import FileSource
 from windrow.spark.source.file_log import Entry
 from windrow.spark.source.file_source import SourceSpec
@@ -62,7 +63,7 @@ class Intake:
 
     def _updates(self, entry: Entry) -> Iterator[Delta]:
         """A relation's updates, which have been judged; those before ``since`` come together."""
-        delta = read_updates(Path(entry.path or ""), self._schema)
+        delta = read_updates(entry.path or "", self._schema)
         found = {"late": entry.late, "rejected": entry.rejected, "cut": entry.cut}
         self._add({"rows_in": len(delta), **found})
         yield replace(delta, ts=np.maximum(delta.ts, self._since))
@@ -78,6 +79,7 @@ class Intake:
     def _source_file(self, entry: Entry, before: StreamTime) -> Iterator[Delta]:
         declaration, path = self._declaration, Path(entry.path or "")
         if entry.inbox is not None:
+            path = readable_path(path_of(entry.path or ""))
             declaration = replace(declaration, source=FileSource(str(path), "parquet"))
         judged = JudgedFile(declaration, before, entry.horizon)
         with self._page(entry) as page:

@@ -20,11 +20,10 @@ class RefusedPages:
 
     def __init__(self, quarantine: Quarantine) -> None:
         self.quarantine = quarantine
-        streams = quarantine.directory.glob("*/")
         self._before = {
-            path: known.st_mtime_ns
-            for stream in streams
-            for path, known in quarantine.pages(stream.name)
+            path: known.time
+            for stream in quarantine.streams
+            for path, known in quarantine.pages(stream)
         }
 
     def add_to(self, refused: RefusedRows, stream: str) -> None:
@@ -50,7 +49,7 @@ class RefusedPages:
         """The files that have come, the newest first."""
         for path, known in self.quarantine.pages(stream):
             pushed = path.name.startswith("push-")
-            if not pushed and self._before.get(path) != known.st_mtime_ns:
+            if not pushed and self._before.get(path) != known.time:
                 yield path
 
 

@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 
 from windrow.columns.delta import Delta, concat
 from windrow.core.time import Clock
+from windrow.object_store.object_path import path_of, readable_path
 from windrow.plan.catalog import RelationDeclaration
+from windrow.result_files.atomic_files import write
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.streams.growing_files import Arrival
 from windrow.streams.horizon import horizon_of
@@ -29,14 +31,15 @@ from windrow.tables.parsed_rows import Parsed, Rejected
 from windrow.tables.readers import read_file
 
 
-def read_updates(path: Path, schema: pa.Schema) -> Delta:
+def read_updates(path: str | Path, schema: pa.Schema) -> Delta:
     """The updates of one file; ``schema`` is that of the relation."""
-    batches = pq.read_table(path).combine_chunks().to_batches()
+    batches = pq.read_table(readable_path(path_of(path))).combine_chunks().to_batches()
     return Delta.from_batch(batches[0], schema) if batches else Delta.empty(schema)
 
 
 class Register:
-    """The judge of a relation's files. ``contents`` says that they have no updates in them."""
+    """The judge of a relation's files. ``contents`` says that they have no updates in them; what is
+    accepted goes into ``directory``, beside the log if there is none."""
 
     def __init__(
         self,
@@ -45,16 +48,15 @@ class Register:
         log: FileLog,
         files: Sequence[Path],
         quarantine: Quarantine | None,
+        directory: Path | None = None,
     ) -> None:
         self._monitor = RelationMonitor(relation, clock)
-        self._directory = log.path.with_suffix("")
+        self._directory = directory or log.path.with_suffix("")
         self._quarantine = quarantine
         self._contents = contents_in(files, relation, clock)
         for entry in log.entries:
             if entry.path is not None and not entry.refused:
-                self._monitor.recall(
-                    read_updates(Path(entry.path), self._monitor.contents), entry.top
-                )
+                self._monitor.recall(read_updates(entry.path, self._monitor.contents), entry.top)
 
     @property
     def contents(self) -> bool:
@@ -73,8 +75,8 @@ class Register:
         rest = None
         for parsed in list(self._parsed(file)):
             rest = parsed.after
-            accepted = monitor.accept(parsed, horizon)
-            refused += [*parsed.rejected, *accepted.rejections(parsed, monitor.declaration)]
+            judged = monitor.accept(parsed, horizon)
+            refused += [*parsed.rejected, *judged.rejections(parsed, monitor.declaration)]
             refused += monitor.refused
             monitor.refused = []
             updates.append(monitor.drain())
@@ -82,7 +84,8 @@ class Register:
             self._quarantine.write(monitor.declaration.name, origin, refused, file.part.start)
         self._directory.mkdir(exist_ok=True)
         path = self._directory / f"{number:08d}.parquet"
-        pq.write_table(pa.Table.from_batches([concat(updates, monitor.contents).to_batch()]), path)
+        accepted = pa.Table.from_batches([concat(updates, monitor.contents).to_batch()])
+        write(path, lambda new: pq.write_table(accepted, new))
         return Entry(
             path=str(path),
             rest=rest,

@@ -18,12 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from windrow.core.errors import StateError
+from windrow.object_store.object_path import path_of
 from windrow.operators.base import Saved, below
 from windrow.spark.stage.blobs import pack, unpack
 from windrow.spark.stage.bucket_host import Answer, BucketHost
@@ -132,13 +132,13 @@ class LevelTask:
             yield failure.report()
 
     def _answers(self, mine: Mine, batch: int) -> Iterator[pa.RecordBatch]:
-        committed = StateCommits(Path(self.state)).before(batch).files
+        state, committed = path_of(self.state), self.files_before(batch)
         written: dict[str, str] = {}
         delivered: dict[int, Answers] = {}
         for bucket, jobs in sorted(mine.items()):
             if not jobs:
                 continue
-            files = BucketFiles(Path(self.state), self.level, bucket)
+            files = BucketFiles(state, self.level, bucket)
             kept = self._take(files, bucket, committed.get(files.key))
             saved = Saved(meta=dict(kept.contents.meta))
             for job, parts in sorted(jobs.items()):
@@ -169,9 +169,12 @@ class LevelTask:
         with ThreadPoolExecutor(min(len(answers), HANDS)) as hands:
             return dict(zip(answers, hands.map(deliver, answers), strict=True))
 
-    def has(self, buckets: Iterable[int], batch: int) -> bool:
-        """Whether this worker has the state of some buckets in memory."""
-        committed = StateCommits(Path(self.state)).before(batch).files
+    def files_before(self, batch: int) -> Mapping[str, str]:
+        """The files of state that a micro-batch begins with."""
+        return StateCommits(path_of(self.state)).before(batch).files
+
+    def has(self, buckets: Iterable[int], committed: Mapping[str, str]) -> bool:
+        """Whether this worker has the state of some buckets in memory, given the files of it."""
         return all(
             (name := committed.get(f"{self.level}.{bucket}")) is None
             or CACHE.has((self.run, self.level, bucket), name)

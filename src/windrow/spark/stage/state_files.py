@@ -29,18 +29,23 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import pyarrow as pa
 
 from windrow.core.errors import StateError
+from windrow.object_store.errors import StoreError
+from windrow.object_store.named_copies import NamedCopies
+from windrow.object_store.object_path import ObjectPath
 from windrow.operators.base import Saved
-from windrow.result_files.atomic_files import publish, read_record, sync_names
+from windrow.result_files.atomic_files import publish, read_record, sync_names, version_read
 from windrow.spark.stage.blobs import as_stream
+from windrow.spark.stage.state_bytes import StateBytes, open_state_bytes
 
 MAGIC = b"windrow3"
 TAIL = struct.Struct("<QI8s")
@@ -49,6 +54,7 @@ ALIGNMENT = 64
 SUFFIX = ".state"
 RETAINED = 16
 """Micro-batches that Spark can go back; what an older one needs is removed."""
+T = TypeVar("T")
 REMEDY = "`windrow checkpoint check` says what else is damaged, and whether it can be repaired"
 
 
@@ -99,32 +105,42 @@ class BucketFiles:
 
     def read(self, name: str) -> Contents:
         """What a file says that the state is; StateError if it is damaged."""
-        path = self.directory / name
+        return self._checked(lambda: self._read(name))
+
+    def segments(self, contents: Contents) -> dict[str, pa.RecordBatch]:
+        """The living segments, mapped; each is compared with its checksum."""
+        return self._checked(lambda: self._segments(contents))
+
+    def _checked(self, read: Callable[[], T]) -> T:
+        """What is read; if copies are damaged, from the store."""
         try:
-            with path.open("rb") as file:
-                end = file.seek(0, os.SEEK_END)
-                if end < TAIL.size:
-                    self._damaged(path, "it is cut short")
-                file.seek(end - TAIL.size)
-                length, crc, magic = TAIL.unpack(file.read(TAIL.size))
-                if magic != MAGIC or length > end - TAIL.size:
-                    self._damaged(path, "it does not end as a file of state does")
-                file.seek(end - TAIL.size - length)
-                text = file.read(length)
-        except FileNotFoundError:
-            self._damaged(path, "it is missing")
+            return read()
+        except StateError:
+            if self._copies is None:
+                raise
+            self.forget_copies()
+            return read()
+
+    def _read(self, name: str) -> Contents:
+        path, found = self.directory / name, self._open(name)
+        end = found.size - TAIL.size
+        if end < 0:
+            self._damaged(path, "it is cut short")
+        length, crc, magic = TAIL.unpack(found.part(end, found.size))
+        if magic != MAGIC or length > end:
+            self._damaged(path, "it does not end as a file of state does")
+        text = found.part(end - length, end).to_pybytes()
         if zlib.crc32(text) != crc:
             self._damaged(path, "its list of segments differs from its checksum")
         return Contents.from_json(text)
 
-    def segments(self, contents: Contents) -> dict[str, pa.RecordBatch]:
-        """The living segments, mapped; each is compared with its checksum."""
-        maps: dict[str, pa.Buffer] = {}
+    def _segments(self, contents: Contents) -> dict[str, pa.RecordBatch]:
+        files: dict[str, StateBytes] = {}
         found = {}
         for name, place in contents.segments.items():
-            if place.file not in maps:
-                maps[place.file] = self._map(self.directory / place.file)
-            part = maps[place.file][place.start : place.start + place.length]
+            if place.file not in files:
+                files[place.file] = self._open(place.file)
+            part = files[place.file].part(place.start, place.start + place.length)
             if len(part) < place.length or zlib.crc32(part) != place.crc:
                 self._damaged(
                     self.directory / place.file, f"segment {name} differs from its checksum"
@@ -135,14 +151,11 @@ class BucketFiles:
     def write(self, batch: int, before: Contents, saved: Saved) -> tuple[str, Contents]:
         """A file with what a micro-batch changed, on the disk; its name, and what is there now."""
         name = f"{batch:08d}-{uuid.uuid4().hex}{SUFFIX}"
-        if not self.directory.is_dir():
-            self.directory.mkdir(parents=True, exist_ok=True)
-            sync_names(self.directory.parent)
         now = Contents(dict(before.segments), saved.meta)
         for dropped in saved.drop:
             now.segments.pop(dropped, None)
-        path = self.directory / name
-        with path.open("wb") as file:
+
+        def fill(file: BinaryIO) -> None:
             at = 0
             for segment, rows in saved.put.items():
                 stream = as_stream(rows)
@@ -158,10 +171,24 @@ class BucketFiles:
             text = now.to_json()
             file.write(text)
             file.write(TAIL.pack(len(text), zlib.crc32(text), MAGIC))
+
+        if self._copies is None:
+            self._write_synced(name, fill)
+        else:
+            self._copies.write(name, fill)
+            living = {place.file for place in now.segments.values()}
+            self._copies.keep_only({name, *living, *now.over})
+        return name, now
+
+    def _write_synced(self, name: str, fill: Callable[[BinaryIO], None]) -> None:
+        if not self.directory.is_dir():
+            self.directory.mkdir(parents=True, exist_ok=True)
+            sync_names(self.directory.parent)
+        with (self.directory / name).open("wb") as file:
+            fill(file)
             file.flush()
             os.fsync(file.fileno())
         sync_names(self.directory)
-        return name, now
 
     def _forget(self, now: Contents, batch: int) -> None:
         """Remove files that no micro-batch needs to which Spark can go back."""
@@ -171,14 +198,37 @@ class BucketFiles:
                     (self.directory / name).unlink()
                 del now.over[name]
 
-    def _map(self, path: Path) -> pa.Buffer:
+    @cached_property
+    def _copies(self) -> NamedCopies | None:
+        """Of files in an object store, those that are here too."""
+        return NamedCopies(self.directory) if isinstance(self.directory, ObjectPath) else None
+
+    def forget_copies(self) -> None:
+        """Whatever is read from now on is what the store has."""
+        if self._copies is not None:
+            self._copies.keep_only(())
+
+    def _open(self, name: str) -> StateBytes:
         try:
-            return pa.memory_map(str(path)).read_buffer()
+            return open_state_bytes(self.directory / name)
         except FileNotFoundError:
-            self._damaged(path, "it is missing")
+            self._damaged(self.directory / name, "it is missing")
+        except StoreError as error:  # of all jobs, as a disk that fails is
+            raise StateError(
+                "the checkpoint cannot be read",
+                where=error.where,
+                expected=error.expected,
+                found=error.found,
+                remedy=error.remedy,
+            ) from error
 
     def _damaged(self, path: Path, found: str) -> NoReturn:
         raise StateError("the checkpoint is damaged", where=str(path), found=found, remedy=REMEDY)
+
+
+def batch_of(path: Path) -> int:
+    """The micro-batch that has written a file."""
+    return int(path.name.partition("-")[0])
 
 
 @dataclass(frozen=True)
@@ -220,21 +270,22 @@ class StateCommits:
 
     def __init__(self, state: Path) -> None:
         self.directory = state / "commits"
+        self._published: dict[int, str | None] = {}
 
     def before(self, batch: int) -> Version:
         """What the micro-batch before left."""
         if batch == 0:
             return Version()
-        path = self.path(batch - 1)
-        if not path.exists():
+        try:
+            return self.read(batch - 1)
+        except FileNotFoundError:
             raise StateError(
                 "the checkpoint is damaged",
-                where=str(path),
+                where=str(self.path(batch - 1)),
                 expected=f"the state after micro-batch {batch - 1}",
                 found="no such file",
                 remedy=REMEDY,
-            )
-        return self.read(batch - 1)
+            ) from None
 
     def read(self, batch: int) -> Version:
         """What there is after a micro-batch."""
@@ -242,11 +293,20 @@ class StateCommits:
         return read_record(self.path(batch), what, Version.from_json, remedy=REMEDY)
 
     def publish(self, batch: int, version: Version) -> None:
-        """Make a version that of a micro-batch; those that nobody goes back to are removed."""
+        """Make a version that of a micro-batch; those that nobody goes back to are removed.
+
+        In an object store it replaces only what was published here: whoever repeats a micro-batch
+        that another run has ended is told.
+        """
         self.directory.mkdir(parents=True, exist_ok=True)
-        publish(self.path(batch), version.to_json())
-        for old in self.numbers():
-            if old < batch - RETAINED - 1:
+        path, first = self.path(batch), not self._published
+        publish(path, version.to_json(), self._published.get(batch))
+        self._published = {batch: version_read(path)}
+        oldest = batch - RETAINED - 1
+        # A listing takes a request in an object store, so there is one when a run begins.
+        known = self.numbers() if first or not isinstance(path, ObjectPath) else [oldest - 1]
+        for old in known:
+            if 0 <= old < oldest:
                 self.path(old).unlink(missing_ok=True)
 
     def numbers(self) -> list[int]:

@@ -1,0 +1,151 @@
+"""Spark's part in a run over files, done in this process: fast, and fails where it is told to.
+
+It does what the driver's code relies on: offsets are noted before a micro-batch, a commit after it,
+one that was begun and not committed is repeated, and tasks get their partitions. Everything else is
+the driver's own code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.support.runs import ignore
+from windrow.engine.progress import Report
+from windrow.engine.runner import run
+from windrow.plan.catalog import Catalog
+from windrow.plan.strategy import Strategy
+
+CORES = 2
+
+
+def run_without_spark(catalog: Catalog, checkpoint: Path, files: int = 1) -> Report:
+    """As ``windrow run --once`` does, with so many files of each stream in a micro-batch."""
+    from windrow.spark.run.feed import Feed  # noqa: PLC0415 - loads PySpark
+    from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415
+    from windrow.spark.run.spark_runtime import OnSpark  # noqa: PLC0415
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pipeline, "_start", _start)
+        feed = Feed(once=True, files=files)
+        session: Any = _Session
+        runtime = OnSpark(session, checkpoint, Strategy.UPA, feed)
+        return run(catalog, runtime, once=True, on_progress=ignore)
+
+
+def _start(pipeline: Any) -> _Query:
+    """In the place of ``Pipeline._start``."""
+    return _Query(pipeline)
+
+
+class _Session:
+    """As much of a SparkSession as the driver's code asks of one."""
+
+    def __init__(self) -> None:
+        self.conf = SimpleNamespace(get=self._get)
+        self.sparkContext = SimpleNamespace(
+            master="local", defaultParallelism=CORES, parallelize=lambda _, n: _Tasks(n)
+        )
+
+    def _get(self, name: str, default: str = "") -> str:
+        return str(CORES) if name == "spark.sql.shuffle.partitions" else default
+
+    def range(self, _: int, end: int, step: int, partitions: int) -> _Frame:
+        assert step == 1
+        assert partitions == end
+        return _Frame([[pa.record_batch({"id": [number]})] for number in range(end)])
+
+
+@dataclass
+class _Tasks:
+    """A range of numbers, each in a partition of its own."""
+
+    count: int
+    work: Callable[[Iterable[int]], Iterable[bytes]] = lambda _: ()
+
+    def mapPartitions(self, work: Callable[[Iterable[int]], Iterable[bytes]]) -> _Tasks:  # noqa: N802
+        return _Tasks(self.count, work)
+
+    def collect(self) -> list[bytes]:
+        return [told for number in range(self.count) for told in self.work([number])]
+
+
+@dataclass
+class _Frame:
+    """Packed blobs by partition."""
+
+    parts: list[list[pa.RecordBatch]]
+
+    def mapInArrow(self, work: Callable[..., Iterable[pa.RecordBatch]], _: object) -> _Frame:  # noqa: N802
+        return _Frame([list(work(iter(part))) for part in self.parts])
+
+    def repartition(self, count: int, _: str) -> _Frame:
+        from windrow.spark.stage.bucket_hash import spark_hash  # noqa: PLC0415
+
+        whole = [batch for part in self.parts for batch in part]
+        parts: list[list[pa.RecordBatch]] = [[] for _ in range(count)]
+        for batch in whole:
+            homes = np.array([spark_hash(b) % count for b in batch["bucket"].to_pylist()])
+            for number, part in enumerate(parts):
+                part.append(batch.filter(pa.array(homes == number)))
+        return _Frame(parts)
+
+    def select(self, _: str) -> _Frame:
+        return self
+
+    def collect(self) -> list[Any]:
+        batches = [batch for part in self.parts for batch in part]
+        return [SimpleNamespace(blob=blob) for b in batches for blob in b["blob"].to_pylist()]
+
+
+class _Query:
+    """A streaming query that has ended when it is there."""
+
+    isActive = False  # noqa: N815 - Spark's name
+    status: dict[str, str] = {}  # noqa: RUF012
+
+    def __init__(self, pipeline: Any) -> None:
+        self._failure: BaseException | None = None
+        try:
+            self._run(pipeline)
+        except Exception as failure:
+            self._failure = failure
+
+    def exception(self) -> BaseException | None:
+        return self._failure
+
+    def _run(self, pipeline: Any) -> None:
+        from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415
+        from windrow.spark.source.file_source import LogReader  # noqa: PLC0415
+        from windrow.spark.source.stream_task import StreamTask  # noqa: PLC0415
+
+        home, own = pipeline.home, "_source _routes _levels _place _session _take"
+        source, routes, levels, place, session, take = (getattr(pipeline, n) for n in own.split())
+        streams = {s.name: s for job in pipeline.jobs.values() for s in job.streams.values()}
+        tasks = [StreamTask(source(s), routes(s.name)) for s in streams.values()]
+        batches = MicroBatches(session, tasks, levels(), exchange=place)
+        reader = LogReader([task.spec for task in tasks], str(home.offsets))
+        reader.prepareForTriggerAvailableNow()
+        for directory in (home.offsets, home.spark / "commits"):
+            directory.mkdir(parents=True, exist_ok=True)
+        (home.spark / "metadata").write_text('{"id":"x"}')
+        at, batch = reader.initialOffset(), home.last_begun
+        if batch >= 0:
+            noted = (home.offsets / str(batch)).read_text().splitlines()
+            at |= json.loads(noted[2])
+            if batch > home.last_batch:
+                take(batches, None, batch)
+                (home.spark / "commits" / str(batch)).write_text("v1\n{}")
+        while (end := reader.latestOffset(at, reader.getDefaultReadLimit())) != at:
+            at, batch = end, batch + 1
+            (home.offsets / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(at)}")
+            take(batches, None, batch)
+            (home.spark / "commits" / str(batch)).write_text("v1\n{}")
