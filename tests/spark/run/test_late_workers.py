@@ -140,6 +140,9 @@ IN_SOURCE = """java.io.EOFException
 IN_SINK = """java.net.SocketException: Connection reset
 	at org.apache.spark.sql.execution.python.PythonPlannerRunner.runInPython(P.scala:221)"""
 
+STOPPING = """java.io.IOException: Stream closed
+	at org.apache.spark.api.python.PythonWorkerFactory.stopWorker(PythonWorkerFactory.scala:523)"""
+
 
 @pytest.mark.parametrize(
     ("failure", "what"),
@@ -147,6 +150,7 @@ IN_SINK = """java.net.SocketException: Connection reset
         (DIED, WORKER),
         (captured(NO_CAUSE, "", captured("java.io.EOFException", IN_SOURCE)), SOURCE),
         (captured("Connection reset", IN_SINK), WORKER),
+        (captured("Stream closed", STOPPING), WORKER),
         (RuntimeError("ExecutorLostFailure (executor 1 exited): exited with code 137"), EXECUTOR),
     ],
 )

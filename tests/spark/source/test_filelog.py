@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.core.errors import StateError
-from windrow.spark.source.file_log import Entry, FileLog, LogMovedError, ends_idle
+from windrow.spark.source.file_log import Entry, FileLog, LogMovedError, ends_idle, last_batch_in
 from windrow.streams.horizon import UNLIMITED, Horizon
 
 ENTRIES = [
@@ -82,14 +82,16 @@ def test_a_stream_is_idle_until_its_next_file_or_its_end(tmp_path):
     assert [t.idle for t in log.times] == [False, False, True, True, False, True, False]
 
 
-def test_the_last_line_tells_whether_a_stream_is_idle(tmp_path):
+def test_the_last_line_tells_whether_a_stream_is_idle_and_the_micro_batch(tmp_path):
     path = tmp_path / "s.log"
     assert not ends_idle(path)
+    assert last_batch_in(path) == -1
     log = FileLog(path)
     log.append([Entry(f"/in/{'x' * 4000}{i}", 10, 5) for i in range(9)])
     assert not ends_idle(path)
-    log.append([Entry(idle=True)])
+    log.append([Entry(idle=True, batch=7)])
     assert ends_idle(path)
+    assert last_batch_in(path) == 7
     path.write_bytes(path.read_bytes() + b'{"pa')
     assert not ends_idle(path), "half a line says nothing"
 

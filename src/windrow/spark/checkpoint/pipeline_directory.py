@@ -31,7 +31,7 @@ from windrow.object_store.object_path import ObjectPath
 from windrow.object_store.shared_place import shared_directory, shared_place
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.checkpoint.version import REMEDY, VERSION
-from windrow.spark.source.file_log import next_batch
+from windrow.spark.source.file_log import last_batch_in, next_batch
 from windrow.spark.stage.state_files import StateCommits, Version
 
 PIPELINE = "pipeline.json"
@@ -90,6 +90,15 @@ class PipelineHome:
     def last_begun(self) -> int:
         """The last micro-batch that Spark has begun; -1 if there is none."""
         return next_batch(self.offsets) - 1
+
+    @property
+    def last_noted(self) -> int:
+        """The last micro-batch that Spark has begun, or that files were admitted for.
+
+        A repair takes away what Spark noted of those that it repeats; the file logs stay.
+        """
+        logs = (self.directory / "streams").glob("*.log")
+        return max(self.last_begun, *map(last_batch_in, logs), -1)
 
     @property
     def version(self) -> Version:

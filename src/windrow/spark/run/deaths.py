@@ -31,7 +31,7 @@ EXECUTOR_SIGNS = re.compile(
 )
 CUT_OFF = re.compile(
     r"EOFException|SocketException|ClosedChannelException|AsynchronousCloseException|"
-    r"ConnectException|Broken pipe|Connection reset|Connection refused"
+    r"ConnectException|Broken pipe|Connection reset|Connection refused|Stream closed"
 )
 """A connection that ended in the middle of a conversation."""
 SOURCE_FRAMES = re.compile(r"PythonStreamingSourceRunner|PythonMicroBatchStream")

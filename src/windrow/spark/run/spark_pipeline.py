@@ -207,7 +207,7 @@ class Pipeline:
         damage = damage_error(home.directory, quick_survey(home.directory))
         if damage is not None:
             raise damage
-        published, begun = home.version.published, home.last_begun
+        published, begun = home.version.published, home.last_noted
         for number, job in self.jobs.items():
             noted = Noted(*published.get(number, (-1, 0)), begun)
             job.results.prepare(noted, overwrite=self.feed.overwrite)

@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
@@ -214,13 +215,24 @@ def next_batch(offsets: Path) -> int:
 
 def ends_idle(path: Path) -> bool:
     """Whether the stream of a log is idle, as its last line tells; for those who only look."""
+    return bool(_last_line(path).get("idle"))
+
+
+def last_batch_in(path: Path) -> int:
+    """The micro-batch that the last entry of a log was admitted for; -1 if there is none."""
+    found = _last_line(path).get("batch")
+    return found if isinstance(found, int) else -1
+
+
+def _last_line(path: Path) -> dict[str, Any]:
+    """The last whole line of a log, wherever it is in the middle of being written."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - LONGEST_LINE))
-            last = file.read().splitlines()[-1]
-        return bool(json.loads(last).get("idle"))
-    except (OSError, IndexError, ValueError, AttributeError):  # none yet, or half a line
-        return False
+            last = json.loads(file.read().splitlines()[-1])
+    except (OSError, IndexError, ValueError):  # none yet, or half a line
+        return {}
+    return last if isinstance(last, dict) else {}
 
 
 class Refusals:
