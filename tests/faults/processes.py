@@ -78,3 +78,29 @@ def wait_for_none(mark: str, seconds: float) -> list[Process]:
     while (left := processes(mark)) and time.monotonic() < end:
         time.sleep(0.1)
     return left
+
+
+def own_workers() -> list[int]:
+    """The Python processes in which tasks of this process's Spark run; sources are others."""
+    below: dict[int, list[int]] = {}
+    for directory in PROC.iterdir():
+        if directory.name.isdigit():
+            with suppress(OSError):
+                stat = (directory / "stat").read_text()
+                parent = int(stat[stat.rindex(")") + 2 :].split()[1])
+                below.setdefault(parent, []).append(int(directory.name))
+    found, waiting = [], [os.getpid()]
+    while waiting:
+        for pid in below.get(waiting.pop(), ()):
+            waiting.append(pid)
+            with suppress(OSError):
+                if b"pyspark.daemon" in (PROC / str(pid) / "cmdline").read_bytes():
+                    found.append(pid)
+    return found
+
+
+def kill_own_workers() -> None:
+    """Let all state that is in memory be gone."""
+    for pid in own_workers():
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

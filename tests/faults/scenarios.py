@@ -18,13 +18,10 @@ clock      the clock on the wall jumps by a year, within a life
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import os
 import random
 import resource
 import shutil
-import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -39,6 +36,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults.points import POINTS, fail_at
+from tests.faults.processes import kill_own_workers, own_workers
 from tests.spark.scripts import net_changes
 from tests.support.runs import run_embedded, run_on_spark
 from windrow.archive.archive import Archive
@@ -221,7 +219,7 @@ def wiped(world: World, patch: pytest.MonkeyPatch) -> str:
     where = world.rng.choice(("tasks", "committed"))
 
     def wipe() -> None:
-        _kill_workers()
+        kill_own_workers()
         shutil.rmtree(world.home / "exchange", ignore_errors=True)
         (world.home / "exchange").mkdir()
 
@@ -256,7 +254,7 @@ def _full_for_workers(world: World, patch: pytest.MonkeyPatch) -> str:
     """No file of theirs may get longer: as a quota that is used up."""
 
     def limit() -> None:
-        for pid in _workers():
+        for pid in own_workers():
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 
     try:
@@ -265,7 +263,7 @@ def _full_for_workers(world: World, patch: pytest.MonkeyPatch) -> str:
             with pytest.raises(WindrowError, match="File too large"):
                 world.live()
     finally:
-        _kill_workers()
+        kill_own_workers()
     return "the workers, tasks:2"
 
 
@@ -280,7 +278,7 @@ def state(world: World, patch: pytest.MonkeyPatch) -> str:
     content = bytearray(path.read_bytes())
     content[world.rng.randrange(len(content) - 20, len(content))] ^= 1 << world.rng.randrange(8)
     path.write_bytes(content)
-    _kill_workers()  # who have it in memory
+    kill_own_workers()  # who have it in memory
     return f"{where}, {key}/{name[:8]}, {_said_and_repaired(world)}"
 
 
@@ -326,35 +324,6 @@ KINDS: dict[str, Callable[[World, pytest.MonkeyPatch], str]] = {
     fault.__name__: fault
     for fault in (point, attempts, wiped, full, state, offsets, vanished, grown, clock)
 }
-
-
-# Processes of Spark's
-
-
-def _workers() -> list[int]:
-    """The Python processes that Spark starts tasks in; those of its sources are others."""
-    below: dict[int, list[int]] = {}
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            with contextlib.suppress(OSError):
-                stat = (path / "stat").read_text()
-                below.setdefault(int(stat[stat.rindex(")") + 2 :].split()[1]), []).append(
-                    int(path.name)
-                )
-    found, waiting = [], [os.getpid()]
-    while waiting:
-        for pid in below.get(waiting.pop(), ()):
-            waiting.append(pid)
-            with contextlib.suppress(OSError):
-                if b"pyspark.daemon" in (Path("/proc") / str(pid) / "cmdline").read_bytes():
-                    found.append(pid)
-    return found
-
-
-def _kill_workers() -> None:
-    for pid in _workers():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
 
 
 # Scenarios

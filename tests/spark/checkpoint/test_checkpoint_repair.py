@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from tests.faults.processes import kill_own_workers
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
 from windrow.cli.main import app
 from windrow.core.errors import StateError
@@ -77,6 +78,7 @@ def test_a_damaged_checkpoint_is_refused_repaired_and_gone_on_with(spark, tmp_pa
     for path in (home / "state").glob("*/*.state"):
         if not path.name.startswith("00000000-"):
             flip(path)
+    kill_own_workers()  # who have it in memory
     one_more(tmp_path, 5)
     with pytest.raises(StateError, match=r"state/.*: the checkpoint is damaged; found .* differs"):
         run_on_spark(found, checkpoint)
