@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.faults.points import POINTS, fail_at
 from tests.spark.scripts import compiled, net_changes, run_embedded, write_streams
 from tests.support.bucket_fixtures import running_server, server, url
 from tests.support.without_spark import run_without_spark
 from windrow.archive.archive import Archive
+from windrow.cli.main import app
 from windrow.core.errors import StateError, WindrowError
 from windrow.engine.progress import Report
 from windrow.object_store.errors import StoreError
@@ -153,6 +155,13 @@ def test_text_and_relations_are_read_by_the_next_driver_as_by_the_first(
     run_without_spark(found, checkpoint)
     run_embedded(expected)
     assert net_changes(found, "who") == net_changes(expected, "who") != {}
+    (tmp_path / "x.cql").write_text(TEXT.format(tmp_path, "found"))
+    rewind = ["checkpoint", "rewind", str(tmp_path / "x.cql"), str(checkpoint), "--query", "who"]
+    done = CliRunner().invoke(app, rewind)
+    assert f"its old state is in {checkpoint}/who/removed-1" in done.output.replace("\n", "")
+    assert net_changes(found, "who") == {}
+    run_without_spark(found, checkpoint)
+    assert net_changes(found, "who") == net_changes(expected, "who")
 
 
 def test_a_store_that_overwrites_is_refused(tmp_path, url, server):
