@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from windrow.plan.program import compile_script
-from windrow.plan.sharing.periodic_aggregates import periodic_aggregate, shared_synopses
+from windrow.plan.sharing.periodic_aggregates import explain_sharing, periodic_aggregate
 from windrow.sharing.rules import (
     EVERYTHING,
     PeriodicQuery,
-    describe_plan,
     output_leaders,
     plan_queries,
 )
@@ -57,6 +56,17 @@ def test_a_view_is_seen_through_and_an_alias_makes_no_difference() -> None:
     assert over_view.predicate.is_equivalent(spelt_out.predicate)
 
 
+def test_what_is_selected_above_the_window_counts_too() -> None:
+    above, below = described(
+        "SELECT COUNT(*) FROM (SELECT bytes FROM s [RANGE 60 SLIDE 5]) AS w WHERE w.bytes > 3",
+        "SELECT COUNT(*) FROM s [RANGE 60 SLIDE 5] WHERE bytes > 3",
+    )
+    assert above is not None
+    assert below is not None
+    assert above.predicate == below.predicate
+    assert above.needs == below.needs
+
+
 def test_every_is_a_period_too_and_having_and_top_come_after() -> None:
     plain, top = described(
         "SELECT src, COUNT(*) FROM s [RANGE 100] GROUP BY src EVERY 10",
@@ -101,11 +111,10 @@ def test_explain_of_several_periodic_queries_says_what_they_share() -> None:
     CREATE QUERY rows AS SELECT COUNT(*) FROM s [ROWS 10];
     """
     )
-    plan = shared_synopses(compile_script(script).queries)
     kept = "running synopsis of sums of bytes by src over s where proto ="
-    assert describe_plan(plan).splitlines() == [
-        f"synopsis 1: {kept} 'tcp' (s = 10, b = 10); read by tcp, both",
-        f"synopsis 2: {kept} 'udp' (s = 10, b = 6); read by udp, both",
+    assert explain_sharing(compile_script(script).queries).splitlines() == [
+        f"synopsis 1: {kept} 'tcp' (s = 10 SECONDS, b = 10); read by tcp, both",
+        f"synopsis 2: {kept} 'udp' (s = 10 SECONDS, b = 6); read by udp, both",
         "tcp: sums of bytes from synopsis 1; complete at once",
         "udp: sums of bytes from synopsis 2; complete at once",
         "both: sums of bytes from synopsis 1 + synopsis 2; complete at once",

@@ -58,7 +58,7 @@ def test_the_plan_of_queries_that_begin_together_is_the_same_in_any_order() -> N
 def test_seven_queries_scan_one_synopsis_together() -> None:
     plan = plan_queries(SEVEN)
     (synopsis,) = plan.synopses
-    assert str(synopsis.shape) == (
+    assert synopsis.shape.describe() == (
         "basic interval synopsis of maxima of length over S (s = 1, b = 30)"
     )
     (group,) = plan.groups

@@ -8,14 +8,17 @@ others is then ``sharing.rules``' business (Golab 2006, 8.3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.describe import node_text
+from windrow.plan.describe import duration, node_text
 from windrow.plan.expressions import Column, Expression, conjunction, render, replace_columns
 from windrow.plan.nodes import Every, GroupBy, Node, Projection, Selection, StreamScan, Window
 from windrow.plan.nodes.relational import Aggregate as PlannedAggregate
+from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.window_specs import RangeWindow
+from windrow.plan.rules.use_sub_windows import use_sub_windows
 from windrow.plan.sharing.normal_form import normal_form
 from windrow.sharing.rules import (
     EVERYTHING,
@@ -24,6 +27,7 @@ from windrow.sharing.rules import (
     PeriodicQuery,
     Predicate,
     SharingPlan,
+    describe_plan,
     plan_queries,
 )
 
@@ -41,10 +45,12 @@ FUNCTIONS = {
 def periodic_aggregate(query: QueryDeclaration) -> PeriodicQuery | None:
     """The description of a query, or None if it is not a periodic aggregate."""
     above: list[Node] = []
-    node = query.plan
-    while not isinstance(node, GroupBy) and len(node.inputs) == 1:
+    node = use_sub_windows(query.plan)  # with what was selected above a window below it
+    while not isinstance(node, GroupBy | SlidingGroupBy) and len(node.inputs) == 1:
         above.append(node)
         (node,) = node.inputs
+    if isinstance(node, SlidingGroupBy):
+        node = node.logical
     if not isinstance(node, GroupBy) or node.every_time:
         return None
     slide = _slide(node.input, above)
@@ -73,6 +79,16 @@ def shared_synopses(queries: Iterable[QueryDeclaration]) -> SharingPlan:
     """The sharing plan of the periodic aggregates among the queries."""
     described = map(periodic_aggregate, queries)
     return plan_queries(query for query in described if query is not None)
+
+
+def explain_sharing(queries: Sequence[QueryDeclaration]) -> str:
+    """What the periodic aggregates among the queries can share, a paragraph for each clock."""
+    texts = []
+    for clock in dict.fromkeys(query.clock for query in queries):
+        plan = shared_synopses(query for query in queries if query.clock is clock)
+        if plan.members:
+            texts.append(describe_plan(plan, ticks=partial(duration, clock=clock)))
+    return "\n\n".join(texts)
 
 
 def _slide(window: Node, above: Iterable[Node]) -> int | None:

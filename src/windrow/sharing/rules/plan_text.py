@@ -9,12 +9,21 @@ from windrow.sharing.rules.interval_contents import Kept
 from windrow.sharing.rules.sharing_plan import Member, Part, SharingPlan
 
 
-def describe_plan(plan: SharingPlan, instant: Callable[[int], str] = str) -> str:
-    """Synopses and who reads them, queries and what they read, groups; ``instant`` shows a time."""
+def describe_plan(
+    plan: SharingPlan,
+    instant: Callable[[int], str] = str,
+    ticks: Callable[[int], str] = "{:,}".format,
+) -> str:
+    """Synopses and who reads them, queries and what they read, groups.
+
+    ``instant`` writes a time, ``ticks`` a length of time.
+    """
     lines = []
     for synopsis in plan.synopses:
         readers = ", ".join(member.query.name for member in plan.readers(synopsis.number))
-        lines.append(f"synopsis {synopsis.number}: {synopsis.shape}; read by {readers}")
+        lines.append(
+            f"synopsis {synopsis.number}: {synopsis.shape.describe(ticks)}; read by {readers}"
+        )
     leaders = output_leaders(member.query for member in plan.members)
     for member in plan.members:
         lines.append(f"{member.query.name}: {'; '.join(_facts(member, instant))}")

@@ -7,6 +7,7 @@ themselves are elsewhere; the rules of sharing need the description only.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -84,14 +85,15 @@ class SynopsisShape:
             and query.fits(self.s)
         )
 
-    def __str__(self) -> str:
+    def describe(self, ticks: Callable[[int], str] = "{:,}".format) -> str:
+        """The synopsis in words; ``ticks`` writes a length of time."""
         parts = [f"{self.kind.value} synopsis of {self.contents}"]
         if self.group_by:
             parts.append(f"by {', '.join(self.group_by)}")
         parts.append(f"over {self.source}")
         if self.predicate != EVERYTHING:
             parts.append(f"where {self.predicate}")
-        size = f"s = {self.s:,}, b = {self.b:,}" + (f", g = {self.g:,}" if self.g else "")
+        size = f"s = {ticks(self.s)}, b = {self.b:,}" + (f", g = {self.g:,}" if self.g else "")
         return f"{' '.join(parts)} ({size})"
 
 
