@@ -89,9 +89,9 @@ def test_a_disk_that_is_full_when_results_are_published_is_reported(tmp_path, mo
     write_streams(tmp_path, files=FILES, rows=100)
     real, left = atomic_files.publish, [9]
 
-    def publish(path: Path, text: str) -> None:
+    def publish(path: Path, text: str, *more: str | None) -> None:
         left[0] -= 1
-        (full_disk if left[0] < 0 else real)(path, text)
+        (full_disk if left[0] < 0 else real)(path, text, *more)
 
     found = compiled(tmp_path, QUERIES, "found")
     with monkeypatch.context() as patch:
