@@ -26,8 +26,8 @@ from benchmarks.report import median
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
-from windrow.spark.run.feed import Feed
 from windrow.spark.run.session import configure
+from windrow.spark.run.spark_job import Feed
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.run.spark_runtime import OnSpark
 

@@ -117,8 +117,8 @@ def measure(count: int, plan: Plan, *, apart: bool) -> dict[str, float]:
     """What a number of queries take, in this process."""
     from benchmarks.spark_beside import pipelines  # noqa: PLC0415 - starts Java
     from windrow.plan.program import compile_script  # noqa: PLC0415
-    from windrow.spark.run.feed import Feed  # noqa: PLC0415
     from windrow.spark.run.session import spark_session  # noqa: PLC0415
+    from windrow.spark.run.spark_job import Feed  # noqa: PLC0415
 
     directory = Path(tempfile.mkdtemp(prefix="windrow-benchmark-"))
     (directory / "in").mkdir()

@@ -20,7 +20,7 @@ from windrow.plan.program import compile_script
 from windrow.spark import match_frame
 from windrow.spark.run import spark_job
 from windrow.spark.run.session import INDEX_MEMORY, configure, index_memory
-from windrow.spark.stage.range_partition import cut_by, part_of, parts_for
+from windrow.spark.stage.subscription_index import cut_by, part_of, parts_for
 from windrow.subscriptions.subscriptions import Subscriptions
 
 pytestmark = pytest.mark.spark

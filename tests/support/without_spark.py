@@ -29,7 +29,7 @@ CORES = 2
 
 def run_without_spark(catalog: Catalog, checkpoint: Path, files: int = 1) -> Report:
     """As ``windrow run --once`` does, with so many files of each stream in a micro-batch."""
-    from windrow.spark.run.feed import Feed  # noqa: PLC0415 - loads PySpark
+    from windrow.spark.run.spark_job import Feed  # noqa: PLC0415 - loads PySpark
     from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415
     from windrow.spark.run.spark_runtime import OnSpark  # noqa: PLC0415
 
@@ -88,7 +88,7 @@ class _Frame:
         return _Frame([list(work(iter(part))) for part in self.parts])
 
     def repartition(self, count: int, _: str) -> _Frame:
-        from windrow.spark.stage.bucket_hash import spark_hash  # noqa: PLC0415
+        from windrow.spark.stage.routes import spark_hash  # noqa: PLC0415
 
         whole = [batch for part in self.parts for batch in part]
         parts: list[list[pa.RecordBatch]] = [[] for _ in range(count)]

@@ -19,7 +19,7 @@ from windrow.cli.run import QUARANTINE, Runner, finish
 from windrow.cli.trace import TraceParameters, write_trace
 from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, StreamDeclaration
 from windrow.plan.program import compile_script
-from windrow.spark.run.masters import is_cluster
+from windrow.spark.run.spark_settings import is_cluster
 
 ROWS = TraceParameters.rows
 DIRECTORY = Path("demo")

@@ -27,8 +27,13 @@ from windrow.core.time import wall_clock
 from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.strategy import Strategy
-from windrow.spark.run.masters import is_cluster, is_submitted, private_checkpoint
-from windrow.spark.run.spark_settings import check_modules, parse_settings
+from windrow.spark.run.spark_settings import (
+    check_modules,
+    is_cluster,
+    is_submitted,
+    parse_settings,
+    private_checkpoint,
+)
 
 if TYPE_CHECKING:
     from windrow.cli.metrics import Metrics

@@ -29,8 +29,8 @@ from windrow.core.time import Clock
 from windrow.plan.nodes.routed import SUBSCRIPTION
 from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.run.session import index_memory
-from windrow.spark.stage.bucket_hash import spread_buckets
-from windrow.spark.stage.range_partition import Cut, cut_by, part_of, parts_for
+from windrow.spark.stage.routes import spread_buckets
+from windrow.spark.stage.subscription_index import Cut, cut_by, part_of, parts_for
 from windrow.subscriptions.predicates import Kind
 from windrow.subscriptions.subscriptions import Subscriptions
 from windrow.subscriptions.values import exactly

@@ -8,7 +8,7 @@ import pytest
 
 from windrow.core.errors import StateError
 from windrow.spark.checkpoint.query_directory import IDENTITY, VERSION, open_home
-from windrow.spark.stage.range_partition import Layout
+from windrow.spark.stage.subscription_index import Layout
 
 
 def opened(directory, fingerprint: str = "f"):

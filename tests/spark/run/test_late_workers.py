@@ -12,10 +12,16 @@ from windrow.plan.jobs import Job
 from windrow.result_files.commits import Commit
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.run import restarts, spark_pipeline, spark_run
-from windrow.spark.run.deaths import EXECUTOR, SOURCE, WORKER, death_in
-from windrow.spark.run.failures import SparkError, translate_failure
-from windrow.spark.run.feed import Feed
+from windrow.spark.run.failures import (
+    EXECUTOR,
+    SOURCE,
+    WORKER,
+    SparkError,
+    death_in,
+    translate_failure,
+)
 from windrow.spark.run.restarts import Restarts
+from windrow.spark.run.spark_job import Feed
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.run.spark_run import SparkRun
 from windrow.spark.run.spark_runtime import OnSpark

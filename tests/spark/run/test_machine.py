@@ -11,9 +11,14 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 from windrow.plan.program import compile_script
 from windrow.spark.run import machine
-from windrow.spark.run.feed import Feed
-from windrow.spark.run.machine import Machine, MachineError, death_of_machine
-from windrow.spark.run.memory import MemoryWatch, available
+from windrow.spark.run.machine import (
+    Machine,
+    MachineError,
+    MemoryWatch,
+    available,
+    death_of_machine,
+)
+from windrow.spark.run.spark_job import Feed
 from windrow.spark.run.spark_runtime import OnSpark
 from windrow.spark.run.status_writer import RunRecorder
 

@@ -12,8 +12,13 @@ from windrow.core.errors import InputError
 from windrow.spark.environment.environment_archive import WORKER_PYTHON
 from windrow.spark.run import worker_check
 from windrow.spark.run.failures import SparkError
-from windrow.spark.run.masters import private_checkpoint, refuse_silent_master
-from windrow.spark.run.spark_settings import check_modules, check_settings, parse_settings
+from windrow.spark.run.spark_settings import (
+    check_modules,
+    check_settings,
+    parse_settings,
+    private_checkpoint,
+    refuse_silent_master,
+)
 from windrow.spark.run.worker_check import _check_driver
 
 

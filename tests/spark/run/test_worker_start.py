@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.spark.frozen_imports import freeze_imports
-from windrow.spark.run.worker_python import is_installed, worker_launcher
+from windrow.spark.run.worker_environment import is_installed, worker_launcher
 
 
 def said(*command: str, **environment: str) -> list[str]:

@@ -17,7 +17,7 @@ from windrow.result_files.commits import commits
 from windrow.result_files.identity import Identity, changes_schema
 from windrow.result_files.ownership import prepare
 from windrow.result_files.sinks import Place
-from windrow.spark.sink.member_delivery import MemberDelivery
+from windrow.spark.sink.file_delivery import MemberDelivery
 from windrow.spark.stage.stage_task import Report
 
 ROW = Schema((Field(MEMBER, Type.BIGINT), Field("k", Type.BIGINT)))
@@ -98,7 +98,7 @@ def test_a_repetition_publishes_for_those_that_were_not_reached(tmp_path, monkey
         publish(self, *arguments)
 
     with monkeypatch.context() as context:
-        context.setattr("windrow.spark.sink.member_delivery.HANDS", 1)
+        context.setattr("windrow.spark.sink.file_delivery.HANDS", 1)
         context.setattr(Place, "publish", until)
         part = report(into, BATCH, 9)
         if reached < 3:

@@ -21,9 +21,8 @@ from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.physical.stages import Stage
 from windrow.plan.program import compile_script
 from windrow.spark.source.batch_tasks import PipelineTasks
-from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.source.file_log import Entry, FileLog, LogTail
 from windrow.spark.source.file_source import LogReader, SourceSpec
-from windrow.spark.source.log_tail import LogTail
 from windrow.spark.source.stream_task import StreamTask
 from windrow.spark.stage import level_task
 from windrow.spark.stage.level_task import LevelTask, reports_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from windrow.spark.source.share_claims import ShareClaims
+from windrow.spark.source.batch_tasks import ShareClaims
 
 
 def test_a_task_takes_a_share_that_its_worker_has_and_leaves_the_others(tmp_path):

@@ -15,7 +15,7 @@ from windrow.plan.nodes import StreamScan
 from windrow.plan.physical.stages import StageEdge
 from windrow.plan.program import compile_script
 from windrow.spark.source.batch_tasks import PipelineTasks
-from windrow.spark.source.file_log import FileLog
+from windrow.spark.source.file_log import FileLog, Stretch
 from windrow.spark.source.file_source import (
     LogReader,
     Offset,
@@ -25,7 +25,6 @@ from windrow.spark.source.file_source import (
 )
 from windrow.spark.source.inbox import Inbox
 from windrow.spark.source.stream_task import StreamTask
-from windrow.spark.source.stretch import Stretch
 from windrow.spark.stage.blobs import unpack
 from windrow.spark.stage.routes import Routes
 from windrow.streams.quarantine import Quarantine

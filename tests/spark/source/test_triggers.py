@@ -12,9 +12,8 @@ import pytest
 from tests.spark.source.test_source import Source, read, spec
 from windrow.plan.program import compile_script
 from windrow.spark.source import pace, stream_files
-from windrow.spark.source.file_log import FileLog
+from windrow.spark.source.file_log import FileLog, Stretch
 from windrow.spark.source.file_source import LogReader, SourceSpec
-from windrow.spark.source.stretch import Stretch
 from windrow.streams.quarantine import Quarantine
 
 LIMIT = 1 << 15

@@ -25,7 +25,7 @@ from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.checkpoint.version import REMEDY, VERSION
-from windrow.spark.stage.range_partition import Layout
+from windrow.spark.stage.subscription_index import Layout
 
 IDENTITY = "windrow.json"
 

@@ -2,16 +2,28 @@
 
 They are in files, so this is a place up to which they were drained. Listeners are called from a
 thread of their own, since queries run whether or not anybody calls the connection.
+
+The function of ``foreach_batch`` is called with every micro-batch, between its results and Spark's
+word that it is over. A micro-batch whose function fails, or whose driver dies meanwhile, is
+therefore repeated under the same number. Up to which number a function was called is written down
+beside the query's state (``foreach_batch-<query>-<n>.json``), so what was published while nobody
+called it comes when it is there again, and what is repeated after the call does not come twice.
+Only a driver that dies between the two calls it again: at least once, in order, told apart by the
+number.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
+from windrow.core.errors import StateError
 from windrow.engine.change_log import Hear, TakeBatch
+from windrow.result_files.atomic_files import publish, read_record
 
 SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -65,7 +77,7 @@ class Consuming:
         self._listening.add(listener)
 
     def each_batch(self, function: TakeBatch) -> None:
-        """Call ``function`` with every micro-batch (``windrow.spark.run.batch_hooks``)."""
+        """Call ``function`` with every micro-batch (``windrow.spark.run.change_consumers``)."""
         self._hook(function)
         self._start()
 
@@ -128,3 +140,36 @@ class _Listening(threading.Thread):
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+
+
+class BatchHook:
+    """A function to be called. ``place`` has the number; ``query`` is for messages."""
+
+    def __init__(self, function: TakeBatch, changes: Consuming, place: Path, query: str) -> None:
+        self._function, self._changes = function, changes
+        self._place, self._query = place, query
+        self._told = -1
+        if place.exists():
+            remedy = "remove it to have the function called with all that was published"
+            self._told = read_record(
+                place, "the record of calls", lambda r: int(r["batch"]), remedy=remedy
+            )
+
+    def tell(self) -> None:
+        """Call the function with all that was published since the last time."""
+        for batch, changes in self._changes.parts(self._told):
+            if changes.num_rows:
+                try:
+                    self._function(changes, batch)
+                except Exception as error:
+                    raise StateError(
+                        "the function of foreach_batch failed",
+                        where=f"query {self._query}, batch {batch}",
+                        found=f"{type(error).__name__}: {error}",
+                        remedy="when it is fixed, run again on the same checkpoint: it is called "
+                        "with the same batch",
+                    ) from error
+            if batch > self._told:
+                self._told = batch
+                publish(self._place, json.dumps({"batch": batch}))
+        self._changes.drain_to(self._told)

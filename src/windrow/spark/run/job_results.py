@@ -2,6 +2,12 @@
 
 They are changes in files. Those of an archive are rows that say themselves when they end, and wait
 in files until their day is over.
+
+Queries that share their selection are one job with many directories. Their plan is the widened one
+(``windrow.plan.sharing``): the senders ask the index whose tuple it is while they pack, every stage
+works on tuples with a query's number in front, and each query gets what is its own
+(``windrow.spark.sink.file_delivery``). A micro-batch costs what it costs for one query, but for the
+directories that it publishes in.
 """
 
 from __future__ import annotations
@@ -9,21 +15,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from windrow.columns.delta import empty_batch
 from windrow.core.file_formats import FORMATS
 from windrow.object_store.object_path import path_of
-from windrow.plan.catalog import ArchiveDeclaration, QueryDeclaration
+from windrow.plan.catalog import ArchiveDeclaration, Destination, QueryDeclaration
+from windrow.plan.nodes.routed import MEMBER
+from windrow.result_files.commits import last_committed
 from windrow.result_files.compaction import compact_before_answering, forget_drained
 from windrow.result_files.identity import Identity, identity_of
 from windrow.result_files.last_answer import Answer, last_answer
+from windrow.result_files.member_rows import ByMember
 from windrow.result_files.ownership import prepare
 from windrow.result_files.reader import Reading, published_results
 from windrow.result_files.sinks import COMPACT_AT
 from windrow.spark.archive.filling import Filling
-from windrow.spark.checkpoint.lost_results import Noted, refuse_lost_results
+from windrow.spark.checkpoint.lost_results import Noted, refuse_lost_member, refuse_lost_results
 from windrow.spark.checkpoint.query_directory import Home
-from windrow.spark.sink.file_delivery import FileDelivery
+from windrow.spark.checkpoint.query_groups import Group
+from windrow.spark.sink.file_delivery import FileDelivery, MemberDelivery
 from windrow.spark.stage.stage_task import Report, ResultDelivery
 
 
@@ -146,3 +159,123 @@ class ArchiveResults(JobResults):
 
 def on_console(query: QueryDeclaration) -> bool:
     return query.into is not None and query.into.format == "console"
+
+
+class MemberResults(JobResults):
+    """Of the queries of a group; ``own`` are the destinations of those that write files."""
+
+    def __init__(self, group: Group, home: Home) -> None:
+        super().__init__(group.declaration, home)
+        self.group = group
+        self.own: dict[int, Destination] = {
+            number: query.into
+            for number, query in group.members.items()
+            if query.into is not None and query.into.format in FORMATS
+        }
+        self._split: tuple[tuple[int, int], ByMember] | None = None
+        self._answers: tuple[int, ByMember] | None = None
+        self._counted: tuple[int, npt.NDArray[np.int64]] | None = None
+        self._first = -1
+        self._earlier: dict[int, int] = {}
+        self._drained: dict[int, int] = {}
+
+    @property
+    def _files(self) -> MemberDelivery:
+        own = {n: (str(path_of(d.path).absolute()), d.format) for n, d in self.own.items()}
+        kept = frozenset(self.group.members) - frozenset(own)
+        return MemberDelivery(**vars(super()._files), own=own, kept=kept)
+
+    def prepare(self, noted: Noted, *, overwrite: bool = False) -> None:
+        """As for one query, for each; all of them are looked at before anything is removed."""
+        for number in self.own:
+            refuse_lost_member(self.home, noted, self._own_place(number))
+        super().prepare(noted, overwrite=overwrite)
+        for number in self.own:
+            prepare(self._own_place(number), self.member(number), overwrite=overwrite)
+
+    def begin(self, first: int) -> None:
+        self._first = first
+        self._earlier = {n: published_results(self._own_place(n)).totals.rows_out for n in self.own}
+
+    def for_console(self, after: int, upto: int) -> Iterator[tuple[QueryDeclaration, pa.Table]]:
+        if any(on_console(query) for query in self.group.members.values()):
+            for number, changes in self.kept_changes(after, upto).parts():
+                if on_console(query := self.group.members[number]):
+                    yield query, pa.Table.from_batches([changes])
+
+    def parts(self, number: int, after: int) -> Iterator[tuple[int, pa.Table]]:
+        if number in self.own:
+            known = self.member(number)
+            return Reading(self._own_place(number), known.format, known.schema).parts(after)
+        last = last_committed(self.directory, max(after, -1))
+        return iter([(last, pa.Table.from_batches([self.kept_changes(after, last).part(number)]))])
+
+    def forget(self, number: int, drained: int) -> None:
+        """Let go of what no member without files needs any more."""
+        if number not in self.own:
+            self._drained[number] = drained
+            kept = set(self.group.members) - set(self.own)
+            forget_drained(self.directory, min(self._drained.get(n, -1) for n in kept))
+
+    def answer_of(self, number: int) -> pa.Table:
+        if number not in self.own:
+            return pa.Table.from_batches([self.kept_answers().part(number)])
+        place = self._own_place(number)
+        compact_before_answering(place)
+        return last_answer(place, self.member(number)).rows
+
+    def rows_out(self, number: int, _new: int) -> int:
+        if number not in self.own:
+            return int(self._counts()[number])
+        return self.total(number) - self._earlier.get(number, 0)
+
+    def total(self, number: int) -> int:
+        """Of a query without files of its own only those of this run are counted."""
+        if number not in self.own:
+            return int(self._counts()[number])
+        return published_results(self._own_place(number)).totals.rows_out
+
+    def place(self, number: int) -> Path | None:
+        return self._own_place(number) if number in self.own else None
+
+    def _own_place(self, number: int) -> Path:
+        """Where the results of a query with files of its own are."""
+        return path_of(self.own[number].path).absolute()
+
+    def member(self, number: int) -> Identity:
+        """What the results of a query with files of its own are."""
+        query, into = self.group.members[number], self.own[number]
+        return identity_of(query, self.home.run, into.format)
+
+    def kept_changes(self, after: int = -1, upto: int | None = None) -> ByMember:
+        """The changes of queries without files of their own, read once for all of them."""
+        state = published_results(self.directory)
+        asked = (after, state.last if upto is None else upto)
+        if self._split is None or self._split[0] != asked:
+            tables = [self.schema.empty_table(), *self.reading.tables(*asked, state=state)]
+            (rows,) = pa.concat_tables(tables).combine_chunks().to_batches() or [
+                empty_batch(self.schema)
+            ]
+            member = rows.column(MEMBER).to_numpy()
+            self._split = (asked, ByMember(member, rows.drop_columns([MEMBER])))
+        return self._split[1]
+
+    def kept_answers(self) -> ByMember:
+        """The rows of their answers, put together once for all; of streams, the last of each."""
+        last = last_committed(self.directory, -1)
+        if self._answers is None or self._answers[0] != last:
+            rows = self.answer().rows.combine_chunks()
+            (batch,) = rows.to_batches() or [empty_batch(rows.schema)]
+            found = ByMember(batch.column(MEMBER).to_numpy(), batch.drop_columns([MEMBER]))
+            self._answers = (last, found)
+        return self._answers[1]
+
+    def _counts(self) -> npt.NDArray[np.int64]:
+        """How many changes each query that is kept here has had in this run, counted once."""
+        last = last_committed(self.directory, -1)
+        if self._counted is None or self._counted[0] != last:
+            total = np.zeros(len(self.group.seats), np.int64)
+            for table in self.reading.tables(self._first):
+                total += np.bincount(table[MEMBER].to_numpy(), minlength=len(total))
+            self._counted = (last, total)
+        return self._counted[1]

@@ -1,7 +1,9 @@
 """The virtual machine that Spark runs in, as a process: how it is started, and how it ended.
 
 What it and the Python workers below it write to standard error is kept, the last of it and in
-memory only: it is shown to nobody as long as they live, and often says why one of them died.
+memory only: it is shown to nobody as long as they live, and often says why one of them died. So
+does what the kernel tells of memory, read from files that Linux has; elsewhere nothing is known,
+and nothing is said.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,8 +28,7 @@ from pyspark.java_gateway import launch_gateway
 
 from windrow.core.errors import WindrowError
 from windrow.result_files.directory_lock import handles_for_child
-from windrow.spark.run.masters import is_submitted
-from windrow.spark.run.memory import MemoryWatch
+from windrow.spark.run.spark_settings import is_submitted
 
 LINES = 400
 """Of standard error that are kept."""
@@ -42,6 +45,9 @@ SHUT_DOWN = re.compile(r"^$|SparkContext was shut ?down|stopped SparkContext|shu
 """What is said, if anything, by a virtual machine that is about to end."""
 OUT_OF_MEMORY = 52
 """The exit code of Spark's processes for an OutOfMemoryError that nobody caught."""
+SIZES = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
+COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/proc/vmstat"))
+"""Where the kernel counts the processes that it has killed for want of memory."""
 
 
 class MachineError(WindrowError):
@@ -238,3 +244,63 @@ def _hush_py4j() -> None:
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in record.pathname
+
+
+@dataclass(frozen=True)
+class MemoryWatch:
+    """How many processes the kernel had killed when the watch began."""
+
+    counters: Sequence[Path] = COUNTERS
+    before: int = 0
+
+    @classmethod
+    def begin(cls, counters: Sequence[Path] = COUNTERS) -> MemoryWatch:
+        return cls(counters, _killed(counters))
+
+    def count_killed(self) -> int:
+        """Processes that the kernel has killed for want of memory since."""
+        return max(0, _killed(self.counters) - self.before)
+
+    def words(self) -> str:
+        """What is known of memory now, for people."""
+        known = []
+        if killed := self.count_killed():
+            processes = "a process" if killed == 1 else f"{killed} processes"
+            known.append(
+                f"the kernel has killed {processes} since the start because memory ran out"
+            )
+        free = available()
+        if free is not None:
+            known.append(f"{size_in_words(free)} of memory are free now")
+        return ", ".join(known)
+
+
+def _killed(counters: Sequence[Path]) -> int:
+    """The first counter that there is; that of a container knows of no others' processes."""
+    for path in counters:
+        with suppress(OSError):
+            found = re.search(r"^oom_kill (\d+)$", path.read_text(), re.MULTILINE)
+            if found is not None:
+                return int(found[1])
+    return 0
+
+
+def available(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """Bytes that processes could still have."""
+    with suppress(OSError):
+        found = re.search(r"^MemAvailable:\s+(\d+) kB$", meminfo.read_text(), re.MULTILINE)
+        if found is not None:
+            return int(found[1]) * 1024
+    return None
+
+
+def size_in_words(size: int) -> str:
+    """A number of bytes as people say it.
+
+    >>> size_in_words(3 * 2**30 // 2), size_in_words(999)
+    ('1.5 GB', '999 bytes')
+    """
+    for unit, bytes_ in SIZES:
+        if size >= bytes_:
+            return f"{size / bytes_:.1f} {unit}"
+    return f"{size} bytes"

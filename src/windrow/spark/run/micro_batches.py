@@ -17,14 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.thresholds import Threshold
 from windrow.spark.run.session import shuffle_partitions
-from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks
-from windrow.spark.source.log_tail import LogTail
-from windrow.spark.source.share_claims import ShareClaims
+from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks, ShareClaims
+from windrow.spark.source.file_log import LogTail, Stretch
 from windrow.spark.source.stream_task import StreamTask
-from windrow.spark.source.stretch import Stretch
-from windrow.spark.stage.bucket_hash import spark_hash
 from windrow.spark.stage.level_task import LevelTask, TaskReport, reports_in
-from windrow.spark.stage.routes import PACKED
+from windrow.spark.stage.routes import PACKED, spark_hash
 
 BYTES_AGAIN = Threshold(64 * 2**20)
 """Bytes that may be read once more than needed, by all tasks together."""

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from windrow.core.errors import WindrowError
-from windrow.spark.run.deaths import Death, death_in
-from windrow.spark.run.failures import SparkError, translate_failure
+from windrow.spark.run.failures import Death, SparkError, death_in, translate_failure
 from windrow.spark.run.machine import circumstances, exit_in_words
 
 MOST_DEATHS = 5

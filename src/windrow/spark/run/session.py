@@ -25,21 +25,23 @@ from windrow.core.errors import InputError  # noqa: E402
 from windrow.core.paths import is_object_url  # noqa: E402
 from windrow.spark.archive.source import register  # noqa: E402
 from windrow.spark.run.machine import start_machine  # noqa: E402
-from windrow.spark.run.masters import (  # noqa: E402
+from windrow.spark.run.spark_settings import (  # noqa: E402  # noqa: E402
+    check_modules,
+    check_settings,
     is_cluster,
     is_submitted,
     memory_for_python,
     private_checkpoint,
     refuse_silent_master,
 )
-from windrow.spark.run.spark_settings import check_modules, check_settings  # noqa: E402
 from windrow.spark.run.worker_check import SharedPaths, check_workers  # noqa: E402
-from windrow.spark.run.worker_environment import (  # noqa: E402
+from windrow.spark.run.worker_environment import (  # noqa: E402  # noqa: E402
     PYTHON,
     WorkerEnvironment,
     environment_on_cluster,
+    is_installed,
+    worker_launcher,
 )
-from windrow.spark.run.worker_python import is_installed, worker_launcher  # noqa: E402
 from windrow.spark.stage.state_files import RETAINED  # noqa: E402
 
 # Between the first and the second message to a worker's TCP socket 40 ms pass: the second waits

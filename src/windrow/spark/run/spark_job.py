@@ -1,12 +1,18 @@
-"""A job as Spark runs it: what it reads, its stages, its directory, and its results."""
+"""A job as Spark runs it: what it reads, its stages, its directory, and its results.
+
+A ``Feed`` says how rows come to it, and to the others of its pipeline.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError
+from windrow.core.time import BEGINNING, Wall, wall_clock
 from windrow.engine.day_store import strategy_for
 from windrow.plan.catalog import (
     Catalog,
@@ -20,15 +26,14 @@ from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.strategy import Strategy
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
 from windrow.spark.checkpoint.query_groups import Group
-from windrow.spark.run.job_results import ArchiveResults, JobResults
-from windrow.spark.run.member_results import MemberResults
+from windrow.spark.run.job_results import ArchiveResults, JobResults, MemberResults
 from windrow.spark.run.session import index_memory, shuffle_partitions
-from windrow.spark.stage.range_partition import layout_for
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.stage_task import StageTask
-from windrow.spark.stage.subscription_index import with_cut, with_whole_paths
+from windrow.spark.stage.subscription_index import layout_for, with_cut, with_whole_paths
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
+from windrow.streams.stream_time import StreamTime
 
 Inputs = dict[str, StreamDeclaration | RelationDeclaration]
 
@@ -120,3 +125,33 @@ def inputs_of(query: QueryDeclaration, catalog: Catalog) -> Inputs:
                 )
             found[node.name] = declared
     return found
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """An inbox as a pipeline finds it when it starts; ``since`` is for relations (see
+    ``windrow.spark.source.file_source``)."""
+
+    directory: Path
+    first: int
+    start: StreamTime
+    since: int = BEGINNING
+
+
+@dataclass(frozen=True)
+class Feed:
+    """``once`` ends with the files that are there; ``live`` never pauses.
+
+    ``files`` is how many files of a stream a trigger takes; None leaves it to their size. Results
+    of another run are refused unless ``overwrite`` says that they may go. By the ``wall`` rows are
+    ahead and streams idle.
+    """
+
+    once: bool = False
+    live: bool = False
+    files: int | None = None
+    quarantine: Quarantine | None = None
+    overwrite: bool = False
+    inboxes: Mapping[str, Delivery] = field(default_factory=dict)
+    frames: Mapping[str, DataFrame] = field(default_factory=dict)
+    wall: Wall = wall_clock

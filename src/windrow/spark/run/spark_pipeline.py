@@ -33,21 +33,19 @@ from windrow.spark.checkpoint.lost_results import Noted
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.state import sweep
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
-from windrow.spark.run.deaths import death_in
-from windrow.spark.run.failures import own_error
-from windrow.spark.run.feed import Feed
+from windrow.spark.run.failures import death_in, own_error
 from windrow.spark.run.kept_notes import KeptNotes
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.session import on_one_machine
-from windrow.spark.run.spark_job import SparkJob
+from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encode_specs
 from windrow.spark.source.frame_packer import FramePacker, with_wall
 from windrow.spark.source.stream_task import StreamTask
 from windrow.spark.stage import exchange
-from windrow.spark.stage.level_task import LevelTask, TaskReport
+from windrow.spark.stage.level_task import HANDS, LevelTask, TaskReport
 from windrow.spark.stage.routes import PACKED, Routes, with_kinds
 from windrow.spark.stage.stage_task import Report
 from windrow.spark.stage.state_files import StateCommits
@@ -57,8 +55,6 @@ WATCHING = "100 milliseconds"
 """How often a directory that is watched is looked at."""
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet."""
-HANDS = 8
-"""Results are published side by side: that waits for the disk, not for the processor."""
 
 
 class Pipeline:

@@ -20,8 +20,7 @@ from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals, new_commits
 from windrow.result_files.reader import published_results
-from windrow.spark.run.batch_hooks import BatchHook
-from windrow.spark.run.change_consumers import Consuming
+from windrow.spark.run.change_consumers import BatchHook, Consuming
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
 from windrow.subscriptions.subscriptions import Subscriptions

@@ -46,7 +46,6 @@ from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
 from windrow.spark.checkpoint.working_copy import WorkingCopy
-from windrow.spark.run.feed import Delivery, Feed
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.session import (
     PLAIN,
@@ -56,7 +55,7 @@ from windrow.spark.run.session import (
     open_session,
     refuse_private_checkpoint,
 )
-from windrow.spark.run.spark_job import SparkJob, inputs_of
+from windrow.spark.run.spark_job import Delivery, Feed, SparkJob, inputs_of
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.run.spark_run import SparkRun
 from windrow.spark.source.inbox_inputs import InboxInputs

@@ -34,7 +34,7 @@ from windrow.spark.checkpoint.run_record import (
 )
 from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.sink.file_delivery import summary
-from windrow.spark.source.stretch import Stretch
+from windrow.spark.source.file_log import Stretch
 from windrow.spark.stage.stage_task import Report
 from windrow.streams.quarantine import Quarantine
 

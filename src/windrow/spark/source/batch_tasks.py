@@ -7,21 +7,29 @@ Reading a small file takes less time than a task that reads it and the way throu
 where the files of a micro-batch are small enough, every task of the first level reads all of them
 and keeps the tuples of its own buckets. What they judge is the same either way, as files are always
 judged by what the log says (``windrow.spark.source.read_task``).
+
+Spark gives the tasks of a stage to whatever Python workers are idle, so in every second micro-batch
+two workers would change places and load each other's state from its files. A task that reads its
+input itself can do any share of the buckets. On one machine the tasks of a micro-batch therefore
+divide the shares among themselves (``ShareClaims``): each claims one that its worker has in memory,
+and only then one that it has not. A claim is a file that can be made once.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from pathlib import Path
 
 import pyarrow as pa
 
 from windrow.spark.frozen_imports import freeze_imports
-from windrow.spark.source.share_claims import ShareClaims
+from windrow.spark.source.file_log import Stretch
 from windrow.spark.source.stream_task import StreamTask
-from windrow.spark.source.stretch import Stretch
 from windrow.spark.stage.level_task import JobFailedError, LevelTask, Mine
 from windrow.spark.stage.packing import blobs, packed_batch
 
@@ -29,6 +37,8 @@ MapBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` takes."""
 Reading = tuple[int, Stretch]
 """A stream, by its number, and what is to be read of it."""
+PATIENCE = 0.004
+"""Seconds that a task without state in memory leaves the choice to others."""
 
 
 @dataclass(frozen=True)
@@ -160,3 +170,34 @@ def _unpack(tasks: bytes) -> PipelineTasks:
     found = pickle.loads(tasks)  # noqa: S301 - made by the driver of this application
     assert isinstance(found, PipelineTasks)
     return found
+
+
+@dataclass(frozen=True)
+class ShareClaims:
+    """The claims of one attempt at a micro-batch, in a directory that all its tasks see."""
+
+    directory: str
+    attempt: str
+
+    def take(self, task: int, shares: int, has: Callable[[int], bool]) -> int:
+        """A share for a task; ``has`` says which are in memory here. A task that is repeated, and
+        so finds all of them taken, gets the one that it had."""
+        mine = [share for share in range(shares) if has(share)]
+        if not mine:
+            time.sleep(PATIENCE)
+        for share in (*mine, *(s for s in range(shares) if s not in mine)):
+            if self._claim(share, task):
+                return share
+        return next(s for s in range(shares) if self._path(s).read_text() == str(task))
+
+    def _claim(self, share: int, task: int) -> bool:
+        try:
+            handle = os.open(self._path(share), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        except FileExistsError:
+            return False
+        with os.fdopen(handle, "w") as file:
+            file.write(str(task))
+        return True
+
+    def _path(self, share: int) -> Path:
+        return Path(self.directory) / f"claim-{self.attempt}-{share}"

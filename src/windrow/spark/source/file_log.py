@@ -7,7 +7,8 @@ was set back are what they were before, although Spark has forgotten their offse
 
 The log is JSON lines, appended and synced; a line that a crash left unfinished was never part of
 an offset and is cut off when the log is opened again. Who appends has read all that is there: a
-process that a dead run left behind cannot write to a log that the next run goes on with.
+process that a dead run left behind cannot write to a log that the next run goes on with. The driver
+follows it (``LogTail``) while the source appends; what one task reads of it is a ``Stretch``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -259,3 +261,61 @@ class Refusals:
 
 def _words(entry: Entry) -> str:
     return f"{entry.path}, row {entry.row}: {entry.refused}" if entry.row else entry.refused
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive entries of the log from number ``first`` on, and the stream's time before each
+    and after the last."""
+
+    first: int
+    entries: list[Entry]
+    times: list[StreamTime]
+
+    @property
+    def size(self) -> int:
+        return sum(entry.size for entry in self.entries)
+
+    def split(self, tasks: int) -> list[Stretch]:
+        """Stretches of about equal size for so many tasks, in order; files stay whole."""
+        share = max(1, -(-self.size // tasks))
+        parts: list[Stretch] = []
+        filled = share
+        for at, entry in enumerate(self.entries):
+            if filled >= share and (entry.path is not None or not parts):
+                parts.append(Stretch(self.first + at, [], [self.times[at]]))
+                filled = 0
+            parts[-1].entries.append(entry)
+            parts[-1].times.append(self.times[at + 1])
+            filled += entry.size
+        return parts
+
+
+class LogTail:
+    """The entries of a log by micro-batch; ``start`` is the stream's time before the first."""
+
+    def __init__(self, path: Path, start: StreamTime) -> None:
+        self._path, self._size = path, 0
+        self._entries: list[Entry] = []
+        self._batches: list[int] = []
+        self._times = [start]
+
+    def stretch(self, batch: int) -> Stretch:
+        """What was admitted for a micro-batch, which has begun: it is in the log by then."""
+        self._read()
+        first = bisect_right(self._batches, batch - 1)
+        last = bisect_right(self._batches, batch)
+        return Stretch(first, self._entries[first:last], self._times[first : last + 1])
+
+    def _read(self) -> None:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._size)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._size += len(whole)
+        for entry in read_entries(whole, self._path):
+            self._entries.append(entry)
+            self._batches.append(entry.batch or 0)
+            self._times.append(entry.after(self._times[-1]))

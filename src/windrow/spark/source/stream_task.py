@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from windrow.core.thresholds import Threshold
+from windrow.spark.source.file_log import Stretch
 from windrow.spark.source.file_source import SourceSpec
 from windrow.spark.source.read_task import Intake
-from windrow.spark.source.stretch import Stretch
 from windrow.spark.stage.level_task import failing_alone
 from windrow.spark.stage.packing import Counts, Parcel, Scattered, add_counts, scatter, tell
 from windrow.spark.stage.routes import Routes

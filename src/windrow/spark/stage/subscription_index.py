@@ -1,15 +1,20 @@
 """CREATE SUBSCRIPTIONS in a task: the index beside the worker, as long as its files are the same.
 
 Every worker that reads the stream holds the whole index, and matches while it packs. An index past
-a worker's memory is cut by ranges (``windrow.spark.stage.range_partition``): rows are sent to the
-bucket of their range, and what a worker holds are the parts of its buckets. It reads the files one
-by one and keeps of each what belongs to the part.
+a worker's memory is cut by ranges of one attribute, such that each range is about as much work (Wu,
+Chen, Yu 2004, 3.4): rows are sent to the bucket of their range, and what a worker holds are the
+parts of its buckets. It reads the files one by one and keeps of each what belongs to the part.
+
+``windrow.spark.match`` and the subscriptions of scripts are decided alike; what one worker may hold
+is a setting of the session (``windrow.spark.run.session``).
 """
 
 from __future__ import annotations
 
+import zlib
 from collections import OrderedDict
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,19 +24,26 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
+from windrow.core.errors import InputError
 from windrow.engine.routing import Routing
-from windrow.plan.nodes import Node, Routed, Subscribe
+from windrow.plan.nodes import Node, Routed, Subscribe, walk
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.routed import Ranges
-from windrow.plan.physical.stages import RangeKey
-from windrow.spark.stage.range_partition import Cut, part_of
+from windrow.plan.physical.stages import RangeKey, Stage
+from windrow.spark.stage.routes import spread_buckets
+from windrow.subscriptions.bounds import FAR, NEAR
+from windrow.subscriptions.entry_columns import EntryColumns
+from windrow.subscriptions.predicates import Kind, is_text
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load, read
 from windrow.subscriptions.subscriptions import Subscriptions
+from windrow.subscriptions.values import keys_of
 from windrow.tables.find_files import find_files
 
 LOADED: dict[Subscribe, tuple[object, MatchSubscriptions]] = {}
 PARTS: OrderedDict[tuple[Subscribe, int], tuple[object, MatchSubscriptions]] = OrderedDict()
 """The parts of this worker; beyond its memory the longest unused is forgotten."""
+BYTES_PER_CONDITION = 160
+"""What a range takes with its place in an index (measured)."""
 
 
 def matching_for(node: Subscribe) -> MatchSubscriptions:
@@ -121,3 +133,108 @@ def with_whole_paths(plan: Node) -> Node:
         path = str(Path(plan.source.path).absolute())
         return replace(plan, source=replace(plan.source, path=path))
     return map_inputs(plan, with_whole_paths)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How state is spread, which stays as it is as long as there is state.
+
+    ``cut`` gives each bucket a range of the subscriptions, if there are too many for a worker.
+    """
+
+    buckets: tuple[int, ...]
+    cut: Ranges | None = None
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Range ``i`` has the keys from ``starts[i - 1]`` on (the first: all before) to the next."""
+
+    name: str
+    kind: Kind
+    place: int
+    starts: Int64s
+
+    def ranges_of(self, column: pa.Array) -> Int64s:
+        """The range of each value; what has no key is in the first."""
+        asked = keys_of(column, self.kind, self.name)
+        found: Int64s = np.searchsorted(self.starts, asked.keys, side="right")
+        return found if asked.valid is None else np.where(asked.valid, found, 0)
+
+
+def cut_by(
+    entries: Sequence[EntryColumns], attributes: Mapping[str, Kind], name: str | None, count: int
+) -> Cut:
+    """``count`` ranges with about as many ends of conditions in each."""
+    names = list(attributes)
+    ordered = [n for n in names if not is_text(attributes[n])]
+    wanted = name if name is not None else (ordered or [""])[0]
+    found = next((n for n in ordered if n.lower() == wanted.lower()), None)
+    if found is None or count < 1:
+        raise InputError(
+            where="match",
+            expected="partitions by ranges of an attribute with an order",
+            found=f"{count} by {wanted or 'none'}; the attributes are {', '.join(names)}",
+            remedy="texts have no order; leave partitions out to broadcast the whole index",
+        )
+    place = names.index(found)
+    spans = [part.spans[place] for part in entries]
+    none = np.empty(0, np.int64)
+    ends = np.concatenate([none, *(s.lo for s in spans), *(s.hi for s in spans)])
+    ends = np.sort(ends[(ends != NEAR) & (ends != FAR)])
+    at = (np.arange(1, count) * len(ends)) // count
+    starts = ends[at] if len(ends) else np.zeros(count - 1, np.int64)
+    return Cut(found, attributes[found], place, starts)
+
+
+def part_of(entries: EntryColumns, cut: Cut, number: int) -> EntryColumns:
+    """The entries that a value of range ``number`` can meet."""
+    spans = entries.spans[cut.place]
+    first = NEAR if number == 0 else int(cut.starts[number - 1])
+    last = FAR if number == len(cut.starts) else int(cut.starts[number]) - 1
+    touched = ~spans.constrained
+    touched[spans.entry[(spans.lo <= last) & (spans.hi >= first)]] = True
+    kept = np.flatnonzero(touched)
+    return EntryColumns(
+        entries.ids.take(pa.array(kept)),
+        entries.since[kept],
+        entries.until[kept],
+        tuple(s.of(touched) for s in entries.spans),
+    )
+
+
+def parts_for(entries: Sequence[EntryColumns], attributes: Mapping[str, Kind], memory: int) -> int:
+    """How many parts an index needs for each to be within ``memory``; 1 is the whole index.
+
+    Texts have no ranges: an index on nothing else stays whole.
+    """
+    if all(is_text(kind) for kind in attributes.values()):
+        return 1
+    spans = [span for part in entries for span in part.spans]
+    texts: int = sum(span.texts.nbytes for span in spans if span.texts is not None)
+    names: int = sum(part.ids.nbytes for part in entries)
+    size = sum(map(len, spans)) * BYTES_PER_CONDITION + names + texts
+    return max(1, -(-size // memory))
+
+
+def layout_for(plan: Node, stages: Sequence[Stage], partitions: int, memory: int) -> Layout:
+    """The buckets of a job and, if its subscriptions are past ``memory``, the range of each.
+
+    There are as many ranges as buckets, and never fewer than are needed. A job that needs all of
+    its tuples in one place has one bucket; which one that is depends on its plan, so that such jobs
+    are not all in the same.
+    """
+    buckets = spread_buckets(partitions)
+    if all(edge.key is None for stage in stages for edge in stage.inputs):
+        return Layout((buckets[zlib.crc32(repr(stages).encode()) % len(buckets)],))
+    node = next((n for n in walk(plan) if isinstance(n, Subscribe)), None)
+    if node is None:
+        return Layout(buckets)
+    files = find_files(node.source)
+    entries = [read(p, node.source.format, node.attributes, node.clock) for p in files]
+    parts = parts_for(entries, node.attributes, memory)
+    if parts == 1:
+        return Layout(buckets)
+    buckets = spread_buckets(partitions, max(2, -(-parts // partitions)))
+    cut = cut_by(entries, node.attributes, None, len(buckets))
+    return Layout(buckets, Ranges(cut.place, tuple(cut.starts.tolist()), memory))
