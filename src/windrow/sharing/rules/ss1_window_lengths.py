@@ -13,10 +13,14 @@ def serves_window(shape: SynopsisShape, query: PeriodicQuery) -> bool:
     window is a multiple of s and no longer than b*s. A COUNT DISTINCT and a TOP k of one attribute
     need the same counters, so they share.
     """
+    return fits_window(shape, query) and shape.predicate.is_equivalent(query.predicate)
+
+
+def fits_window(shape: SynopsisShape, query: PeriodicQuery) -> bool:
+    """The same but for the WHERE: what SS4 asks of each synopsis that it combines."""
     return (
         not shape.kind.is_over_join
         and shape.contents in query.needs
         and shape.has_tuples_of(query)
         and query.window <= shape.b * shape.s
-        and shape.predicate.is_equivalent(query.predicate)
     )

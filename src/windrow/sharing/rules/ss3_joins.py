@@ -11,11 +11,13 @@ def serves_join(shape: SynopsisShape, query: PeriodicQuery) -> bool:
 
     It may if n1 = n2 <= b, or if both are within the g oldest intervals: b - g <= n1, n2 <= b.
     """
+    return fits_join(shape, query) and shape.predicate.is_equivalent(query.predicate)
+
+
+def fits_join(shape: SynopsisShape, query: PeriodicQuery) -> bool:
+    """The same but for the WHERE: what SS4 asks of each synopsis that it combines."""
     if not (
-        shape.kind.is_over_join
-        and shape.contents in query.needs
-        and shape.has_tuples_of(query)
-        and shape.predicate.is_equivalent(query.predicate)
+        shape.kind.is_over_join and shape.contents in query.needs and shape.has_tuples_of(query)
     ):
         return False
     shorter, longer = sorted(window // shape.s for window in query.windows)

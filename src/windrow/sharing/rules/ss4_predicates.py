@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from windrow.sharing.rules.cover_search import find_cover, find_difference, find_disjoint_cover
 from windrow.sharing.rules.interval_contents import Contents
 from windrow.sharing.rules.periodic_query import PeriodicQuery
-from windrow.sharing.rules.ss1_window_lengths import serves_window
-from windrow.sharing.rules.ss3_joins import serves_join
+from windrow.sharing.rules.ss1_window_lengths import fits_window
+from windrow.sharing.rules.ss3_joins import fits_join
 from windrow.sharing.rules.synopsis_access import Reading
 from windrow.sharing.rules.synopsis_shape import SynopsisShape
 
@@ -35,7 +34,8 @@ def find_relevant(
 def _combine(
     contents: Contents, query: PeriodicQuery, shapes: Sequence[SynopsisShape]
 ) -> Reading | None:
-    usable = list(_usable(contents, query, shapes))
+    fits = fits_window if len(query.windows) == 1 else fits_join
+    usable = [shape for shape in shapes if shape.contents == contents and fits(shape, query)]
     predicates = [shape.predicate for shape in usable]
     whole = query.predicate
     if not whole.region:
@@ -54,13 +54,3 @@ def _combine(
         tuple(usable[i] for i in sorted(difference.added)),
         tuple(usable[i] for i in sorted(difference.subtracted)),
     )
-
-
-def _usable(
-    contents: Contents, query: PeriodicQuery, shapes: Iterable[SynopsisShape]
-) -> Iterable[SynopsisShape]:
-    """Those that would serve the query if it had their predicate."""
-    serves = serves_window if len(query.windows) == 1 else serves_join
-    for shape in shapes:
-        if shape.contents == contents and serves(shape, replace(query, predicate=shape.predicate)):
-            yield shape
