@@ -291,7 +291,7 @@ def offsets(world: World, patch: pytest.MonkeyPatch) -> str:
 
 def _said_and_repaired(world: World) -> str:
     """The same command says that it cannot go on; then what it says is done."""
-    with pytest.raises(StateError, match="windrow checkpoint (check|repair)"):
+    with pytest.raises(StateError, match=r"windrow checkpoint (check|repair)"):
         world.live(once=True)
     world.repair()
     return "repaired"
