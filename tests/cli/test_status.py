@@ -49,7 +49,7 @@ def made(tmp_path, monkeypatch):
     time.tzset()
     monkeypatch.setattr(socket, "gethostname", lambda: "node1")
     monkeypatch.setattr(status, "wall_clock", lambda: NOON + 10 * SECOND)
-    monkeypatch.setattr("windrow.spark.checkpoint.run_process._start_of", lambda pid: None)
+    monkeypatch.setattr("windrow.spark.checkpoint.checkpoint_status._start_of", lambda pid: None)
     made = HandMade(tmp_path)
     os.utime(made.path / ".windrow.lock", (NOON / 1e6, NOON / 1e6))
     yield made

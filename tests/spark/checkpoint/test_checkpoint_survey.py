@@ -13,7 +13,7 @@ import pytest
 
 from windrow.core.errors import StateError
 from windrow.operators.base import Saved
-from windrow.spark.checkpoint.checksums import checksums_of, damage_of
+from windrow.spark.checkpoint.batch_logs import checksums_of, damage_of
 from windrow.spark.checkpoint.repair import planned_repair
 from windrow.spark.checkpoint.survey import quick_survey, survey, surveyed_directories
 from windrow.spark.source.file_log import Entry, FileLog

@@ -18,8 +18,9 @@ from tests.support.checkpoints import NOON, SECOND, HandMade
 from windrow.cli.metrics import serve_metrics
 from windrow.core.errors import DataError, StateError
 from windrow.result_files.commits import Commit, Compacted, Totals
-from windrow.spark.checkpoint import run_process
+from windrow.spark.checkpoint import checkpoint_status as status
 from windrow.spark.checkpoint.checkpoint_status import checkpoint_status
+from windrow.spark.checkpoint.pipeline_directory import VERSION
 from windrow.spark.checkpoint.query_status import state_sizes, totals_in
 from windrow.spark.checkpoint.run_record import (
     RECORD,
@@ -30,7 +31,6 @@ from windrow.spark.checkpoint.run_record import (
     StreamRecord,
     read_run_record,
 )
-from windrow.spark.checkpoint.version import VERSION
 from windrow.spark.source.file_log import Entry
 from windrow.spark.stage.state_files import StateCommits, Version
 
@@ -187,11 +187,11 @@ class TestProcesses:
 
     def test_a_number_that_another_process_has_now_is_not_the_run(self, made, monkeypatch):
         assert pipeline_of(made).condition == "running"
-        monkeypatch.setattr(run_process, "_start_of", lambda pid: time.time() + 60)
+        monkeypatch.setattr(status, "_start_of", lambda pid: time.time() + 60)
         assert pipeline_of(made).condition == "killed"
 
     def test_the_start_of_a_process_is_known(self):
-        began = run_process._start_of(os.getpid())
+        began = status._start_of(os.getpid())
         assert 0 <= time.time() - began < 86_400
 
     def test_one_elsewhere_is_known_by_what_it_writes(self, made):

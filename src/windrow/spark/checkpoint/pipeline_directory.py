@@ -13,7 +13,7 @@ status.json         how the last run is doing (``windrow.spark.checkpoint.run_re
 Jobs that start together on one clock make a pipeline. A job that comes later begins another one,
 since it reads its streams from their beginning. One that stays behind while the others go on, since
 it failed or the script no longer has it, has *left*, and its state stays as it was then; if it
-comes back it goes on from there in a pipeline of its own (``windrow.spark.checkpoint.split``).
+comes back it goes on from there in a pipeline of its own (``pipeline_members``).
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from windrow.core.errors import StateError
 from windrow.object_store.object_path import ObjectPath
 from windrow.object_store.shared_place import shared_directory, shared_place
 from windrow.result_files.atomic_files import publish, read_record
-from windrow.spark.checkpoint.version import REMEDY, VERSION
 from windrow.spark.source.file_log import last_batch_in, next_batch
 from windrow.spark.stage.state_files import StateCommits, Version
 
 PIPELINE = "pipeline.json"
 PREFIX = "pipeline-"
+VERSION = 5
+"""Of everything in a checkpoint; one of another version is refused."""
+REMEDY = "restore it, or choose a new directory with --checkpoint"
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,40 @@
-"""Which jobs of a script run together, given what earlier runs left in the checkpoint."""
+"""Which jobs of a script run together, given what earlier runs left in the checkpoint.
+
+A job that stayed behind goes on: its state moves from its old pipeline into one of its own. The old
+pipeline has the state as it was when the job left, in whatever version is its newest, since nobody
+has changed it. The micro-batch that comes next for the job, the first that has something of its
+streams, may have been run and published before the job stayed behind, without its state. So the new
+pipeline begins with that one, under its number and with its rows, as one that was begun and is not
+over: results that were published are recognised. What came after it is admitted anew.
+
+``pipeline.json`` is written last, so what was cut short is no pipeline; then the job is struck from
+the old one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import json
+import shutil
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from windrow.core.errors import StateError
 from windrow.core.time import Clock
+from windrow.object_store.object_path import path_of, readable_path
+from windrow.operators.base import Saved
+from windrow.result_files.atomic_files import publish, write
+from windrow.spark.checkpoint.batch_logs import FORMAT, read_batch_log
 from windrow.spark.checkpoint.pipeline_directory import (
     PipelineHome,
     new_pipeline,
+    next_directory,
     pipeline_directories,
     read_pipeline,
 )
-from windrow.spark.checkpoint.split import split_off
+from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits, Version
 
 
 @dataclass(frozen=True)
@@ -66,3 +87,98 @@ def _back(
 ) -> list[str]:
     """Jobs that have stayed behind in a pipeline and are to start again."""
     return [name for name in sorted(home.left) if name in wanted and name not in present]
+
+
+def split_off(old: PipelineHome, name: str, streams: Iterable[str]) -> PipelineHome:
+    """A pipeline in which the job that left ``old`` goes on; these are the streams it reads."""
+    batch, number = old.batch_of(name), old.number_of(name)
+    new = PipelineHome(next_directory(old.directory.parent), uuid.uuid4().hex, (name,))
+    new.directory.mkdir()
+    entries = {stream: _entries(old, stream) for stream in streams}
+    later = (e.batch or 0 for found in entries.values() for e in found)
+    following = min((number for number in later if number > batch), default=None)
+    done = batch if following is None else following - 1
+    logs = {s: _copy_log(new, s, found, done + 1) for s, found in entries.items()}
+    if done >= 0:
+        _copy_state(old, new, number, done)
+    _write_notes(old, new, done, following, logs)
+    if old.inboxes.exists():
+        publish(new.inboxes, old.inboxes.read_text())
+    new = new.write()
+    members = tuple(None if member == name else member for member in old.members)
+    old.write(members=members, left=old.left - {name})
+    return new
+
+
+def _entries(old: PipelineHome, stream: str) -> list[Entry]:
+    return FileLog.entries_in(old.log(stream)) if old.log(stream).exists() else []
+
+
+def _copy_log(new: PipelineHome, stream: str, entries: Iterable[Entry], last: int) -> FileLog:
+    """The log of a stream up to the entries of a micro-batch."""
+    log = FileLog(new.log(stream))
+    kept = [entry for entry in entries if (entry.batch or 0) <= last]
+    log.append([_with_own_updates(entry, new.updates(stream)) for entry in kept])
+    return log
+
+
+def _with_own_updates(entry: Entry, updates: Path) -> Entry:
+    """The same entry; what was accepted of a relation's file is copied."""
+    if entry.origin is None or entry.path is None:
+        return entry
+    old = path_of(entry.path)
+    copy = updates / old.name
+    updates.mkdir(parents=True, exist_ok=True)
+    write(copy, lambda new: shutil.copyfile(readable_path(old), new))
+    return replace(entry, path=str(copy))
+
+
+def _copy_state(old: PipelineHome, new: PipelineHome, number: int, batch: int) -> None:
+    version = old.version
+    files = {}
+    for key, file in version.files.items():
+        level, bucket = map(int, key.split("."))
+        source, target = (BucketFiles(h.state, level, bucket) for h in (old, new))
+        mine = source.read(file).of(str(number))
+        if mine.meta:
+            put = {f"0.{n.partition('.')[2]}": rows for n, rows in source.segments(mine).items()}
+            saved = Saved(put=put, meta={"0": mine.meta[str(number)]})
+            files[key], _ = target.write(batch, Contents(), saved)
+    noted = version.published.get(number)
+    published = {} if noted is None else {0: noted}
+    StateCommits(new.state).publish(batch, Version(files, published))
+
+
+def _write_notes(
+    old: PipelineHome,
+    new: PipelineHome,
+    done: int,
+    following: int | None,
+    logs: Mapping[str, FileLog],
+) -> None:
+    """Let Spark find that a micro-batch is over and the following one begun, if there is one.
+
+    It looks at the one before the last that was begun, too.
+    """
+    last = done if following is None else following
+    if last < 0:
+        return
+    known = read_batch_log(old.offsets).whole
+    if not known:
+        raise StateError(
+            "the checkpoint is damaged",
+            where=str(old.offsets),
+            expected="what Spark notes of micro-batches",
+            found="nothing that can be read",
+            remedy="`windrow checkpoint check` says what else is damaged",
+        )
+    settings = known[max(known)][0]
+    for directory in (new.offsets, new.spark / "commits"):
+        directory.mkdir(parents=True)
+    publish(new.spark / "metadata", json.dumps({"id": str(uuid.uuid4())}))
+    for number in range(max(last - 1, 0), last + 1):
+        entries = {stream: log.until(number) for stream, log in logs.items()}
+        lines = (FORMAT, json.dumps(settings), json.dumps(entries))
+        publish(new.offsets / str(number), "\n".join(lines))
+    if done >= 0:
+        publish(new.spark / "commits" / str(done), f'{FORMAT}\n{{"nextBatchWatermarkMs":0}}')

@@ -19,9 +19,10 @@ from windrow.core.errors import StateError
 from windrow.object_store.object_path import ObjectPath
 from windrow.object_store.shared_place import address_of, shared_directory
 from windrow.result_files.atomic_files import publish, sync_names
-from windrow.spark.checkpoint.checksums import checksums_of
-from windrow.spark.checkpoint.removed import new_removed_directory
+from windrow.spark.checkpoint.batch_logs import checksums_of
 from windrow.spark.checkpoint.survey import Survey, survey
+
+REMOVED = "removed-"
 
 
 @dataclass(frozen=True)
@@ -86,3 +87,12 @@ def _moved(found: Survey) -> list[Path]:
     state = [*found.state.not_up_to(whole), *found.state.damaged_files(found.last)]
     damaged = [p.path for p in found.problems if p.path == spark / "metadata"]
     return [*commits, *offsets, *old, *state, *damaged]
+
+
+def new_removed_directory(directory: Path) -> Path:
+    """Make ``removed-<n>/`` in a query's directory, with the next number."""
+    taken = [p.name.removeprefix(REMOVED) for p in directory.glob(f"{REMOVED}*")]
+    number = max((int(n) for n in taken if n.isdigit()), default=0) + 1
+    place = directory / f"{REMOVED}{number}"
+    place.mkdir()
+    return place

@@ -37,7 +37,7 @@ from windrow.result_files.reader import published_results
 from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.query_groups import SEATS
-from windrow.spark.checkpoint.removed import new_removed_directory
+from windrow.spark.checkpoint.repair import new_removed_directory
 from windrow.spark.source.file_log import FileLog
 from windrow.streams.horizon import horizon_of
 from windrow.streams.relations import updates_of

@@ -18,8 +18,7 @@ from windrow.core.errors import StateError
 from windrow.object_store.object_path import path_of
 from windrow.object_store.shared_place import address_of, shared_directory, shared_place
 from windrow.result_files.commits import COMMIT
-from windrow.spark.checkpoint.batches import BatchLog, read_batch_log
-from windrow.spark.checkpoint.checksums import damage_of
+from windrow.spark.checkpoint.batch_logs import BatchLog, damage_of, read_batch_log
 from windrow.spark.checkpoint.pipeline_directory import PIPELINE
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.state import StateVersions

@@ -35,7 +35,7 @@ from windrow.object_store.bucket import Bucket, Stored
 from windrow.object_store.file_cache import default_cache
 from windrow.object_store.object_path import ObjectPath, replace_object
 from windrow.object_store.shared_place import NOTES, STORE
-from windrow.spark.checkpoint.batches import FORMAT
+from windrow.spark.checkpoint.batch_logs import FORMAT
 from windrow.spark.checkpoint.pipeline_directory import PIPELINE, PREFIX
 from windrow.spark.checkpoint.run_record import RECORD
 from windrow.spark.source.inbox import INBOX
