@@ -40,6 +40,7 @@ from windrow.operators.sliding_group_by import Counted, SlidingAggregation, Slot
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, SelectRows, TimeWindow
+from windrow.operators.summarise_rows import SummariseRows
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
 from windrow.plan.expressions import Call, Column, Expression, Literal
@@ -78,7 +79,11 @@ from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
 from windrow.plan.physical.announced_ends import announces_ends
 from windrow.plan.physical.classification import WindowIndex, index_for
-from windrow.plan.physical.sliding_state import counts_values, kept_in_sub_windows
+from windrow.plan.physical.sliding_state import (
+    counts_values,
+    kept_in_sub_windows,
+    schema_of_summaries,
+)
 from windrow.plan.strategy import Strategy
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load
 
@@ -195,7 +200,25 @@ def _arguments(node: GroupBy | SlidingGroupBy) -> dict[Expression, int]:
 def _sliding_group_by(node: SlidingGroupBy, schema: pa.Schema, _scan: bool) -> Operator:
     assert node.spec.slide is not None
     keys, arguments = [k.expression for k in node.keys], _arguments(node)
-    slots: list[Slot] = []
+    return SlidingAggregation(
+        node.spec.length, node.spec.slide, keys, list(arguments), _slots(node),
+        _stored_input([*keys, *arguments]), schema, kept_in_sub_windows(node), node.every_time,
+        node.merges,
+    )  # fmt: skip
+
+
+def summaries_of(node: SlidingGroupBy) -> SummariseRows:
+    """What makes summaries of tuples for a group-by that merges them."""
+    assert node.spec.slide is not None
+    keys, arguments = [k.expression for k in node.keys], list(_arguments(node))
+    schema = arrow_schema(schema_of_summaries(node))
+    return SummariseRows(
+        node.spec.length, node.spec.slide, keys, arguments, lambda: _slots(node), schema
+    )
+
+
+def _slots(node: SlidingGroupBy) -> list[Slot]:
+    arguments, slots = _arguments(node), list[Slot]()
     for aggregate in node.aggregates:
         argument = aggregate.argument
         if argument is None:
@@ -206,10 +229,7 @@ def _sliding_group_by(node: SlidingGroupBy, schema: pa.Schema, _scan: bool) -> O
         else:
             summary = _summary(aggregate.function, ARROW[argument.type])
             slots.append(Summarised(summary, arguments[argument]))
-    return SlidingAggregation(
-        node.spec.length, node.spec.slide, keys, list(arguments), slots,
-        _stored_input([*keys, *arguments]), schema, kept_in_sub_windows(node), node.every_time,
-    )  # fmt: skip
+    return slots
 
 
 def _summary(function: str, kind: pa.DataType) -> Summary:

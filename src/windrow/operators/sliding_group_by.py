@@ -58,12 +58,22 @@ class Counted:
     argument: int
 
 
+def seen_in_window(delta: Delta, length: int, slide: int) -> tuple[Delta, Int64s, Int64s]:
+    """The rows that are ever in the window, with the instants at which they come and leave."""
+    comes, leaves = round_up(delta.ts, slide), round_up(delta.ts + length, slide)
+    seen = comes < leaves
+    return (delta, comes, leaves) if seen.all() else (delta.filter(seen), comes[seen], leaves[seen])
+
+
 Slot = Summarised | Counted | None
 """How an aggregate is kept; None for COUNT(*)."""
 
 
 class SlidingAggregation:
-    """One row per group, replaced when its aggregates change; ``kept`` is for EXPLAIN."""
+    """One row per group, replaced when its aggregates change; ``kept`` is for EXPLAIN.
+
+    If it ``merges``, what comes are summaries: the keys, and the columns of ``GroupSummaries``.
+    """
 
     def __init__(
         self,
@@ -76,7 +86,9 @@ class SlidingAggregation:
         schema: pa.Schema,
         kept: Kept,
         every_time: bool = False,
+        merges: bool = False,
     ) -> None:
+        self.merges = merges
         self.length, self.slide, self.every_time = length, slide, every_time
         self.inputs, self.width, self.schema = (*keys, *arguments), len(keys), schema
         self.kept, self.slots = kept, tuple(slots)
@@ -114,13 +126,15 @@ class SlidingAggregation:
 
     def _fold(self, delta: Delta) -> None:
         """Take rows into the open sub-windows; some rows are never in the window."""
-        comes = round_up(delta.ts, self.slide)
-        leaves = round_up(delta.ts + self.length, self.slide)
-        seen = comes < leaves
-        if not seen.all():
-            delta, comes, leaves = delta.filter(seen), comes[seen], leaves[seen]
-            if not len(delta):
-                return
+        delta, comes, leaves = seen_in_window(delta, self.length, self.slide)
+        if not len(delta):
+            return
+        if self.merges:
+            keys, parts = delta.rows.columns[: self.width], delta.rows.columns[self.width :]
+            codes = self.groups.codes(keys, len(delta))
+            table = np.stack([part.to_numpy() for part in parts], axis=1)
+            self.summaries.merge(codes, comes, leaves, table)
+            return
         columns = [evaluate(e, delta.rows) for e in self.inputs]
         codes = self.groups.codes(columns[: self.width], len(delta))
         arguments = columns[self.width :]
@@ -152,7 +166,9 @@ class SlidingAggregation:
         size = len(self.groups)
         if not self.crowding.is_due(size):
             return
-        live = np.unique(self.summaries.held_groups())
+        held = np.zeros(size, np.bool_)
+        held[self.summaries.held_groups()] = True
+        live = np.flatnonzero(held)
         if not self.crowding.renewal_pays(size, len(live)):
             return
         remap = self.groups.compact(live)

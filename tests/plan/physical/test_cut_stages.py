@@ -40,7 +40,7 @@ def cut(query: str) -> tuple[Stage, ...]:
 def keys(stage: Stage) -> list[tuple[str | int, list[str] | None]]:
     """Per edge its source and its key as text."""
     return [
-        (e.source, None if e.key is None else [render(k, e.pre.schema) for k in e.key])
+        (e.source, None if e.key is None else [render(k, e.schema) for k in e.key])
         for e in stage.inputs
     ]
 
@@ -230,3 +230,28 @@ def test_negative_tuples_are_in_the_plan_before_it_is_cut():
     first, second = cut_into_stages(plan, Strategy.NT)
     (sent,) = (n for n in walk(second.plan) if isinstance(n, StageInput))
     assert sent.pattern is first.plan.pattern is UpdatePattern.STRICT
+
+
+@pytest.mark.parametrize(
+    ("query", "summed"),
+    [
+        ("SELECT src, SUM(bytes) FROM l [RANGE 9 SLIDE 3] WHERE bytes > 2 GROUP BY src", True),
+        ("SELECT COUNT(*), MAX(bytes) FROM l [RANGE 9 SLIDE 3]", True),
+        ("SELECT src, MEDIAN(bytes) FROM l [RANGE 9 SLIDE 3] GROUP BY src", False),
+        ("SELECT src, SUM(bytes) FROM l [RANGE 9] GROUP BY src", False),
+    ],
+)
+def test_senders_make_summaries_for_a_group_by_over_sub_windows(query, summed):
+    (stage,) = cut(query)
+    (edge,) = stage.inputs
+    assert (edge.summed is not None) == summed
+    assert edge.schema == next(n for n in walk(stage.plan) if not n.inputs).schema
+
+
+def test_tuples_travel_where_another_stream_may_close_their_instants():
+    """A summary has one instant: some of its tuples might be late for the query, and others not."""
+    stages = cut(
+        "SELECT g.src FROM (SELECT src, COUNT(*) AS n FROM l [RANGE 9 SLIDE 3] GROUP BY src) AS g, "
+        "r [RANGE 9] WHERE g.n = r.size AND g.src = r.src"
+    )
+    assert all(edge.summed is None for stage in stages for edge in stage.inputs)

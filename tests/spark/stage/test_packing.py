@@ -100,3 +100,33 @@ def test_what_overflows_while_it_is_packed_is_counted_also_if_no_bucket_gets_it(
 
 def test_a_batch_of_no_blobs_has_the_packed_columns():
     assert packed_batch([]).schema == PACKED_ARROW
+
+
+def test_groups_travel_and_not_rows_to_a_group_by_over_sub_windows():
+    script = """CREATE STREAM l (ts BIGINT, k INT, v INT) TIMESTAMP BY ts;
+    CREATE QUERY q AS SELECT k, SUM(v) FROM l [RANGE 30 SECONDS SLIDE 10 SECONDS] GROUP BY k;"""
+    stages = cut_into_stages(compile_script(script).queries[0].plan)
+    ts = list(range(1, 41)) * 50  # four sub-windows, in no order
+    delta = delta_of("l", ts, k=[i % 3 for i in range(2_000)], v=list(range(2_000)))
+    (edge,) = stages[0].inputs
+    sent = [
+        unpack_delta(unpack(blob)[1][edge.name], arrow_schema(edge.schema))
+        for _, _, blob in blobs(scatter(delta, Routes.of("l", stages, BUCKETS), {}))
+    ]
+    assert sum(len(part) for part in sent) == 4 * 3
+    assert sum(part.rows.column(1).to_numpy().sum() for part in sent) == 2_000
+    assert all((np.diff(part.ts) >= 0).all() for part in sent)
+    assert {int(t) for part in sent for t in part.ts} <= {
+        8,
+        9,
+        10,
+        18,
+        19,
+        20,
+        28,
+        29,
+        30,
+        38,
+        39,
+        40,
+    }

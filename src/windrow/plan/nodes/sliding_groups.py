@@ -19,13 +19,15 @@ class SlidingGroupBy(Unary):
     """A GROUP BY over the window ``spec`` of its input, which is MONOTONIC; ``spec`` has a slide.
 
     The UPA strategy makes it of a GROUP BY and the window below it
-    (``windrow.plan.rules.use_sub_windows``).
+    (``windrow.plan.rules.use_sub_windows``). With ``merges`` its input are summaries that senders
+    made of the tuples, and its keys are their first columns.
     """
 
     keys: tuple[Named, ...]
     aggregates: tuple[Aggregate, ...]
     spec: RangeWindow
     every_time: bool = False
+    merges: bool = False
 
     @cached_property
     def logical(self) -> GroupBy:

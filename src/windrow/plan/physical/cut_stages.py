@@ -55,11 +55,13 @@ from windrow.plan.nodes import (
     Window,
     arrives_in_order,
     is_nrr,
+    walk,
 )
 from windrow.plan.nodes.base import PerNode
-from windrow.plan.nodes.rebuild import map_inputs, with_inputs
+from windrow.plan.nodes.rebuild import map_inputs, with_inputs, without_spans
 from windrow.plan.nodes.routed import Ranges
 from windrow.plan.nodes.window_specs import RowsWindow, WindowSpec
+from windrow.plan.physical.sliding_state import counts_values, merging, schema_of_summaries
 from windrow.plan.physical.stages import (
     Hashed,
     Key,
@@ -93,10 +95,11 @@ class _Open(Node):
 
     source: str | int
     pre: Node
+    summed: SlidingGroupBy | None = None
 
     @property
     def schema(self) -> Schema:
-        return self.pre.schema
+        return self.pre.schema if self.summed is None else schema_of_summaries(self.summed)
 
     @property
     def pattern(self) -> UpdatePattern:
@@ -120,9 +123,12 @@ class _StageBuilder:
 
     def __init__(self) -> None:
         self._stages: list[Stage] = []
-        self._edges: dict[tuple[str | int, Node, Key], StageEdge] = {}
+        self._edges: dict[tuple[str | int, Node, Key, SlidingGroupBy | None], StageEdge] = {}
+        self._one_stream = False
 
     def cut(self, plan: Node) -> tuple[Stage, ...]:
+        leaves = {n for n in walk(plan) if isinstance(n, StreamScan | RelationScan)}
+        self._one_stream = all(isinstance(n, StreamScan) for n in leaves) and len(leaves) == 1
         root = self._fragment(plan)
         if root.placed is Where.FREE:
             root = self._by_row(root)
@@ -161,9 +167,29 @@ class _StageBuilder:
         stays = node.pattern is UpdatePattern.MONOTONIC
         return (self.in_place if stays else self.whole_row)(node)
 
-    def group_by(self, node: GroupBy | SlidingGroupBy) -> _Fragment:
+    def group_by(self, node: GroupBy) -> _Fragment:
+        return self._grouped(node, self._fragment(node.input))
+
+    def sliding_group_by(self, node: SlidingGroupBy) -> _Fragment:
+        """Directly on a stream, the senders make summaries of what they send: groups travel.
+
+        A summary has one instant in place of those of its tuples. So the query must not know of
+        late tuples that its stream does not know of: it reads no other stream.
+        """
+        below = self._fragment(node.input)
+        leaf, by_value = below.plan, any(map(counts_values, node.aggregates))
+        if by_value or not self._one_stream or not isinstance(leaf, _Open):
+            return self._grouped(node, below)
+        columns = leaf.schema.with_qualifier(None)
+        tuples = StageInput("tuples", columns, UpdatePattern.MONOTONIC)
+        summed = without_spans(replace(node, input=tuples))
+        assert isinstance(summed, SlidingGroupBy)
+        summaries = replace(leaf, summed=summed)
+        return self._grouped(merging(node, summaries), replace(below, plan=summaries))
+
+    def _grouped(self, node: GroupBy | SlidingGroupBy, below: _Fragment) -> _Fragment:
         keys = tuple(k.expression for k in node.keys)
-        below = self._together(self._fragment(node.input), keys)
+        below = self._together(below, keys)
         return _Fragment(replace(node, input=below.plan), shown_by(below.placed, keys))
 
     def join(self, node: Join | LastingJoin) -> _Fragment:
@@ -306,11 +332,12 @@ class _StageBuilder:
             leaf.source,
             _without_qualifiers(leaf.pre),
             key,
+            leaf.summed,
         )  # two aliases of a stream are one edge
         if same not in self._edges:
             source = leaf.source if isinstance(leaf.source, str) else f"stage{leaf.source}"
             name = f"{source}#{len(self._edges)}"
-            self._edges[same] = StageEdge(name, leaf.source, leaf.pre, key, post)
+            self._edges[same] = StageEdge(name, leaf.source, leaf.pre, key, post, leaf.summed)
         return self._edges[same]
 
 
@@ -331,7 +358,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], _Fragment]] = PerNode(
         Stamped: _StageBuilder.stamp,
         DuplicateElimination: _StageBuilder.whole_row,
         GroupBy: _StageBuilder.group_by,
-        SlidingGroupBy: _StageBuilder.group_by,
+        SlidingGroupBy: _StageBuilder.sliding_group_by,
         Union: _StageBuilder.union,
         Join: _StageBuilder.join,
         LastingJoin: _StageBuilder.join,

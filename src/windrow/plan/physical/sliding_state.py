@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from windrow.core.schema import Type
-from windrow.plan.nodes import Aggregate
+from dataclasses import replace
+
+from windrow.core.schema import Field, Schema, Type
+from windrow.plan.expressions import Column, Named
+from windrow.plan.nodes import Aggregate, Node
 from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.window_specs import RangeWindow
 from windrow.plan.physical.state_kinds import Kept, SubWindowKind
 
 EXTREMES = frozenset({"MIN", "MAX"})
 HOLISTIC = frozenset({"MEDIAN", "QUANTILE"})
+FLOATING = frozenset({Type.FLOAT, Type.DOUBLE})
 
 
 def sub_windows_of(spec: RangeWindow) -> int:
@@ -31,6 +35,37 @@ def counts_values(aggregate: Aggregate) -> bool:
     textual = aggregate.argument is not None and aggregate.argument.type is Type.STRING
     extreme = aggregate.function in EXTREMES
     return aggregate.distinct or aggregate.function in HOLISTIC or (extreme and textual)
+
+
+def summary_width(aggregate: Aggregate) -> int:
+    """How many integers a summary has for an aggregate that does not count values."""
+    floating = aggregate.argument is not None and aggregate.argument.type in FLOATING
+    match aggregate.function:
+        case _ if aggregate.argument is None:
+            return 0  # every summary begins with the number of its tuples
+        case "COUNT":
+            return 1
+        case "SUM" | "AVG":
+            return 6 if floating else 3
+        case "VAR" | "STDDEV":
+            return 14
+    return 3
+
+
+def schema_of_summaries(node: SlidingGroupBy) -> Schema:
+    """What a sender makes of tuples: the keys, the number of tuples, and what aggregates need."""
+    keys = tuple(Field(k.name, k.expression.type, k.qualifier) for k in node.keys)
+    width = 1 + sum(map(summary_width, node.aggregates))
+    return Schema(keys + tuple(Field(f"summary{i}", Type.BIGINT) for i in range(width)))
+
+
+def merging(node: SlidingGroupBy, summaries: Node) -> SlidingGroupBy:
+    """The node over ``summaries`` in place of tuples."""
+    keys = tuple(
+        Named(k.name, Column(i, k.name, k.expression.type), k.qualifier)
+        for i, k in enumerate(node.keys)
+    )
+    return replace(node, input=summaries, keys=keys, merges=True)
 
 
 def kept_in_sub_windows(node: SlidingGroupBy) -> Kept:

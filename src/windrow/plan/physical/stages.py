@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from windrow.core.schema import Type
+from windrow.core.schema import Schema, Type
 from windrow.plan.expressions import Call, Column, Expression, replace_columns
-from windrow.plan.nodes import Node, Subscribe
+from windrow.plan.nodes import Node, SlidingGroupBy, Subscribe
+from windrow.plan.physical.sliding_state import schema_of_summaries
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class StageEdge:
     ``source`` is the name of a stream or relation, or the number of the stage whose output this
     is. ``pre`` is evaluated by the sender; ``key`` is over its result. ``post`` is evaluated by the
     receiver, and is what the leaf stands for: a match needs no state but a part of an index.
+    With ``summed`` the sender makes summaries of what ``pre`` gives, for that group-by to merge,
+    and ``key`` is over them.
     """
 
     name: str
@@ -43,6 +46,12 @@ class StageEdge:
     pre: Node
     key: Key
     post: Subscribe | None = field(default=None, repr=False)
+    summed: SlidingGroupBy | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of what is sent."""
+        return self.pre.schema if self.summed is None else schema_of_summaries(self.summed)
 
 
 @dataclass(frozen=True)

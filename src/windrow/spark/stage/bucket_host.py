@@ -54,7 +54,7 @@ class BucketHost:
         strategy: Strategy = Strategy.UPA,
     ) -> None:
         self._edges, self._slacks = stage.inputs, dict(slacks)
-        self._schemas = {e.name: arrow_schema(e.pre.schema) for e in stage.inputs}
+        self._schemas = {e.name: arrow_schema(e.schema) for e in stage.inputs}
         self._relations = {
             e.name for e in stage.inputs if any(isinstance(n, RelationScan) for n in walk(e.pre))
         }

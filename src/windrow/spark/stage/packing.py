@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,9 @@ from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.hashing import bucket_of
 from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.types import arrow_schema
-from windrow.plan.nodes import Node, Projection, Routed, Selection, Subscribe
+from windrow.engine.build import summaries_of
+from windrow.operators.summarise_rows import SummariseRows
+from windrow.plan.nodes import Node, Projection, Routed, Selection, SlidingGroupBy, Subscribe
 from windrow.plan.physical.stages import RangeKey, StageEdge
 from windrow.spark.stage.blobs import Header, pack, pack_delta
 from windrow.spark.stage.exchange import send_by_file
@@ -84,7 +87,10 @@ def _packed_by_bucket(
 ) -> tuple[list[tuple[int, pa.RecordBatch]], int]:
     overflows = Overflows()
     with count_overflows(overflows):
-        parts = _by_bucket(prepare_tuples(edge.pre, delta), edge, routes)
+        tuples = prepare_tuples(edge.pre, delta)
+        if edge.summed is not None:
+            tuples = summariser_for(edge.summed).summarise(tuples)
+        parts = _by_bucket(tuples, edge, routes)
         return [(bucket, pack_delta(part)) for bucket, part in parts], overflows.count
 
 
@@ -141,6 +147,12 @@ def prepare_tuples(pre: Node, delta: Delta) -> Delta:
             return routing_for(pre).add_members(prepare_tuples(pre.input, delta))
         case _:
             return delta
+
+
+@lru_cache(maxsize=64)
+def summariser_for(node: SlidingGroupBy) -> SummariseRows:
+    """What makes summaries of tuples for a group-by over sub-windows."""
+    return summaries_of(node)
 
 
 def _by_bucket(delta: Delta, edge: StageEdge, routes: Routes) -> Iterator[tuple[int, Delta]]:
