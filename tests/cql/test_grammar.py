@@ -190,6 +190,8 @@ def test_unbounded_has_two_spellings(text: str) -> None:
 
 def test_now_and_rows_and_partitioned_rows() -> None:
     assert isinstance(window("[Now]"), NowClause)
+    stepping = window("[ROWS 30 SLIDE 10 INTERNAL]")
+    assert (stepping.count, stepping.slide, stepping.internal) == (30, 10, True)
     rows = window("[ROWS 3]")
     assert isinstance(rows, RowsClause)
     assert (rows.count, rows.partition_by) == (3, ())
@@ -361,7 +363,7 @@ def test_wstream_inside_an_aggregate_becomes_a_sub_query() -> None:
     outer = select("SELECT SUM(Wstream(SUM(a))[ROWS 10]) FROM Stream1 [RANGE 6 sec SLIDE 6 sec]")
     inner = outer.tables[0].source
     assert isinstance(inner, StreamOf)
-    assert (inner.kind, inner.window) == ("WSTREAM", RowsClause(10, (), False, inner.span))
+    assert (inner.kind, inner.window) == ("WSTREAM", RowsClause(10, (), None, False, inner.span))
     assert isinstance(inner.query, Select)
     assert inner.query.items[0].expression.sql() == "SUM(a)"
     assert outer.items[0].expression.sql() == "SUM(result1)"

@@ -87,6 +87,8 @@ def window_of(clause: str) -> Window:
             return Range(int(length), int(slide))
         case ["ROWS", count]:
             return Rows(int(count))
+        case ["ROWS", count, "SLIDE", slide]:
+            return Rows(int(count), slide=int(slide))
         case ["PARTITION", "BY", *names, "ROWS", count]:
             return Rows(int(count), tuple(names))
     raise ValueError(clause)

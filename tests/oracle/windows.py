@@ -90,13 +90,22 @@ class Rows:
 
     count: int
     partition_by: tuple[str, ...] = ()
+    slide: int | None = None
 
     @property
     def cql(self) -> str:
         by = f"PARTITION BY {', '.join(self.partition_by)} " if self.partition_by else ""
-        return f"[{by}ROWS {self.count}]"
+        slide = f" SLIDE {self.slide}" if self.slide else ""
+        return f"[{by}ROWS {self.count}{slide}]"
 
     def contents(self, stream: str) -> str:
+        if self.slide:
+            number = "row_number() OVER (PARTITION BY i.t ORDER BY s.ts, s.seq)"
+            came = f"count(*) OVER (PARTITION BY i.t) // {self.slide} * {self.slide}"
+            return (
+                _joined(stream, "s.ts <= i.t")
+                + f" QUALIFY {number} <= {came} AND {number} > {came} - {self.count}"
+            )
         keys = ", ".join(["i.t", *(f"s.{name}" for name in self.partition_by)])
         return (
             _joined(stream, "s.ts <= i.t") + f" QUALIFY row_number() OVER "
@@ -105,6 +114,8 @@ class Rows:
 
     def held(self, stream: Sequence[Arrival], columns: Sequence[str], t: int) -> list[Row]:
         came = [row for ts, row in stream if ts <= t]
+        if self.slide:
+            return came[: len(came) // self.slide * self.slide][-self.count :]
         places = [columns.index(name) for name in self.partition_by]
 
         def key(row: Row) -> str:

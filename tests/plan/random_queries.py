@@ -18,7 +18,7 @@ CREATE RELATION r (k INT, w INT);
 """
 COLUMNS = {"s": ("k", "a", "b"), "t": ("k", "c"), "r": ("k", "w")}
 WINDOWS = ("[RANGE 2]", "[RANGE 3]", "[RANGE 4 SLIDE 2]", "[NOW]", "", "[ROWS 2]",
-           "[PARTITION BY k ROWS 1]")  # fmt: skip
+           "[ROWS 3 SLIDE 2]", "[PARTITION BY k ROWS 1]")  # fmt: skip
 
 
 @st.composite

@@ -60,10 +60,11 @@ class RangeClause:
 
 @dataclass(frozen=True)
 class RowsClause:
-    """``[ROWS count]`` or ``[PARTITION BY columns ROWS count]``."""
+    """``[ROWS count]``, ``[ROWS count SLIDE slide]`` or ``[PARTITION BY columns ROWS count]``."""
 
     count: int
     partition_by: tuple[ColumnName, ...]
+    slide: int | None
     internal: bool
     span: Span = field(compare=False)
 

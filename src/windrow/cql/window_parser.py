@@ -93,8 +93,11 @@ def parse_window(parser: TokenCursor) -> WindowClause:
             parser.fail("ROWS and a number after PARTITION BY")
     if parser.take("ROWS") or parser.take("ROW"):
         count = parser.integer("the number of rows of the window")
+        step = None
+        if parser.take("SLIDE"):
+            step = parser.integer("the number of rows by which the window moves")
         internal = _close(parser)
-        return RowsClause(count, partition_by, internal, parser.span_from(first))
+        return RowsClause(count, partition_by, step, internal, parser.span_from(first))
     return parser.fail(f"{FORMS} after [", near=("RANGE", "ROWS", "PARTITION", "NOW", "UNBOUNDED"))
 
 

@@ -25,7 +25,13 @@ from windrow.operators.aggregates.variance import Variance
 from windrow.operators.aggregates.variance_summaries import VarianceSummary
 from windrow.operators.base import Operator
 from windrow.operators.changelog import AnnounceExpiry, Changelog
-from windrow.operators.count_windows import InOrder, LastRows, OutputRows, PartitionWindow
+from windrow.operators.count_windows import (
+    InOrder,
+    LastRows,
+    OutputRows,
+    PartitionWindow,
+    SteppingRows,
+)
 from windrow.operators.difference import BagDifference
 from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
@@ -109,8 +115,12 @@ def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
             return Snap(schema, slide, length)
         case NowWindow():
             return TimeWindow(1)
-        case RowsWindow(count=count, partition_by=keys):
-            window = PartitionWindow(schema, keys, count) if keys else LastRows(schema, count)
+        case RowsWindow(count=count, partition_by=keys, slide=slide):
+            window: Operator
+            if slide is not None:
+                window = SteppingRows(schema, count, slide)
+            else:
+                window = PartitionWindow(schema, keys, count) if keys else LastRows(schema, count)
             return window if arrives_in_order(source) else InOrder(window)
         case _:
             return Append()

@@ -1,4 +1,4 @@
-"""``[ROWS n]`` and ``[PARTITION BY k ROWS n]``: the last n tuples, of all or of each key.
+"""``[ROWS n]``, ``[ROWS n SLIDE m]`` and ``[PARTITION BY k ROWS n]``: the last n tuples.
 
 A tuple leaves when the n-th one after it comes. So a count window over a derived stream needs an
 order among tuples of one instant, and how they come out of a join or a group-by depends on how time
@@ -25,12 +25,16 @@ from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
 from windrow.core.patterns import UpdatePattern
+from windrow.core.time import FOREVER
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import LINK, TS
 from windrow.operators.stateless import Append
 from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.chains import Queues, put_behind, take_oldest
+
+NEVER_REACHED = 2**61
+"""A number of rows that no stream has; a few such numbers can be added."""
 
 
 class LastRows:
@@ -66,6 +70,72 @@ class LastRows:
         buffer.kill(leaving, now)
         buffer.reclaim()
         return concat([negatives, delta.filter(shown)], self.schema)
+
+    def size(self) -> int:
+        return len(self.buffer)
+
+    def save(self) -> Saved:
+        saved = Saved()
+        saved.add("last", self.buffer.save())
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.buffer.load(below("last", segments), meta["last"])
+
+
+class SteppingRows:
+    """``[ROWS n SLIDE m]``: of the rows up to the last multiple of m that has come, the last n.
+
+    Rows are numbered as they come, from 0. Row i is seen when as many rows have come as the first
+    multiple of m after i says, and leaves at the first multiple after i + n (Golab 2006, 2.3.4). A
+    row that leaves at the instant at which it would be seen is never seen; with m > n some are.
+    """
+
+    def __init__(self, schema: pa.Schema, count: int, slide: int) -> None:
+        self.schema = schema
+        self.count, self.slide = min(count, NEVER_REACHED), min(slide, NEVER_REACHED)
+        self.buffer = StateBuffer(schema, UpdatePattern.MONOTONIC)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((Structure.LAST_ROWS,),)
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        if not len(delta):
+            return delta
+        buffer, slide = self.buffer, self.slide
+        reached = buffer.next // slide * slide
+        buffer.insert(delta)
+        reaches = buffer.next // slide * slide
+        coming = np.arange(reached, reaches, dtype=np.int64)
+        gone = max(reached - self.count, 0)
+        leaving = np.arange(gone, max(reaches - self.count, gone), dtype=np.int64)
+        shown = self._seen_at(coming) < self._leaves_at(coming, reaches)
+        seen, leaves = self._seen_at(leaving), self._leaves_at(leaving, reaches)
+        left = seen < leaves
+        positive = coming[shown]
+        parts = [
+            Delta.withdrawals(leaves[left], buffer.rows.take(leaving[left])),
+            Delta.insertions(self._seen_at(positive), buffer.rows.take(positive)),
+        ]
+        answer = concat(parts, self.schema)
+        buffer.now = now
+        buffer.kill(leaving, now)
+        buffer.reclaim()
+        return answer
+
+    def _seen_at(self, rows: Int64s) -> Int64s:
+        """When the row came with which the window moves over each of these."""
+        return self._arrival((rows // self.slide + 1) * self.slide - 1)
+
+    def _leaves_at(self, rows: Int64s, reaches: int) -> Int64s:
+        """When the row came with which the window leaves each of these; FOREVER if it has not."""
+        pushing = ((rows + self.count) // self.slide + 1) * self.slide - 1
+        return np.where(pushing < reaches, self._arrival(np.minimum(pushing, reaches - 1)), FOREVER)
+
+    def _arrival(self, rows: Int64s) -> Int64s:
+        return np.ascontiguousarray(self.buffer.life.take(rows)[:, TS])
 
     def size(self) -> int:
         return len(self.buffer)

@@ -78,7 +78,8 @@ def window(spec: WindowSpec, clock: Clock, schema: Schema | None = None) -> str:
         case RowsWindow():
             names = [schema[i].name if schema else f"#{i}" for i in spec.partition_by]
             by = f"PARTITION BY {', '.join(names)} " if names else ""
-            text = f"{by}ROWS {spec.count}"
+            slide = f" SLIDE {spec.slide}" if spec.slide else ""
+            text = f"{by}ROWS {spec.count}{slide}"
     return f"[{text}{' INTERNAL' if spec.internal else ''}]"
 
 

@@ -153,6 +153,7 @@ def test_a_stream_without_a_window_is_the_scan_itself() -> None:
         ("[RANGE 0.5 SECONDS SLIDE 250 MS]", "f", RangeWindow(500_000, 250_000)),
         ("[NOW INTERNAL]", "s", NowWindow(internal=True)),
         ("[ROWS 3]", "s", RowsWindow(3)),
+        ("[ROWS 3 SLIDE 2]", "s", RowsWindow(3, slide=2)),
         ("[PARTITION BY name, K ROWS 3]", "s", RowsWindow(3, (5, 1))),
     ],
 )

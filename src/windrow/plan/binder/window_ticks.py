@@ -84,7 +84,24 @@ def window_spec(
                     found=f"ROWS {clause.count}", remedy="write UNBOUNDED to keep all",
                 )  # fmt: skip
             keys = tuple(_place(column, schema, names) for column in clause.partition_by)
-            return RowsWindow(clause.count, keys, clause.internal)
+            return RowsWindow(clause.count, keys, clause.internal, _step(clause))
+
+
+def _step(clause: RowsClause) -> int | None:
+    """By how many rows the window moves."""
+    if clause.slide is None:
+        return None
+    if not 1 <= clause.slide < FOREVER:
+        raise BindError(
+            span=clause.span, expected="a positive number of rows for SLIDE",
+            found=f"SLIDE {clause.slide}",
+        )  # fmt: skip
+    if clause.partition_by:
+        raise BindError(
+            span=clause.span, expected="SLIDE in a window of all rows", found="PARTITION BY",
+            remedy="leave SLIDE out, or PARTITION BY",
+        )  # fmt: skip
+    return clause.slide
 
 
 def _place(column: ColumnName, schema: Schema, names: Sequence[str]) -> int:

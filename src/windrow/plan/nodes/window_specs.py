@@ -40,16 +40,21 @@ class UnboundedWindow:
 
 @dataclass(frozen=True)
 class RowsWindow:
-    """``[ROWS count]`` or, with ``partition_by`` (column indexes), the last ``count`` per key."""
+    """``[ROWS count]`` or, with ``partition_by`` (column indexes), the last ``count`` per key.
+
+    With ``slide`` (never beside ``partition_by``) it moves when as many rows have come.
+    """
 
     count: int
     partition_by: tuple[int, ...] = ()
     internal: bool = False
+    slide: int | None = None
 
     def __str__(self) -> str:
         columns = ", ".join(f"#{i}" for i in self.partition_by)
         by = f"PARTITION BY {columns} " if columns else ""
-        return f"[{by}ROWS {self.count}{' INTERNAL' if self.internal else ''}]"
+        slide = f" SLIDE {self.slide}" if self.slide else ""
+        return f"[{by}ROWS {self.count}{slide}{' INTERNAL' if self.internal else ''}]"
 
 
 WindowSpec = RangeWindow | NowWindow | UnboundedWindow | RowsWindow

@@ -175,6 +175,8 @@ def _widen(node: Node, selection: Selection, leaf: Node) -> Node | None:
                 replace(c, expression=shift_columns(c.expression, 1)) for c in node.columns
             )
             return replace(node, input=below, columns=(member, *columns))
+        case Window(spec=RowsWindow(slide=int())):
+            return None  # it would have to move for each query by itself
         case Window(spec=RowsWindow() as spec):
             keys = (0, *(i + 1 for i in spec.partition_by))
             return replace(node, input=below, spec=replace(spec, partition_by=keys))
