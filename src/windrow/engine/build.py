@@ -25,13 +25,7 @@ from windrow.operators.aggregates.variance import Variance
 from windrow.operators.aggregates.variance_summaries import VarianceSummary
 from windrow.operators.base import Operator
 from windrow.operators.changelog import AnnounceExpiry, Changelog
-from windrow.operators.count_windows import (
-    InOrder,
-    LastRows,
-    OutputRows,
-    PartitionWindow,
-    SteppingRows,
-)
+from windrow.operators.count_windows import InOrder, LastRows, OutputRows, PartitionWindow
 from windrow.operators.difference import BagDifference
 from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
@@ -116,11 +110,8 @@ def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
         case NowWindow():
             return TimeWindow(1)
         case RowsWindow(count=count, partition_by=keys, slide=slide):
-            window: Operator
-            if slide is not None:
-                window = SteppingRows(schema, count, slide)
-            else:
-                window = PartitionWindow(schema, keys, count) if keys else LastRows(schema, count)
+            last = LastRows(schema, count, slide or 1)
+            window = PartitionWindow(schema, keys, count) if keys else last
             return window if arrives_in_order(source) else InOrder(window)
         case _:
             return Append()

@@ -38,60 +38,15 @@ NEVER_REACHED = 2**61
 
 
 class LastRows:
-    """Expiry depends on what comes, so it is told by negative tuples (Golab 2006, 2.3.2).
-
-    Of a tuple that is pushed out at the instant at which it came, nothing is said.
-    """
-
-    def __init__(self, schema: pa.Schema, count: int) -> None:
-        self.schema, self.count = schema, count
-        self.buffer = StateBuffer(schema, UpdatePattern.MONOTONIC)
-
-    @property
-    def state(self) -> tuple[Kept, ...]:
-        return ((Structure.LAST_ROWS,),)
-
-    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
-        (delta,) = inputs
-        if not len(delta):
-            return delta
-        buffer = self.buffer
-        first = buffer.insert(delta)
-        arrivals = buffer.life.view[:, TS]
-        pushing = np.arange(max(first, buffer.base + self.count), buffer.next, dtype=np.int64)
-        leaving = pushing - self.count
-        at = arrivals[pushing - buffer.base]
-        seen = arrivals[leaving - buffer.base] < at
-        unseen = leaving[~seen & (leaving >= first)] - first
-        shown = np.ones(len(delta), np.bool_)
-        shown[unseen] = False
-        negatives = Delta.withdrawals(at[seen], buffer.rows.take(leaving[seen]))
-        buffer.now = now
-        buffer.kill(leaving, now)
-        buffer.reclaim()
-        return concat([negatives, delta.filter(shown)], self.schema)
-
-    def size(self) -> int:
-        return len(self.buffer)
-
-    def save(self) -> Saved:
-        saved = Saved()
-        saved.add("last", self.buffer.save())
-        return saved
-
-    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
-        self.buffer.load(below("last", segments), meta["last"])
-
-
-class SteppingRows:
-    """``[ROWS n SLIDE m]``: of the rows up to the last multiple of m that has come, the last n.
+    """``[ROWS n]``, and ``[ROWS n SLIDE m]``: the last n of the rows up to a multiple of m.
 
     Rows are numbered as they come, from 0. Row i is seen when as many rows have come as the first
-    multiple of m after i says, and leaves at the first multiple after i + n (Golab 2006, 2.3.4). A
-    row that leaves at the instant at which it would be seen is never seen; with m > n some are.
+    multiple of m after i says, and leaves at the first multiple after i + n (Golab 2006, 2.3.4). So
+    expiry depends on what comes, and is told by negative tuples (2.3.2). Of a row that leaves at
+    the instant at which it would be seen nothing is said.
     """
 
-    def __init__(self, schema: pa.Schema, count: int, slide: int) -> None:
+    def __init__(self, schema: pa.Schema, count: int, slide: int = 1) -> None:
         self.schema = schema
         self.count, self.slide = min(count, NEVER_REACHED), min(slide, NEVER_REACHED)
         self.buffer = StateBuffer(schema, UpdatePattern.MONOTONIC)
@@ -112,18 +67,18 @@ class SteppingRows:
         gone = max(reached - self.count, 0)
         leaving = np.arange(gone, max(reaches - self.count, gone), dtype=np.int64)
         shown = self._seen_at(coming) < self._leaves_at(coming, reaches)
-        seen, leaves = self._seen_at(leaving), self._leaves_at(leaving, reaches)
-        left = seen < leaves
-        positive = coming[shown]
-        parts = [
-            Delta.withdrawals(leaves[left], buffer.rows.take(leaving[left])),
-            Delta.insertions(self._seen_at(positive), buffer.rows.take(positive)),
-        ]
-        answer = concat(parts, self.schema)
+        leaves = self._leaves_at(leaving, reaches)
+        seen = self._seen_at(leaving) < leaves
+        negatives = Delta.withdrawals(leaves[seen], buffer.rows.take(leaving[seen]))
+        if slide == 1:
+            positives = delta.filter(shown)
+        else:
+            rows = coming[shown]
+            positives = Delta.insertions(self._seen_at(rows), buffer.rows.take(rows))
         buffer.now = now
         buffer.kill(leaving, now)
         buffer.reclaim()
-        return answer
+        return concat([negatives, positives], self.schema)
 
     def _seen_at(self, rows: Int64s) -> Int64s:
         """When the row came with which the window moves over each of these."""
