@@ -12,6 +12,7 @@ from benchmarks import (
     join_embedded,
     multi_join,
     shared_selection,
+    slides,
     update_patterns,
 )
 from benchmarks.feeding import Feed, lap
@@ -170,3 +171,18 @@ def test_counting_and_checking_find_the_same_conjunctions():
     results = conjunctions.run(conjunctions.Sizes(2_000, 2_000, ((0.01, 0.05),), 1, 2_000, 20, 500))
     assert results["desk"]["matches"] > 100
     assert results["lines"][0]["matches"] > 0
+
+
+def test_windows_that_slide_hold_what_recomputing_them_gives():
+    case = slides.Case(slides=20, groups=30, rows=400)
+    rows, found = slides.rows_of(case), {}
+
+    def keep(end, answer):
+        found[end] = {
+            group: (n, t) for group, n, t in zip(*answer.to_pydict().values(), strict=True)
+        }
+
+    slides.duckdb_windows(case, rows, keep)
+    ours = slides.windrow_windows(case, rows)
+    assert len(ours) > 30
+    assert ours == {end: found[end] for end in ours}
