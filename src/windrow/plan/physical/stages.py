@@ -46,7 +46,7 @@ class StageEdge:
     pre: Node
     key: Key
     post: Subscribe | None = field(default=None, repr=False)
-    summed: SlidingGroupBy | None = None
+    summed: SlidingGroupBy | None = field(default=None, repr=False)
 
     @property
     def schema(self) -> Schema:
