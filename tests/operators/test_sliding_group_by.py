@@ -15,12 +15,15 @@ from hypothesis import strategies as st
 from tests.operators.held import held_bytes
 from tests.operators.samples import changes
 from tests.support.thresholds import at_their_least, reached
-from windrow.columns.delta import Delta
+from windrow.columns.delta import Delta, concat
+from windrow.columns.types import arrow_schema
+from windrow.core.patterns import UpdatePattern
+from windrow.engine.build import summaries_of
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.sub_window_store import SubWindows
-from windrow.plan.nodes import GroupBy, Node, SlidingGroupBy, Window, walk
-from windrow.plan.physical.sliding_state import sub_windows_of
+from windrow.plan.nodes import GroupBy, Node, SlidingGroupBy, StageInput, Window, walk
+from windrow.plan.physical.sliding_state import merging, schema_of_summaries, sub_windows_of
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy, apply_strategy
 
@@ -94,6 +97,34 @@ def test_the_answer_is_that_over_tuples_however_long_window_and_slide_are(
     assert sorted(map(repr, found)) == sorted(
         map(repr, answers(plan, Strategy.DIRECT, delta, [end]))
     )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_summaries_made_by_senders_are_merged_to_the_same_answer(seed: int) -> None:
+    """Each sender has some of the tuples, in any order."""
+    rng = np.random.default_rng(seed)
+    delta, summed = rows(rng, 200, -20), ALL.partition(", MAX(n)")[0]
+    plan = plan_of(f"SELECT k, {summed} FROM s [RANGE 17 SECONDS SLIDE 5 SECONDS] GROUP BY k")
+    (node,) = (n for n in walk(apply_strategy(plan, Strategy.UPA)) if isinstance(n, SlidingGroupBy))
+    below = Pipeline(node.input)
+    tuples = below.process({"s": delta}, int(delta.ts[-1]))
+    schema = schema_of_summaries(node)
+    leaf = StageInput("summaries", schema, UpdatePattern.MONOTONIC)
+    merged = Pipeline(merging(node, leaf), changes=True)
+    whole = Pipeline(plan, changes=True)
+    before = -21
+    for now in range(-13, int(delta.ts[-1]) + 40, 7):
+        mine = tuples.filter((tuples.ts > before) & (tuples.ts <= now))
+        share = rng.integers(0, 3, len(mine))
+        sent = [
+            summaries_of(node).summarise(mine.take(rng.permutation(np.flatnonzero(share == i))))
+            for i in range(3)
+        ]
+        parts = concat(sent, arrow_schema(schema))
+        found = changes(merged.process({"summaries": parts}, now))
+        raw = delta.filter((delta.ts > before) & (delta.ts <= now))
+        assert found == changes(whole.process({"s": raw}, now))
+        before = now
 
 
 def test_groups_that_are_gone_are_forgotten_and_their_numbers_given_anew() -> None:
