@@ -39,7 +39,9 @@ CREATE QUERY pairs AS SELECT a.v, COUNT(*) AS n FROM a [RANGE 60], b [RANGE 60]
 CREATE ARCHIVE kept ON b KEY k WINDOW 20 MINUTES USING WATA(3) INTO 'out/kept';
 """
 TICKS, ROWS, KEYS = 30, 400, 50
-PLACES = ("checkpoint", "out", "quarantine", "in")
+PLACES = ("checkpoint", "out/sums", "out/pairs", "out/kept", "quarantine", "in")
+STAY = ("quarantine", "out/kept")
+"""Where files stay until their owner removes them, those of an archive by vacuuming it."""
 EVERY = 10
 """Micro-batches between two looks at files and memory."""
 KEPT = 50
@@ -80,14 +82,14 @@ class Soaked:
         first = [x for x in self.looks if warm <= x.batch <= warm + n]
         last = [x for x in self.looks if x.batch > len(self.seconds) - n]
         for place in PLACES:
-            counts = place != "quarantine"
+            counts = place not in STAY
             yield (
                 f"files in {place}",
                 _peak(first, "files", place),
                 _peak(last, "files", place),
                 (counts),
             )
-        for place in ("checkpoint", "out"):
+        for place in ("checkpoint", "out/sums", "out/pairs"):
             found = _peak(first, "megabytes", place), _peak(last, "megabytes", place)
             yield f"MB in {place}", *found, False
         for kind in sorted({kind for look in self.looks for kind in look.memory}):
