@@ -76,7 +76,7 @@ class Case:
 
 
 CASES = [Case(n, groups, rows) for n, rows in ROWS.items() for groups in (1_000, 200_000)]
-QUICK = [Case(100, 1_000, 40_000), Case(100, 200_000, 40_000)]
+QUICK = [Case(100, 1_000, 20_000), Case(100, 200_000, 20_000)]
 
 
 def rows_of(case: Case, seed: int = 0) -> pa.RecordBatch:
