@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -39,11 +40,18 @@ def test_the_launcher_takes_sparks_archives_off_the_path_and_nothing_else(tmp_pa
     assert found.stdout == f"{':'.join(mine)} ['a b', '$c']\n"
 
 
-def test_a_worker_that_spark_lets_go_of_says_nothing(tmp_path):
+@pytest.fixture
+def short_path():
+    """A directory for sockets, whose paths may have a hundred characters."""
+    with tempfile.TemporaryDirectory() as directory:
+        yield directory
+
+
+def test_a_worker_that_spark_lets_go_of_says_nothing(short_path):
     command = [worker_launcher(sys.executable), "-m", "pyspark.daemon", "pyspark.worker"]
     environment = {
         **os.environ, "PYTHON_UNIX_DOMAIN_ENABLED": "true", "SPARK_REUSE_WORKER": "1",
-        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path),
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": short_path,
     }  # fmt: skip
     with subprocess.Popen(
         command, env=environment,
