@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -125,3 +126,26 @@ def test_rows_after_the_end_are_an_error():
     monitor.finish()
     with pytest.raises(InputError, match="stream s: expected no rows after its end"):
         monitor.accept(rows([1]))
+
+
+@given(
+    stamps=st.lists(st.integers(0, 12), max_size=8),
+    top=st.none() | st.integers(0, 6),
+    advanced=st.none() | st.integers(0, 6),
+    ahead=st.none() | st.integers(0, 6),
+)
+def test_batches_in_order_are_judged_in_one_pass_as_they_are_row_by_row(
+    stamps, top, advanced, ahead
+):
+    found = []
+    for plain in (True, False):
+        monitor = InputMonitor(replace(stream(2), ahead=ahead), top)
+        if advanced is not None:
+            monitor.advance(advanced)
+        with pytest.MonkeyPatch.context() as patch:
+            if not plain:
+                patch.setattr(InputMonitor, "_is_plain", lambda *_: False)
+            taken = monitor.accept(rows(sorted(stamps)))
+        late, ahead_of = taken.late.tolist(), taken.ahead.tolist()
+        found.append((taken.delta.ts.tolist(), late, ahead_of, monitor.top))
+    assert found[0] == found[1]
