@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -183,7 +184,7 @@ def test_watching_looks_again_until_it_is_interrupted(as_json, made, monkeypatch
         if len(looks) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(status.time, "sleep", sleep)
+    monkeypatch.setattr(status, "time", SimpleNamespace(sleep=sleep))  # other threads sleep too
     shown = said(made.path, "--watch", *(["--json"] if as_json else []))
     if as_json:
         batches = [json.loads(line)["pipelines"][0]["batch"] for line in shown.splitlines()]
