@@ -18,12 +18,13 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/java.sh
 	@scripts/java.sh $(BIN)/python
 	@touch $@
 
-check: $(READY) ## formatting, lint, types, which room imports which, and names
+check: $(READY) ## formatting, lint, types, which room imports which, names, imports of tests
 	$(BIN)/python -m ruff format --check --quiet .
 	$(BIN)/python -m ruff check --quiet .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python scripts/check_names.py
+	$(BIN)/python scripts/check_imports.py
 
 format: $(READY) ## format the code and mend what ruff can mend
 	$(BIN)/python -m ruff format .
