@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from tests.support.altered import altered
 from windrow.cli import display
 from windrow.cli.answers import print_report
 from windrow.cli.console import instant
@@ -69,7 +71,7 @@ def test_plain_output_has_a_line_per_query_with_all_that_matters():
 
 def test_plain_output_is_not_flooded_and_still_ends_with_the_last_state(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(display, "time", altered(time, monotonic=lambda: now[0]))
     console = plain()
     with Display(console, "running") as shown:
         for number in range(100):

@@ -16,10 +16,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tests.support import checkpoints
+from tests.support.altered import altered
 from tests.support.checkpoints import NOON, SECOND, HandMade
 from windrow.cli import status
 from windrow.cli.main import app
 from windrow.cli.status import status_view
+from windrow.spark.checkpoint import checkpoint_status as status_module
 from windrow.spark.checkpoint.checkpoint_status import Condition, checkpoint_status
 from windrow.spark.checkpoint.query_status import Standing
 from windrow.spark.checkpoint.run_record import End, Mishap
@@ -48,9 +51,11 @@ last error, 2023-11-14 22:13:18+00:00: query pairs: CAST(a AS INT): found 'x'
 def made(tmp_path, monkeypatch):
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    monkeypatch.setattr(socket, "gethostname", lambda: "node1")
+    for module in (status_module, checkpoints):
+        node1 = altered(socket, gethostname=lambda: "node1")
+        monkeypatch.setattr(module, "socket", node1)
     monkeypatch.setattr(status, "wall_clock", lambda: NOON + 10 * SECOND)
-    monkeypatch.setattr("windrow.spark.checkpoint.checkpoint_status._start_of", lambda pid: None)
+    monkeypatch.setattr(status_module, "_start_of", lambda pid: None)
     made = HandMade(tmp_path)
     os.utime(made.path / ".windrow.lock", (NOON / 1e6, NOON / 1e6))
     yield made

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import windrow
+from tests.support.altered import altered
+from windrow.columns import kernels
 from windrow.columns.kernels import own_directory
 
 PACKAGE = Path(windrow.__file__).parent
@@ -26,7 +28,7 @@ def temporary(tmp_path, monkeypatch):
     path = tmp_path / "tmp"
     path.mkdir()
     path.chmod(0o1777)
-    monkeypatch.setattr(tempfile, "tempdir", str(path))
+    monkeypatch.setattr(kernels, "tempfile", altered(tempfile, gettempdir=lambda: str(path)))
     return path
 
 
@@ -61,7 +63,8 @@ def test_a_directory_that_others_could_write_to_is_not_used(what, temporary, mon
         case "not sticky":
             temporary.chmod(0o777)
         case "nowhere":
-            monkeypatch.setattr(tempfile, "tempdir", str(temporary / "none"))
+            nowhere = altered(tempfile, gettempdir=lambda: str(temporary / "none"))
+            monkeypatch.setattr(kernels, "tempfile", nowhere)
     assert own_directory() is None
 
 

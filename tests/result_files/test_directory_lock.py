@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.support.altered import altered
 from windrow.core.errors import InputError, StateError
 from windrow.result_files import directory_lock as locks
 from windrow.result_files.directory_lock import LOCK, Lock, handles_for_child, hold_directories
@@ -176,7 +177,7 @@ def test_a_file_system_without_locks_is_refused_in_words(tmp_path, monkeypatch) 
     def refused(*_):
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
-    monkeypatch.setattr(fcntl, "flock", refused)
+    monkeypatch.setattr(locks, "fcntl", altered(fcntl, flock=refused))
     with pytest.raises(StateError, match=r"a file system that locks files.*not supported"):
         Lock(tmp_path, "--checkpoint state")
 

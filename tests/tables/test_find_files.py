@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.altered import altered
 from windrow.core.errors import InputError
 from windrow.plan.nodes import FileSource
+from windrow.tables import find_files as files_module
 from windrow.tables.find_files import find_files
 
 
@@ -125,5 +127,5 @@ def test_a_directory_that_vanishes_while_it_is_listed_is_not_there(tree, monkeyp
             raise FileNotFoundError(path)
         return scan(path)
 
-    monkeypatch.setattr(os, "scandir", vanish)
+    monkeypatch.setattr(files_module, "os", altered(os, scandir=vanish))
     assert names(tree, tree) == ["a.csv", "b.csv"]

@@ -25,8 +25,10 @@ from tests.archive.support.plain import (
     named,
     table,
 )
+from tests.support.altered import altered
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
+from windrow.archive.format import disk as disk_module
 from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
@@ -226,7 +228,7 @@ def test_a_lease_that_is_taken_for_abandoned_before_it_is_locked_is_taken_anew(
             assert leases(archive.disk) == []  # it is there, nobody has locked it: it goes
         lock(handle, how)
 
-    monkeypatch.setattr(fcntl, "flock", late)
+    monkeypatch.setattr(disk_module, "fcntl", altered(fcntl, flock=late))
     with archive.reader() as reader:
         assert leases(archive.disk) == [(reader.version, reader._lease.token)]
     assert len(found[0]) == 1

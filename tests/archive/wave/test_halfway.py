@@ -13,6 +13,7 @@ import pytest
 
 from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import SCHEMA, PlainList, assert_same, bag, files_of, named, table
+from tests.support.altered import altered
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import (
     ArchiveError,
@@ -22,6 +23,7 @@ from windrow.archive.errors import (
     StorageError,
     translate_os_errors,
 )
+from windrow.archive.format import disk as disk_module
 from windrow.archive.format.disk import Disk, Written
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.versions.versions import Versions, leases
@@ -216,40 +218,45 @@ def test_a_vacuum_goes_on_though_a_listed_file_is_gone_before_its_turn(tmp_path)
 def test_a_lease_that_may_only_be_read_is_known_for_live_or_dead(tmp_path, monkeypatch):
     """Somebody else's, in a folder that several people write to."""
     archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
-    opened = os.open
 
     def others(path, flags, *rest, **options):
         if "leases" in str(path) and flags & os.O_RDWR and not flags & os.O_CREAT:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return opened(path, flags, *rest, **options)
+        return os.open(path, flags, *rest, **options)
 
     reader = archive.reader()
     (tmp_path / "leases" / f"{1:020d}-dead").write_text("")
-    monkeypatch.setattr(os, "open", others)
+    monkeypatch.setattr(disk_module, "os", altered(os, open=others))
     assert leases(archive.disk) == [(reader.version, reader._lease.token)]
     reader.close()
     assert archive.disk.names("leases") == []
+
+
+def read_only_below(root: Path, method: Callable[..., None]) -> Callable[..., None]:
+    """A method of ``Path`` that is refused below ``root``, as it is on a read-only file system."""
+
+    def refuse_there(path: Path, *rest, **options) -> None:
+        if root in path.parents:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        method(path, *rest, **options)
+
+    return refuse_there
 
 
 def test_an_archive_on_a_file_system_that_is_read_only_can_be_read_and_verified(
     tmp_path, monkeypatch
 ):
     archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
-    opened = os.open
-    refused = OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     def no_writing(path, flags, *rest, **options):
         if flags & (os.O_CREAT | os.O_RDWR | os.O_WRONLY) and tmp_path in Path(path).parents:
-            raise refused
-        return opened(path, flags, *rest, **options)
-
-    def no_deleting(path, **options):
-        raise refused
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return os.open(path, flags, *rest, **options)
 
     before = len(list(Path("/proc/self/fd").iterdir()))
     with monkeypatch.context() as patched:
-        patched.setattr(os, "open", no_writing)
-        patched.setattr(Path, "unlink", no_deleting)
+        patched.setattr(disk_module, "os", altered(os, open=no_writing))
+        patched.setattr(Path, "unlink", read_only_below(tmp_path, Path.unlink))
         mounted = Archive.open(tmp_path)
         assert_same(mounted, plain)
         assert mounted.verify() == []
@@ -268,23 +275,17 @@ def test_a_file_system_that_is_read_only_is_no_excuse_for_other_errors(
     if not folders:
         archive.disk.path("leases").rmdir()
 
-    def refused(*_, **__):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    opened = os.open
-
     def no_writing(path, flags, *rest, **options):
         if flags & os.O_CREAT and tmp_path in Path(path).parents:
-            if Path(path).parent.exists():
-                refused()
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-        return opened(path, flags, *rest, **options)
+            code = errno.EROFS if Path(path).parent.exists() else errno.ENOENT
+            raise OSError(code, os.strerror(code), str(path))
+        return os.open(path, flags, *rest, **options)
 
+    read_only = altered(os, open=no_writing, statvfs=lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
     with monkeypatch.context() as patched:
-        patched.setattr(os, "open", no_writing)
-        patched.setattr(Path, "unlink", refused)
-        patched.setattr(Path, "mkdir", refused)
-        patched.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+        patched.setattr(disk_module, "os", read_only)
+        for name in ("unlink", "mkdir"):
+            patched.setattr(Path, name, read_only_below(tmp_path, getattr(Path, name)))
         assert_same(Archive.open(tmp_path), plain)
         with pytest.raises(ArchiveError, match="expected version 99"):
             Versions(Disk(tmp_path)).pin(99)
@@ -335,15 +336,15 @@ def test_a_vacuum_makes_room_where_there_is_none_for_another_file(tmp_path):
 def test_a_lock_that_cannot_be_had_is_told(failing, tmp_path, monkeypatch):
     archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
     reader = archive.reader()
-    opened, before = os.open, len(list(Path("/proc/self/fd").iterdir()))
+    before = len(list(Path("/proc/self/fd").iterdir()))
 
     def refused(path, flags, *rest, **options):
         place = {"try_hold": "vacuum.lock", "clear_abandoned": reader._lease.token}
         if place.get(failing, "leases") in str(path):
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
-        return opened(path, flags, *rest, **options)
+        return os.open(path, flags, *rest, **options)
 
-    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr(disk_module, "os", altered(os, open=refused))
     with pytest.raises(StorageError, match="Input/output error"):
         (archive.reader if failing == "hold" else archive.vacuum)()
     assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.altered import altered
 from windrow.spark.environment import environment_archive as archives
 from windrow.spark.environment.environment_archive import (
     LAUNCHER,
@@ -195,7 +196,10 @@ def test_whoever_names_an_interpreter_or_an_archive_gets_no_other(small, monkeyp
 
 
 def test_a_run_keeps_its_archive_though_the_cache_forgets_it(small, monkeypatch):
-    monkeypatch.setattr(worker_environment.os, "link", lambda *_: (_ for _ in ()).throw(OSError))
+    def refused(*_):
+        raise OSError
+
+    monkeypatch.setattr(worker_environment, "os", altered(os, link=refused))
     found = environment_on_cluster({})
     environment_archive().unlink()
     assert tarfile.is_tarfile(found.settings["spark.archives"].partition("#")[0])

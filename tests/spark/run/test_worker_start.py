@@ -15,7 +15,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.support.altered import altered
 from windrow.spark.frozen_imports import freeze_imports
+from windrow.spark.run import worker_environment
 from windrow.spark.run.worker_environment import is_installed, worker_launcher
 
 
@@ -75,7 +77,7 @@ def test_a_worker_that_spark_lets_go_of_says_nothing(short_path):
 
 
 def test_where_no_script_can_be_run_the_interpreter_is_called_itself(monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(worker_environment, "os", altered(os, access=lambda *_: False))
     assert worker_launcher() == sys.executable
 
 

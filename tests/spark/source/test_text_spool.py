@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.spark.source.test_source import Source, read, spec
+from tests.support.altered import altered
 from windrow.core.errors import QuarantineError, StateError
 from windrow.result_files import atomic_files
 from windrow.spark.source.file_log import FileLog
@@ -178,7 +180,7 @@ def test_a_full_disk_is_an_error_and_not_a_refused_file(tmp_path, file, monkeypa
 
     source = of_text(tmp_path, file)
     with monkeypatch.context() as patch:
-        patch.setattr(atomic_files.os, "fsync", full)
+        patch.setattr(atomic_files, "os", altered(os, fsync=full))
         with pytest.raises(StateError, match="No space left on device"):
             admitted(Source(source))
     assert (spooled(tmp_path), FileLog(Path(source.log)).entries) == ([], [])
