@@ -270,9 +270,11 @@ def _full_for_workers(world: World, patch: pytest.MonkeyPatch) -> str:
 def state(world: World, patch: pytest.MonkeyPatch) -> str:
     from windrow.spark.stage.state_files import StateCommits  # noqa: PLC0415 - loads Spark
 
-    where = world.fail(patch, least=3)
+    where, noted = [world.fail(patch, least=3)], world.home / "spark" / "commits"
+    while len(where) < 9 and not any(noted.glob("[0-9]*")):  # in the first: no state yet
+        where.append(world.fail(patch, least=3))
+    over = max(int(path.name) for path in noted.glob("[0-9]*"))
     commits = StateCommits(world.home / "state")
-    over = max(int(path.name) for path in (world.home / "spark" / "commits").glob("[0-9]*"))
     version = commits.before(over + 1)  # what the next micro-batch, or one once more, starts from
     key, name = world.rng.choice(sorted(version.files.items()))
     path = world.home / "state" / key / name
@@ -280,7 +282,7 @@ def state(world: World, patch: pytest.MonkeyPatch) -> str:
     content[world.rng.randrange(len(content) - 20, len(content))] ^= 1 << world.rng.randrange(8)
     path.write_bytes(content)
     kill_own_workers()  # who have it in memory
-    return f"{where}, {key}/{name[:8]}, {_said_and_repaired(world)}"
+    return f"{', '.join(where)}, {key}/{name[:8]}, {_said_and_repaired(world)}"
 
 
 def offsets(world: World, patch: pytest.MonkeyPatch) -> str:
