@@ -146,3 +146,20 @@ def test_infinities_and_nan_are_answered_while_they_are_there() -> None:
     assert (means[7]["mean"], means[7]["var"], means[7]["middle"]) == (4.0, 1.0, 4.0)
     assert means[2]["middle"] == 2.0
     assert means[1]["lower"] == inf
+
+
+@pytest.mark.parametrize("function", ["MIN", "MAX"])
+@pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0), (-0.0, -0.0)])
+@pytest.mark.parametrize("window", ["[RANGE 4]", "[RANGE 4 SLIDE 2]", "[ROWS 2]", "[UNBOUNDED]"])
+def test_no_extreme_is_a_negative_zero(
+    function: str, zeros: tuple[float, float], window: str
+) -> None:
+    """Summaries of sub-windows cannot know which of two zeros came last, so nobody tells."""
+    script = f"CREATE STREAM s (ts BIGINT, v DOUBLE); SELECT {function}(v) AS m FROM s {window}"
+    (query,) = compile_script(script).queries
+    for strategy in Strategy:
+        pipeline = Pipeline(query.plan, changes=True, strategy=strategy)
+        rows = pa.record_batch({"ts": [1, 2], "v": list(zeros)})
+        pipeline.process({"s": Delta.insertions(np.array([1, 2]), rows)}, 2)
+        (found,) = pipeline.live_rows().column(0).to_pylist()
+        assert math.copysign(1.0, found) == 1.0

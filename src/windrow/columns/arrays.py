@@ -107,13 +107,14 @@ def fixed_array(values: npt.NDArray[Any], valid: Bools | None, kind: pa.DataType
     return pa.Array.from_buffers(kind, len(values), [bitmap, buffer])
 
 
-def string_array(offsets: npt.NDArray[np.int32], data: Bytes, valid: Bools | None) -> pa.Array:
-    """An Arrow string array over offsets and bytes (not copied)."""
+def string_array(offsets: npt.NDArray[Any], data: Bytes, valid: Bools | None) -> pa.Array:
+    """An Arrow string array over offsets and bytes (not copied); large if offsets have 64 bits."""
     bitmap = None
     if valid is not None and not valid.all():
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
     parts = [bitmap, pa.py_buffer(offsets), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.string(), len(offsets) - 1, parts)
+    kind = pa.large_string() if offsets.dtype == np.int64 else pa.string()
+    return pa.Array.from_buffers(kind, len(offsets) - 1, parts)
 
 
 def sorted_positions(keys: Sequence[tuple[pa.Array, bool]]) -> Int64s:

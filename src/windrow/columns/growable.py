@@ -5,6 +5,9 @@ when the values move. The live part is always contiguous, so that it is a plain 
 kernel. When the space at the end is used up the live part moves to the front, of a buffer twice
 its size if need be, so a value is copied O(1) times on average and the buffer is at most four
 times the live part.
+
+Values that are *lent* stay where they are and as they are for whoever has them, in another thread
+too: the next move of the live part is to another buffer. Only writing into ``view`` changes them.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ class Growable:
         self._shape: tuple[int, ...] = () if width is None else (width,)
         self._values: npt.NDArray[Any] = np.empty((SMALLEST.value, *self._shape), dtype)
         self._start = self._stop = 0
+        self._is_lent = False
         self.base = 0
         """The position of the first value that is still here."""
 
@@ -58,6 +62,11 @@ class Growable:
     def view(self) -> npt.NDArray[Any]:
         """The live values; index ``position - base``. Valid until the next append."""
         return self._values[self._start : self._stop]
+
+    def lend(self) -> npt.NDArray[Any]:
+        """The live values, valid for ever; nothing is copied."""
+        self._is_lent = True
+        return self.view
 
     def append(self, values: npt.NDArray[Any]) -> int:
         """Add values at the end; the position of the first of them."""
@@ -86,6 +95,8 @@ class Growable:
 
     def clear(self, base: int = 0) -> None:
         """Forget everything; the next value gets position ``base``."""
+        if self._is_lent:
+            self._values, self._is_lent = np.empty_like(self._values), False
         self._start = self._stop = 0
         self.base = base
 
@@ -98,7 +109,10 @@ class Growable:
             target = np.empty((needed * 2, *self._shape), self._values.dtype)
         elif len(self._values) > 8 * needed + SMALLEST.value:
             target = np.empty((needed * 4, *self._shape), self._values.dtype)
+        elif self._is_lent:
+            target = np.empty_like(self._values)
         else:
             target = self._values
         target[: len(live)] = live
         self._values, self._start, self._stop = target, 0, len(live)
+        self._is_lent = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,10 @@ def gather_strings(data: Bytes, starts: Int64s, lengths: Int64s, valid: Bools | 
     return string_array(targets.astype(np.int32), out, valid)
 
 
+MakeArray = Callable[[], pa.Array]
+"""Makes an Arrow array over values that were lent, at any time and in any thread."""
+
+
 class _Nulls:
     """Which values of a column are not NULL; costs nothing until the first NULL comes."""
 
@@ -63,6 +68,9 @@ class _Nulls:
 
     def take(self, positions: Int64s) -> npt.NDArray[np.bool_] | None:
         return None if self.valid is None else self.valid.take(positions)
+
+    def lend(self) -> npt.NDArray[np.bool_] | None:
+        return None if self.valid is None else self.valid.lend()
 
     def drop_before(self, position: int) -> None:
         if self.valid is not None:
@@ -88,6 +96,10 @@ class FixedColumn:
 
     def take(self, positions: Int64s) -> pa.Array:
         return fixed_array(self.values.take(positions), self.nulls.take(positions), self.kind)
+
+    def lend(self) -> MakeArray:
+        values, valid = self.values.lend(), self.nulls.lend()
+        return lambda: fixed_array(values, valid, self.kind)
 
     def drop_before(self, position: int) -> None:
         self.values.drop_before(position)
@@ -115,6 +127,20 @@ class StringColumn:
         starts, lengths = self.starts.take(positions), self.lengths.take(positions)
         nulls = self.nulls.take(positions)
         return gather_strings(self.data.view, starts - self.data.base, lengths, nulls)
+
+    def lend(self) -> MakeArray:
+        starts, lengths, valid = self.starts.lend(), self.lengths.lend(), self.nulls.lend()
+        data, base = self.data.lend(), self.data.base
+
+        def array() -> pa.Array:
+            """Strings lie one behind the other, so where they begin says where they end."""
+            offsets: npt.NDArray[Any] = np.zeros(len(starts) + 1, np.int64)
+            offsets[:-1] = starts - base
+            offsets[-1] = offsets[-2] + lengths[-1] if len(starts) else 0
+            small = offsets[-1] < 2**31
+            return string_array(offsets.astype(np.int32) if small else offsets, data, valid)
+
+        return array
 
     def drop_before(self, position: int) -> None:
         dropped = min(position - self.starts.base, len(self.starts))
@@ -171,6 +197,18 @@ class RowStore:
 
     def column(self, index: int, positions: Int64s) -> pa.Array:
         return self.columns[index].take(positions)
+
+    def lend(self) -> Callable[[], pa.RecordBatch]:
+        """What makes a batch of all rows as they are now; of the values nothing is copied."""
+        columns, count = [column.lend() for column in self.columns], len(self)
+        names = self.schema.names
+
+        def rows() -> pa.RecordBatch:
+            if not columns:
+                return batch_of([], self.schema, count)
+            return pa.RecordBatch.from_arrays([array() for array in columns], names)
+
+        return rows
 
     def start_at(self, position: int) -> None:
         """Let an empty store begin at ``position``."""

@@ -3,11 +3,15 @@
 A log is read by cursors: the outlet of INTO has one, each callback has one, and so have ``changes``
 and ``answer``, unless they read what the outlet has written. What all cursors have passed is let
 go, so a query whose changes are drained, heard or written holds as much as nobody has seen yet.
+
+Callbacks are called while no lock is held, since they may wait for other threads that need the
+connection. So entries may come while others are being heard, and the log has a lock of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -25,6 +29,7 @@ class ChangeLog(Generic[T]):
         self._entries: list[T] = []
         self._first = 0
         self._cursors: list[Cursor[T]] = []
+        self._lock = Lock()
 
     def __len__(self) -> int:
         """How many are held."""
@@ -32,31 +37,40 @@ class ChangeLog(Generic[T]):
 
     def append(self, entry: T) -> None:
         """Add an entry, and let go of those that everybody has seen."""
-        self.trim()
-        self._entries.append(entry)
+        with self._lock:
+            self._trim()
+            self._entries.append(entry)
 
     @property
     def end(self) -> int:
         return self._first + len(self._entries)
 
     def trim(self) -> None:
+        """Let go of what everybody has seen."""
+        with self._lock:
+            self._trim()
+
+    def _trim(self) -> None:
         seen = min((cursor.position for cursor in self._cursors), default=self.end)
         del self._entries[: seen - self._first]
         self._first = seen
 
     def cursor(self) -> Cursor[T]:
         """A cursor before the first entry that is held."""
-        self.trim()
-        cursor = Cursor(self, self._first)
-        self._cursors.append(cursor)
+        with self._lock:
+            self._trim()
+            cursor = Cursor(self, self._first)
+            self._cursors.append(cursor)
         return cursor
 
     def after(self, position: int) -> list[T]:
-        return self._entries[position - self._first :]
+        with self._lock:
+            return self._entries[position - self._first :]
 
     def drop(self, cursor: Cursor[T]) -> None:
-        if cursor in self._cursors:
-            self._cursors.remove(cursor)
+        with self._lock:
+            if cursor in self._cursors:
+                self._cursors.remove(cursor)
 
 
 class Cursor(Generic[T]):
@@ -183,8 +197,13 @@ class QueryChanges(Generic[T]):
             for changes in self._parts(cursor):
                 listener(changes)
         if self._ears:
-            self._kept.position = self._log.end
+            self._kept.position = min(cursor.position for cursor, _ in self._ears)
             self._drained = -1 if self._stored is None else self._stored.last
+
+    @property
+    def has_news(self) -> bool:
+        """Whether listeners have something to hear."""
+        return any(cursor.position < self._log.end for cursor, _ in self._ears)
 
     def _parts(self, cursor: Cursor[T]) -> Iterator[pa.RecordBatch]:
         for entry in cursor:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,6 +22,9 @@ from windrow.plan.jobs import Days, Matches
 from windrow.plan.program import Compiled, compile_script
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.streams.relations import RelationMonitor
+
+if TYPE_CHECKING:
+    from windrow.engine.sql_tables import Request
 
 MOMENTS = 5
 """How often answers are taken together before giving up."""
@@ -59,7 +63,7 @@ class Connection:
         here, and what comes later by ``advance``.
         """
         runtime = self._runtime
-        with self._lock:
+        with self._moving():
             compiled = self._compile(cql)
             with runtime.all_or_nothing():
                 catalog, runs = self._start(compiled)
@@ -133,7 +137,7 @@ class Connection:
         newest of them; all are in the quarantine if there is one.
         """
         runtime = self._runtime
-        with self._lock:
+        with self._moving():
             monitor = runtime.inputs.monitor(stream)
             if isinstance(monitor, RelationMonitor):
                 self._put_on_clock(stream.lower(), monitor.clock_of(data))
@@ -148,12 +152,14 @@ class Connection:
             self.catalog = replace_queries(self.catalog, found)
 
     def query(self, sql: str) -> pa.Table:
-        """Answer one SELECT over the answers of queries and over relations, as they are now.
+        """Answer one SELECT over answers, relations and live windows, as they are now.
 
         Every query is a table under its name, with what ``answer`` gives; so is every relation,
-        embedded. All are of one moment between two pushes, also if another thread pushes
-        meanwhile, and streams go on while DuckDB, whose SQL it is, works. The metadata of the
-        answer's schema say as of which instant each table is (``windrow.instants``).
+        embedded. A stream, or a view that is one, may have a window clause and is that window, if
+        running queries hold its tuples; without a clause it is the longest that is held. All are of
+        one moment between two pushes, also if another thread pushes meanwhile, and streams go on
+        while DuckDB, whose SQL it is, works. The metadata of the answer's schema say as of which
+        instant each table is (``windrow.instants``).
 
         >>> import windrow
         >>> db = windrow.connect()
@@ -166,53 +172,60 @@ class Connection:
         >>> db.advance(to=5)
         >>> db.query("SELECT AVG(n) AS mean FROM busy").to_pylist()
         [{'mean': 1.5}]
+        >>> db.query("SELECT page, ts FROM hits [RANGE 4 SECONDS] ORDER BY page").to_pylist()
+        [{'page': 'a', 'ts': 2}, {'page': 'b', 'ts': 2}]
         """
-        from windrow.engine.one_time_sql import answer_sql, tables_in  # noqa: PLC0415 - DuckDB
+        from windrow.engine.one_time_sql import answer_sql  # noqa: PLC0415 - DuckDB
+        from windrow.engine.sql_tables import read_request  # noqa: PLC0415 - DuckDB
 
-        wanted = tables_in(sql)
         with self._lock:
-            handles = {name.lower(): handle for name, handle in self.queries.items()}
-            names = [relation.name.lower() for relation in self.catalog.relations]
-            remedy = self._known_tables(wanted)
-        queries = {name: handle for name, handle in handles.items() if name in wanted}
-        relations = [name for name in names if name in wanted]
-        tables, instants = self._one_moment(queries, relations)
-        return answer_sql(sql, tables, instants, remedy)
+            request = read_request(sql, self.catalog)
+            remedy = self._known_tables()
+        tables, instants = self._one_moment(request)
+        return answer_sql(request.sql, tables, instants, remedy)
 
-    def _known_tables(self, wanted: Container[str]) -> str:
+    def _known_tables(self) -> str:
         """What to tell who asks for a table that is none."""
-        names = sorted([*self.queries, *(relation.name for relation in self.catalog.relations)])
-        text = f"the tables are {', '.join(names) or 'none yet'}"
-        streams = [s.name for s in self.catalog.streams if s.name.lower() in wanted]
-        if streams:
-            text += f"; {streams[0]} is a stream: create a query over a window of it, and ask that"
-        return text
+        streams, relations = self.catalog.streams, self.catalog.relations
+        declared = [*(s.name for s in streams), *(r.name for r in relations)]
+        names = sorted([*self.queries, *declared])
+        return f"the tables are {', '.join(names) or 'none yet'}"
 
-    def _one_moment(
-        self, queries: Mapping[str, Handle], relations: Sequence[str]
-    ) -> tuple[dict[str, pa.Table], dict[str, int | None]]:
-        """Answers and relations that belong together: nothing is pushed while they are taken.
+    def _one_moment(self, request: Request) -> tuple[dict[str, pa.Table], dict[str, int | None]]:
+        """Answers, relations and windows that belong together: nothing is pushed meanwhile.
 
-        On Spark a query may go on by itself, with files; then they are taken once more.
+        On Spark a query may go on by itself, with files; then they are taken once more. Of windows
+        references are taken, and tables made when others may go on.
         """
+        from windrow.engine.sql_tables import choose_windows  # noqa: PLC0415 - DuckDB
+
         for _ in range(MOMENTS):
             with self._lock:
-                rows = self._relation_rows(relations)
+                queries = {
+                    n.lower(): h for n, h in self.queries.items() if n.lower() in request.names
+                }
+                relations = [r.name.lower() for r in self.catalog.relations]
+                rows = self._relation_rows([name for name in relations if name in request.names])
                 before = {name: handle.closed_instant() for name, handle in queries.items()}
                 tables = {name: handle.answer() for name, handle in queries.items()}
+                live = [w for run in self._runs for w in run.windows()] if request.windows else []
+                chosen = choose_windows(request, self.catalog, live)
+                taken = {name: choice.window.take() for name, choice in chosen.items()}
                 after = {name: handle.closed_instant() for name, handle in queries.items()}
             if before == after:
-                tables |= {
-                    name: pa.Table.from_batches([batch]) for name, (batch, _) in rows.items()
-                }
-                return tables, before | {name: instant for name, (_, instant) in rows.items()}
-        raise StateError(
-            "answers went on while they were taken",
-            where="SQL",
-            expected=f"all of them at one instant, in {MOMENTS} attempts",
-            found=", ".join(queries),
-            remedy="ask fewer queries at once",
-        )
+                break
+        else:
+            raise StateError(
+                "answers went on while they were taken",
+                where="SQL",
+                expected=f"all of them at one instant, in {MOMENTS} attempts",
+                found=", ".join(queries),
+                remedy="ask fewer queries at once",
+            )
+        tables |= {name: pa.Table.from_batches([batch]) for name, (batch, _) in rows.items()}
+        tables |= {name: choice.table(taken[name]()) for name, choice in chosen.items()}
+        instants = {name: instant for name, (_, instant) in rows.items()}
+        return tables, before | instants | {n: choice.window.now for n, choice in chosen.items()}
 
     def _relation_rows(self, names: Sequence[str]) -> dict[str, tuple[pa.RecordBatch, int]]:
         """What relations hold; files that no query has asked for yet are read first."""
@@ -238,12 +251,21 @@ class Connection:
         Files that have come to where streams and relations are ``FROM`` are read first.
         """
         inputs = self._runtime.inputs
-        with self._lock:
+        with self._moving():
             inputs.check_instant(to)
             inputs.look()
             self._runtime.read()
             inputs.advance(to)
             self._step()
+
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        """Nobody else moves or looks meanwhile; listeners hear of it when others may again."""
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._runtime.tell()
 
     def _step(self) -> None:
         try:

@@ -86,6 +86,11 @@ class DeliveredChanges:
         for consumers in self.consumers.values():
             consumers.tell()
 
+    @property
+    def has_news(self) -> bool:
+        """Whether listeners have something to hear."""
+        return any(consumers.has_news for consumers in self.consumers.values())
+
     def tail(self, number: int) -> pa.RecordBatch | None:
         """The last changes of a stream, if there were any."""
         return self._tails.get(number)

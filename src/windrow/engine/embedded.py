@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -106,6 +107,7 @@ class Embedded:
         self._overwrite, self._keep = overwrite, keep
         self._outlets: list[Outlet] = []
         self._steps, self._looked = 0, wall()
+        self._telling = Lock()
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -137,6 +139,8 @@ class Embedded:
         """Start jobs, which see what the relations hold and what was read of streams' files."""
         self.inputs.declare(catalog)
         runs = [EmbeddedRun(job, self.strategy, self.wall, keep=self._keep) for job in jobs]
+        for run in runs:
+            run.since = self.inputs.missed_before(run.streams)
         self.inputs.show(runs)
         self.runs += runs
         self.inputs.open(name for run in runs for name in run.streams)
@@ -187,10 +191,20 @@ class Embedded:
                     outlet.publish()
             except WindrowError as error:
                 failures.append(error)
-        for run in self.runs:
-            run.tell()
         if failures:
             raise failures[0]
+
+    def tell(self) -> None:
+        """Let listeners hear what is new, one thread at a time.
+
+        If another thread does so already, or a listener has pushed, whoever tells goes on with it.
+        """
+        while any(run.has_news for run in self.runs) and self._telling.acquire(blocking=False):
+            try:
+                while [run for run in tuple(self.runs) if run.tell()]:
+                    pass
+            finally:
+                self._telling.release()
 
     def _follow(self, run: EmbeddedRun) -> WindrowError | None:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import QueryChanges
 from windrow.engine.day_store import strategy_for
 from windrow.engine.deliver import ArchivedDays, DeliveredChanges
+from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
 from windrow.object_store.object_path import path_of
 from windrow.plan.jobs import Job
@@ -58,6 +59,8 @@ class EmbeddedRun:
             DeliveredChanges(job, keep=keep) if archive is None else ArchivedDays(archive, wall)
         )
         self._live: tuple[int, ByMember | OfOne] | None = None
+        self.since: dict[str, int] = {}
+        """Of streams that had rows before it started, the last instant of which it missed some."""
         self.rows_in = self.late = self.overflows = 0
         self.failure: DataError | None = None
 
@@ -137,10 +140,16 @@ class EmbeddedRun:
         """Nothing: the connection has told of them when they happened."""
         return []
 
-    def tell(self) -> None:
-        """Let listeners hear what is new."""
-        if isinstance(self.delivery, DeliveredChanges):
-            self.delivery.tell()
+    @property
+    def has_news(self) -> bool:
+        """Whether listeners have something to hear."""
+        return isinstance(self.delivery, DeliveredChanges) and self.delivery.has_news
+
+    def tell(self) -> bool:
+        """Let listeners hear what is new; whether there was anything."""
+        if news := self.has_news:
+            self._changes.tell()
+        return news
 
     def put_on_clock(self, clock: Clock) -> None:
         """Go on as if the members, over relations only, had been declared on this clock."""
@@ -169,6 +178,13 @@ class EmbeddedRun:
         if self._live is None or self._live[0] != now:
             self._live = now, self._changes.by_member(self.pipeline.live_rows())
         return pa.Table.from_batches([self._live[1].part(number)])
+
+    def windows(self) -> Sequence[LiveWindow]:
+        """The windows of tuples that its operators hold."""
+        if self.failure is not None:
+            return []
+        held = self.pipeline.held_inputs().values()
+        return list(live_windows(self.name, held, self.pipeline.now, self.since))
 
     def last_rows(self, number: int) -> pa.Table:
         """The last changes of a member that is a stream, if they are not kept for others."""

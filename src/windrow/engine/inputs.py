@@ -15,7 +15,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.columns.instants import Instant, instant
 from windrow.core.errors import InputError, WindrowError
-from windrow.core.time import Clock, Wall, no_wall_clock
+from windrow.core.time import BEGINNING, Clock, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.feeds import Feed
 from windrow.engine.idling import Reader, Silences, overtaken, releases
@@ -220,6 +220,19 @@ class Inputs:
                     query.offer(name, rows)
                     now = self.time(query.streams)
                     query.follow(min(reached.get(n, now) for n in query.streams))
+
+    def missed_before(self, names: Iterable[str]) -> dict[str, int]:
+        """Of streams whose rows were pushed and released, up to where: a query that starts now
+        does not get them. Files are read again for it, and relations shown."""
+        return {
+            name: monitor.released
+            for name in names
+            if (monitor := self.monitors.get(name)) is not None
+            and not isinstance(monitor, RelationMonitor)
+            and monitor.declaration.source is None
+            and monitor.accepted
+            and monitor.released > BEGINNING
+        }
 
     def read_by(self, query: Query, name: str) -> InputMonitor:
         """The monitor of a stream or relation that the query reads."""

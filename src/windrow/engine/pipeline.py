@@ -23,6 +23,7 @@ from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.sliding_group_by import SlidingAggregation
+from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
 from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
 from windrow.plan.strategy import Strategy, apply_strategy
 
@@ -47,14 +48,20 @@ Step = tuple[_Leaf | Operator, int]
 """A leaf or an operator, and how many inputs it has."""
 
 
-def _steps(node: Node, strategy: Strategy) -> Iterator[Step]:
-    """The nodes of a plan as steps from the leaves up, the inputs of each right before it."""
+def _upwards(node: Node) -> Iterator[Node]:
+    """The nodes of a plan from the leaves up, the inputs of each right before it."""
     for child in node.inputs:
-        yield from _steps(child, strategy)
-    if isinstance(node, StreamScan | RelationScan | StageInput):
-        yield _Leaf(node), 0
-    else:
-        yield operator_for(node, strategy), len(node.inputs)
+        yield from _upwards(child)
+    yield node
+
+
+def _steps(plan: Node, strategy: Strategy) -> Iterator[Step]:
+    """The nodes of a plan as steps, in that order."""
+    for node in _upwards(plan):
+        if isinstance(node, StreamScan | RelationScan | StageInput):
+            yield _Leaf(node), 0
+        else:
+            yield operator_for(node, strategy), len(node.inputs)
 
 
 class Pipeline:
@@ -119,6 +126,18 @@ class Pipeline:
         """All of them, from the leaves up."""
         operators = [step for step, _ in self._steps if not isinstance(step, _Leaf)]
         return operators if self._changes is None else [*operators, self._changes]
+
+    def held_inputs(self) -> dict[str, tuple[Node, HeldInput]]:
+        """What operators hold of which nodes, by the names under which they save it."""
+        above = [node for node in _upwards(self.plan) if node.inputs]
+        below_changes = () if self._changes is None else ((self.plan,),)
+        inputs = [*(node.inputs for node in above), *below_changes]
+        return {
+            f"{number}.{name}": (nodes[held.number], held)
+            for number, (operator, nodes) in enumerate(zip(self.operators, inputs, strict=True))
+            if isinstance(operator, HoldsTuples)
+            for name, held in operator.held_inputs().items()
+        }
 
     def size(self) -> int:
         """How many tuples all operators hold together."""

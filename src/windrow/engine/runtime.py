@@ -18,6 +18,7 @@ from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import Hear, TakeBatch
 from windrow.engine.inputs import Inputs
+from windrow.engine.live_windows import LiveWindow
 from windrow.engine.progress import Progress
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job
@@ -71,6 +72,9 @@ class Run(Protocol):
 
     def live_rows(self, number: int) -> pa.Table:
         """The relation of a member at the last closed instant, in no order."""
+
+    def windows(self) -> Sequence[LiveWindow]:
+        """The windows of tuples that it holds at the last closed instant."""
 
     def last_rows(self, number: int) -> pa.Table:
         """The last changes of a member that is a stream."""
@@ -128,6 +132,9 @@ class Runtime(Protocol):
 
     def step(self) -> None:
         """Bring all runs to where time has come."""
+
+    def tell(self) -> None:
+        """Let listeners hear what is new; nobody who calls it holds a lock that they might need."""
 
     def put_on_clock(self, name: str, clock: Clock | None) -> bool:
         """Put a relation, and jobs over it, on the clock of its first updates, if that can be."""

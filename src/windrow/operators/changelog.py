@@ -28,6 +28,7 @@ from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.cancellation import Cancellation, mixed_instants
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.physical.state_kinds import Kept
 
 NONE = np.empty(0, np.int64)
@@ -147,6 +148,9 @@ class Changelog:
         """The relation as it stands."""
         return self.buffer.rows.take(self.buffer.living())
 
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {"live": HeldInput(0, self.buffer)} if self.keeps else {}
+
     def size(self) -> int:
         return len(self.buffer)
 
@@ -183,6 +187,9 @@ class AnnounceExpiry:
         leaving = Delta.withdrawals(expiry, self.buffer.rows.take(expired))
         self.buffer.reclaim()
         return concat([leaving, Delta.insertions(delta.ts, delta.rows)], self.schema)
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {"window": HeldInput(0, self.buffer)}
 
     def size(self) -> int:
         return len(self.buffer)

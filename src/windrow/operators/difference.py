@@ -23,6 +23,7 @@ from windrow.core.time import FOREVER
 from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.physical.state_kinds import Kept
 from windrow.windows.row_index import RowIndex
 
@@ -116,6 +117,10 @@ class BagDifference:
             self.codes[side].append(codes)
         for side, buffer in enumerate(self.buffers):
             np.add.at(self.rows.counts[side], self.codes[side].take(buffer.living()), 1)
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        pairs = enumerate(zip(NAMES, self.buffers, strict=True))
+        return {name: HeldInput(number, buffer) for number, (name, buffer) in pairs}
 
     def size(self) -> int:
         return sum(len(buffer) for buffer in self.buffers)

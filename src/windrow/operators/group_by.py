@@ -35,6 +35,7 @@ from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.aggregates.replaced_rows import replaced_rows
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.saved_segments import UpsertLog
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
@@ -152,6 +153,7 @@ class GroupedAggregation:
         for accumulator, argument in self.aggregates:
             kept |= accumulator.keeps(positions, self.codes.take(positions), self._values(argument))
         self.buffer.kill(positions[~kept], now)
+        self.buffer.whole = False
 
     def _keep_staircase(self, events: Events, now: int) -> None:
         """Over WEAKEST input MIN and MAX need only tuples that no younger one outdoes."""
@@ -167,6 +169,7 @@ class GroupedAggregation:
             extreme.leave_out(useless, codes)
         np.subtract.at(self.members.counts, codes, 1)
         self.buffer.kill(useless, now)
+        self.buffer.whole = False
 
     def _forget_groups(self) -> None:
         """Give the living groups new codes, once most groups are dead."""
@@ -183,6 +186,9 @@ class GroupedAggregation:
         base = self.codes.base
         self.codes.clear(base)
         self.codes.append(np.maximum(codes, 0))
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {} if self.monotonic else {"live": HeldInput(0, self.buffer, self.inputs)}
 
     def size(self) -> int:
         return len(self.buffer) + len(self.groups)

@@ -28,6 +28,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.join_pairs import JoinPairs, JoinSide, Pairs
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
 
@@ -88,6 +89,12 @@ class WindowJoin:
         sign = np.where(order < coming, 1, -1).astype(np.int8)
         rows = self.pairing.rows(pairs.left[at], pairs.right[at])
         return Delta(times[order], pairs.exp[at], sign, rows)
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {
+            "left": HeldInput(0, self.left.buffer),
+            "right": HeldInput(1, self.right.buffer),
+        }
 
     def size(self) -> int:
         return len(self.left.buffer) + len(self.right.buffer)

@@ -78,7 +78,7 @@ class JoinSide:
             if key.null_count:
                 nulls |= key.is_null().to_numpy(zero_copy_only=False)
         if nulls.any():  # NULL equals nothing
-            delta = delta.filter(~nulls)
+            delta, self.buffer.whole = delta.filter(~nulls), False
             keys = [evaluate(k, delta.rows) for k in self.keys]
         positive, negative = split_by_sign(delta)
         if len(negative):

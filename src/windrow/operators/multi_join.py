@@ -38,6 +38,7 @@ from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.join_pairs import JoinSide, renew_coding
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.costs.join_order import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
@@ -223,6 +224,9 @@ class MultiwayJoin:
         for side in self.sides:
             side.forget(now)
         self.interner = renew_coding(self.interner, self.sides)
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {str(n): HeldInput(n, side.buffer) for n, side in enumerate(self.sides)}
 
     def size(self) -> int:
         return sum(len(side.buffer) for side in self.sides)

@@ -34,6 +34,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.join_pairs import WORTH_RECODING, JoinSide
 from windrow.operators.open_periods import Flips, changes_of, count_and_flip
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import EXP, LINK
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
@@ -180,6 +181,9 @@ class Unmatched:
         size = len(self.values)
         self.per_value = np.bincount(code[code >= 0], minlength=size).astype(np.int64)
         self.nulls[0], self.total[0] = (code < 0).sum(), len(code)
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {"left": HeldInput(0, self.left.buffer)}
 
     def size(self) -> int:
         return len(self.left.buffer) + len(self.right)

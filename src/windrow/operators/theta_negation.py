@@ -27,6 +27,7 @@ from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.join_pairs import JoinPairs, JoinSide, Pairs
 from windrow.operators.open_periods import changes_of, count_and_flip
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import END, EXP
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure
@@ -123,6 +124,12 @@ class UnmatchedTheta:
         pairs = self.pairing.probe(buffer.living(), self.left, self.now)
         self.matches.clear(buffer.base)
         self.matches.append(np.bincount(pairs.left - buffer.base, minlength=len(buffer.life)))
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {
+            "left": HeldInput(0, self.left.buffer),
+            "right": HeldInput(1, self.right.buffer),
+        }
 
     def size(self) -> int:
         return len(self.left.buffer) + len(self.right.buffer)

@@ -6,9 +6,9 @@ before it: the first is the answer, a new one takes the place of those at the en
 useless, and one that leaves is the first of the chain or not in it (Golab 2006, 2.2.2). Every
 summary is chained once and unchained once, so nothing is ever looked through.
 
-Values are compared as integers in their order (``windrow.columns.arrays.order_keys``); of equal
-ones (0.0 and -0.0 are) the youngest is the answer. Strings have no such integers, and are kept one
-by one (``windrow.operators.aggregates.value_counts``).
+Values are compared as integers in their order (``windrow.columns.arrays.order_keys``); of 0.0 and
+-0.0, which are equal, 0.0 is the answer, as over tuples. Strings have no such integers, and are
+kept one by one (``windrow.operators.aggregates.value_counts``).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class ExtremeSummary:
         present = np.ones(len(keys), np.bool_) if valid is None else valid
         values = keys
         if pa.types.is_floating(self.kind):
-            values = numbers(argument).astype(np.float64).view(np.int64)
+            values = (numbers(argument).astype(np.float64) + 0.0).view(np.int64)  # no -0.0
         _fold(rows, ~keys if self.largest else keys, values, present, at, table)
 
     def merge(self, rows: Int64s, parts: Int64s, at: int, table: Int64s) -> None:

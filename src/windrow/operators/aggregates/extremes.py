@@ -7,6 +7,9 @@ and only the departure of the extreme itself makes the group look through its li
 Over MONOTONIC input nothing departs, so nothing but each group's extreme is kept. Over WEAKEST
 input a tuple is useless as soon as a younger one is no worse, since that one outlives it (Golab
 2006, 2.2.2); ``dominated`` finds such tuples, and lists stay as short as a staircase.
+
+0.0 and -0.0 are one value, and 0.0 is the answer: which of them came last must not be seen, as
+summaries of sub-windows that are merged cannot know it.
 """
 
 from __future__ import annotations
@@ -218,6 +221,8 @@ class Extreme:
         if none.all():
             return pa.nulls(len(positions), self.kind)
         fetched = values(np.where(none, positions.max(), positions))
+        if pa.types.is_floating(self.kind):
+            fetched = pc.add(fetched, pa.scalar(0.0, self.kind))  # no answer is -0.0
         return pc.if_else(pa.array(~none), fetched, pa.scalar(None, self.kind))
 
     def _make_room(self, positions: Int64s) -> None:

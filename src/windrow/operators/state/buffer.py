@@ -12,11 +12,14 @@ Saving writes the tuples that came since the last save as one segment, the posit
 ones that were withdrawn as another, and drops segments that lie before the first living tuple:
 O(change), and a move pays for the rewriting that it causes. Of many segments the last ones become
 one (``buffer_segments``).
+
+What it holds can be *lent*: taken at one moment without copying, and read at any later one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,8 +47,32 @@ AT_A_LOOK = Threshold(1024, least=1)
 """Tuples that are first looked at for one that lives."""
 
 
+@dataclass(frozen=True)
+class LentTuples:
+    """The tuples of a buffer as they were when they were taken; those of ``end`` <= ``now`` are
+    dead. If ``end`` is None all end when they expire."""
+
+    rows: Callable[[], pa.RecordBatch]
+    life: Int64s
+    end: Int64s | None
+    now: int
+
+    def tuples(self) -> Delta:
+        """Those that lived, oldest first. Where the living are the last ones, as they are where
+        tuples expire in order, their values are not copied.
+        """
+        exp = np.ascontiguousarray(self.life[:, EXP])
+        alive = (exp if self.end is None else self.end) > self.now
+        held = Delta.insertions(np.ascontiguousarray(self.life[:, TS]), self.rows(), exp)
+        first = int(alive.argmax()) if alive.any() else len(alive)
+        return held.slice(first, len(held)) if alive[first:].all() else held.filter(alive)
+
+
 class StateBuffer:
-    """The live tuples of one input; its kind says how they expire and whether by value."""
+    """The live tuples of one input; its kind says how they expire and whether by value.
+
+    It is not ``whole`` any more when its owner left tuples out, or forgot some before their end.
+    """
 
     def __init__(self, schema: pa.Schema, pattern: UpdatePattern, scan: bool = False) -> None:
         self.schema, self.pattern = schema, pattern
@@ -56,6 +83,8 @@ class StateBuffer:
         self._live = 0
         self._in_order = self.kind.expiry in (Expiry.NEVER, Expiry.IN_ORDER)
         self._early = False  # whether any tuple ever ended before its expiry
+        self._loaded = False
+        self.whole = True
         self._segments = Segments()
         self._saved = 0
         self._gone: list[Int64s] = []
@@ -147,6 +176,15 @@ class StateBuffer:
         self._live -= len(positions)
         return positions, exp
 
+    def lend(self, now: int) -> LentTuples:
+        """What it holds at ``now``; tuples that come and go later change nothing in it.
+
+        Only ends that no expiry told are copied.
+        """
+        life = self.life.lend()
+        ends = life[:, END].copy() if self._early or self._loaded else None
+        return LentTuples(self.rows.lend(), life, ends, now)
+
     def living(self) -> Int64s:
         """Positions of the tuples that live after ``now``, oldest first."""
         return np.flatnonzero(self.life.view[:, END] > self.now) + self.base
@@ -213,7 +251,8 @@ class StateBuffer:
         self._saved, self._gone = self.next, []
         self._segments.drop_before(saved, self.base)
         count = self._segments.counter
-        saved.meta = {"now": self.now, "base": self.base, "next": self.next, "count": count}
+        stretch = {"base": self.base, "next": self.next}
+        saved.meta = {"now": self.now, **stretch, "count": count, "whole": self.whole}
         return saved
 
     def _living_from(self, first: int) -> Int64s:
@@ -227,6 +266,7 @@ class StateBuffer:
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         """Fill a fresh buffer. Places between living tuples stay empty, so that positions hold."""
+        self._loaded, self.whole = True, bool(meta.get("whole", False))
         self.now, self._segments.counter = int(meta["now"]), int(meta["count"])
         base, size = int(meta["base"]), int(meta["next"]) - int(meta["base"])
         alive, order = np.zeros(size, np.bool_), np.full(size, -1, np.int64)

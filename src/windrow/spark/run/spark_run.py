@@ -5,7 +5,7 @@ Its results are in files, whoever looks at them, so everything here is read from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +15,7 @@ import pyarrow as pa
 from windrow.core.errors import InputError
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import TakeBatch
+from windrow.engine.live_windows import LiveWindow
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
@@ -215,6 +216,10 @@ class SparkRun:
     def live_rows(self, number: int) -> pa.Table:
         """The relation of a member at the last closed instant."""
         return self._results.answer_of(number)
+
+    def windows(self) -> Sequence[LiveWindow]:
+        """None: its operators are in the processes of workers."""
+        return []
 
     last_rows = live_rows
     """Of a stream the answer is its last changes."""

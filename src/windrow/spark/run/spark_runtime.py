@@ -284,6 +284,9 @@ class OnSpark:
             if run.writes:
                 run.start()
 
+    def tell(self) -> None:
+        """Nothing: listeners have a thread of their own."""
+
     def _deliveries(self, home: PipelineHome, jobs: Mapping[int, SparkJob]) -> dict[str, Delivery]:
         """From where in each inbox a pipeline reads: from where it stood when its jobs were made.
 

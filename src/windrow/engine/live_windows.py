@@ -1,0 +1,202 @@
+"""The windows of tuples that running queries hold, and tables of them.
+
+Whoever runs operators can say what they hold (``windrow.operators.state.held_tuples``); each of
+these is a *live window*: which tuples of which stream, as of which instant, and since when none is
+missing. Here a table is made of the one that has what is wanted: the shortest window that is long
+enough, with all columns, and conditions that the wanted one has too.
+
+References are taken at one moment (``take``) and tables made of them later (``table``): a query
+sees one state of the window, never half an update (LWS; Golab 2006, 7.2). Tuples of windows of time
+without SLIDE lie in the order of time, so a table of such a window is a slice of what the operator
+holds, and is not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import Delta
+from windrow.columns.evaluate import evaluate, selection_mask
+from windrow.columns.types import ARROW
+from windrow.core.schema import Type
+from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.operators.state.held_tuples import HeldInput
+from windrow.plan.describe import window as window_text
+from windrow.plan.expressions import Column, Expression, conjunction
+from windrow.plan.nodes import Node, RelationScan, StreamScan
+from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
+from windrow.plan.window_contents import (
+    Derivation,
+    WindowContents,
+    contents_of,
+    follow_from,
+    held_since,
+    interval_at,
+    is_held_by,
+)
+
+Tuples = Callable[[], Delta]
+"""Tuples that were taken at some moment, oldest first."""
+
+
+@dataclass(frozen=True)
+class LiveWindow:
+    """See the module. ``owner`` is the query that holds it; tuples up to ``since`` may be missing.
+
+    ``take`` gives its tuples as of ``now``, while nothing moves.
+    """
+
+    owner: str
+    contents: WindowContents
+    now: int
+    since: int
+    take: Callable[[], Tuples]
+
+    @property
+    def complete_after(self) -> int | None:
+        """All tuples after this instant are held; None if that cannot be said by an instant."""
+        spec = self.contents.spec
+        after = None if spec is None else held_since(spec, self.now)
+        return None if after is None else max(after, self.since)
+
+    @property
+    def has_own_times(self) -> bool:
+        """Whether tuples are known by the instants at which they came."""
+        spec = self.contents.spec
+        return not (isinstance(spec, RangeWindow | RowsWindow) and spec.slide is not None)
+
+    def words(self, clock: Clock) -> str:
+        """For people: the window, its columns and its owner."""
+        source, spec = self.contents.source, self.contents.spec
+        names = [
+            source.columns[c.index].name for c in self.contents.columns if isinstance(c, Column)
+        ]
+        text = "" if spec is None else f" {window_text(spec, clock)}"
+        some = " of selected rows" if self.contents.conditions else ""
+        whole = "" if self.since == BEGINNING else f" since {self.since}"
+        columns = ", ".join(names) or "no columns"
+        return f"{source.name}{text}{some} with {columns}{whole} ({self.owner})"
+
+
+def live_windows(
+    owner: str,
+    held: Iterable[tuple[Node, HeldInput]],
+    now: int,
+    since: Mapping[str, int],
+) -> Iterator[LiveWindow]:
+    """Those among what the operators of a pipeline hold; all of it while nothing moves."""
+    for node, part in held:
+        contents = contents_of(node) if part.buffer.whole else None
+        if contents is None:
+            continue
+        if part.expressions is not None:
+            contents = contents.as_columns(part.expressions)
+        buffer = part.buffer
+        yield LiveWindow(
+            owner,
+            contents,
+            now,
+            since.get(contents.stream, BEGINNING),
+            lambda buffer=buffer: buffer.lend(now).tuples,  # type: ignore[misc]
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A live window that has what is wanted of one, under ``names``, and how it follows."""
+
+    window: LiveWindow
+    wanted: WindowContents
+    names: Sequence[str]
+    derivation: Derivation
+
+    def table(self, tuples: Delta) -> pa.Table:
+        """A table of tuples that were taken."""
+        held = self._in_window(tuples)
+        rows = with_times(held, self.wanted.source)
+        predicate = conjunction(self.derivation.conditions)
+        if predicate is not None:
+            rows = rows.filter(pa.array(selection_mask(predicate, rows)))
+        if not self.names:  # only how many there are is asked
+            return pa.table({"": rows.column(rows.num_columns - 1)})
+        columns = [evaluate(expression, rows) for expression in self.derivation.columns]
+        return pa.Table.from_arrays(columns, list(self.names))
+
+    def _in_window(self, tuples: Delta) -> Delta:
+        """Those of the wanted window, which is a part of the one that is held."""
+        spec = self.wanted.spec
+        if spec is None or spec == self.window.contents.spec:
+            return tuples
+        if isinstance(spec, RowsWindow):
+            return tuples.slice(max(len(tuples) - spec.count, 0), len(tuples))
+        after, upto = interval_at(spec, self.window.now) or (BEGINNING, self.window.now)
+        ordered = tuples.sorted()
+        first, stop = (int(n) for n in np.searchsorted(ordered.ts, [after, upto], side="right"))
+        return ordered.slice(first, stop)
+
+
+def with_times(tuples: Delta, source: StreamScan | RelationScan) -> pa.RecordBatch:
+    """The rows of tuples, and the instants at which they came as one more column."""
+    times = pa.array(tuples.ts)
+    if isinstance(source, StreamScan) and source.clock is Clock.TIMESTAMP:
+        times = times.cast(ARROW[Type.TIMESTAMP])
+    columns = [*tuples.rows.columns, times]
+    return pa.RecordBatch.from_arrays(columns, [str(i) for i in range(len(columns))])
+
+
+def derivation_from(
+    window: LiveWindow, wanted: WindowContents, timestamp: int | None
+) -> Derivation | None:
+    """How wanted tuples come of a live window, whatever its length; ``timestamp`` is the column of
+    the stream that says when they came, which need not be kept."""
+    more: dict[Expression, int] = {}
+    if timestamp is not None and window.has_own_times:
+        kind = wanted.source.columns[timestamp].type
+        if kind in (Type.BIGINT, Type.TIMESTAMP):
+            more[Column(timestamp, "", kind)] = len(window.contents.columns)
+    return follow_from(wanted, window.contents, more)
+
+
+def choose(
+    wanted: WindowContents,
+    names: Sequence[str],
+    windows: Iterable[LiveWindow],
+    timestamp: int | None,
+) -> Choice | None:
+    """The live window that a wanted one is taken from; None if none has all of it.
+
+    Of several the newest is taken, and of these the one that holds least.
+    """
+    found = [
+        Choice(window, wanted, names, derivation)
+        for window in windows
+        if is_held_by(wanted, window.contents, window.now, window.since)
+        and (derivation := derivation_from(window, wanted, timestamp)) is not None
+    ]
+    return max(found, key=lambda c: (c.window.now, _least(c.window)), default=None)
+
+
+def choose_longest(
+    wanted: WindowContents,
+    names: Sequence[str],
+    windows: Iterable[LiveWindow],
+    timestamp: int | None,
+) -> Choice | None:
+    """The same for whatever is held of a stream: the longest window of time, or else of rows."""
+    found = [
+        Choice(window, replace(wanted, spec=window.contents.spec), names, derivation)
+        for window in windows
+        if not window.contents.partition
+        and (derivation := derivation_from(window, wanted, timestamp)) is not None
+    ]
+    return max(found, key=lambda c: (-_least(c.window), c.window.now), default=None)
+
+
+def _least(window: LiveWindow) -> int:
+    """The greater, the less is held; windows of rows after those of time."""
+    after = window.complete_after
+    return FOREVER if after is None else after
