@@ -12,8 +12,8 @@ from windrow.core.errors import InputError
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain as explained
+from windrow.plan.jobs import groups_among
 from windrow.plan.program import Compiled, compile_script
-from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
 
 
@@ -46,6 +46,6 @@ def print_plans(
     compiled: Compiled, subjects: Sequence[QueryDeclaration | ExplainRequest], strategy: Strategy
 ) -> None:
     if subjects:
-        shared = shared_selections(compiled.queries)
+        shared = groups_among(compiled.queries, strategy)
         texts = (explained(s, strategy, shared).rstrip() for s in subjects)
         out().print("\n\n".join(texts))

@@ -12,17 +12,14 @@ from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
+from windrow.engine.build_shared import shared_aggregation, shared_summaries, summary_for
 from windrow.engine.routing import Routing
 from windrow.operators.aggregates.count_sum_avg import Count, Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
-from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.aggregates.quantiles import Quantile
-from windrow.operators.aggregates.sum_summaries import DoubleSumSummary, IntegerSumSummary
-from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.aggregates.variance import Variance
-from windrow.operators.aggregates.variance_summaries import VarianceSummary
 from windrow.operators.base import Operator
 from windrow.operators.changelog import AnnounceExpiry, Changelog
 from windrow.operators.count_windows import InOrder, LastRows, OutputRows, PartitionWindow
@@ -40,7 +37,7 @@ from windrow.operators.sliding_group_by import Counted, SlidingAggregation, Slot
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, SelectRows, TimeWindow
-from windrow.operators.summarise_rows import SummariseRows
+from windrow.operators.summarise_rows import SummariseForMany, SummariseRows
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
 from windrow.plan.expressions import Call, Column, Expression, Literal
@@ -62,6 +59,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SharedGroupBy,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -208,8 +206,10 @@ def _sliding_group_by(node: SlidingGroupBy, schema: pa.Schema, _scan: bool) -> O
     )  # fmt: skip
 
 
-def summaries_of(node: SlidingGroupBy) -> SummariseRows:
+def summaries_of(node: SlidingGroupBy | SharedGroupBy) -> SummariseRows | SummariseForMany:
     """What makes summaries of tuples for a group-by that merges them."""
+    if isinstance(node, SharedGroupBy):
+        return shared_summaries(node)
     assert node.spec.slide is not None
     keys, arguments = [k.expression for k in node.keys], list(_arguments(node))
     schema = arrow_schema(schema_of_summaries(node))
@@ -228,24 +228,11 @@ def _slots(node: SlidingGroupBy) -> list[Slot]:
             accumulator = _accumulator(aggregate, argument, UpdatePattern.WEAKEST)
             slots.append(Counted(accumulator, arguments[argument]))
         else:
-            summary = _summary(aggregate.function, ARROW[argument.type])
+            summary = summary_for(aggregate.function, ARROW[argument.type])
+            if summary is None:
+                raise NotExecutableError(aggregate.function, span=aggregate.span)
             slots.append(Summarised(summary, arguments[argument]))
     return slots
-
-
-def _summary(function: str, kind: pa.DataType) -> Summary:
-    match function:
-        case "COUNT":
-            return CountSummary()
-        case "SUM" | "AVG" if pa.types.is_floating(kind):
-            return DoubleSumSummary(kind, mean=function == "AVG")
-        case "SUM" | "AVG":
-            return IntegerSumSummary(kind, mean=function == "AVG")
-        case "MIN" | "MAX":
-            return ExtremeSummary(kind, largest=function == "MAX")
-        case "VAR" | "STDDEV":
-            return VarianceSummary(kind, root=function == "STDDEV")
-    raise NotExecutableError(function)
 
 
 def _stored_input(expressions: list[Expression]) -> pa.Schema:
@@ -318,6 +305,7 @@ BUILDERS: PerNode[Build] = PerNode(
         MultiJoin: _multi_join,
         Negation: _negation,
         GroupBy: _group_by,
+        SharedGroupBy: lambda node, schema, _: shared_aggregation(node, schema),
         SlidingGroupBy: _sliding_group_by,
         DuplicateElimination: _distinct,
         TopK: lambda node, schema, scan: FirstK(

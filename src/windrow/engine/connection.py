@@ -18,9 +18,8 @@ from windrow.engine.handles import ArchiveHandle, Handle, SubscriptionsHandle
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.catalog import Catalog
 from windrow.plan.explain import explain
-from windrow.plan.jobs import Days, Matches
+from windrow.plan.jobs import Days, Matches, groups_among
 from windrow.plan.program import Compiled, compile_script
-from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.streams.relations import RelationMonitor
 
 if TYPE_CHECKING:
@@ -102,9 +101,9 @@ class Connection:
     def explain(self, cql: str) -> str:
         """The plans of the queries in ``cql``, which are not added."""
         compiled = self._compile(cql)
-        running = [run.job.selection for run in self._runs if run.job.selection is not None]
-        shared = [*shared_selections(compiled.queries), *running]
         strategy = self._runtime.strategy
+        running = [run.job.synopses or run.job.selection for run in self._runs]
+        shared = [*groups_among(compiled.queries, strategy), *(g for g in running if g)]
         queries = [explain(query, strategy, shared) for query in compiled.queries]
         asked = [explain(request, strategy, shared) for request in compiled.explains]
         return "\n\n".join([*queries, *asked])

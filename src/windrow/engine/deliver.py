@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.types import arrow_schema
+from windrow.core.schema import Schema
 from windrow.core.time import Wall
 from windrow.engine.change_log import ChangeLog, QueryChanges
 from windrow.engine.day_store import last_day_over, store_of
@@ -22,7 +23,8 @@ from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration
 from windrow.plan.jobs import Job
 from windrow.result_files.change_table import changes_batch
-from windrow.result_files.member_rows import ByMember, OfOne
+from windrow.result_files.identity import changes_schema
+from windrow.result_files.member_rows import ByMember, OfOne, OwnColumns
 
 LAST_ROWS = 10
 """Changes of a stream that are shown when a run ends."""
@@ -35,12 +37,21 @@ class DeliveredChanges:
     """
 
     def __init__(self, job: Job, *, keep: bool = True) -> None:
-        first = next(iter(job.members.values())).query
-        self._schema, self.clock = first.plan.schema, job.clock
-        self._grouped = job.selection is not None
+        self._schema, self.clock = job.plan.schema, job.clock
+        self._own: dict[int, OwnColumns] | None = None
+        self._own_changes: dict[int, OwnColumns] = {}
+        if job.is_shared:
+            self._schema = Schema(tuple(self._schema)[1:])
+            schemas = {number: m.query.plan.schema for number, m in job.members.items()}
+            own = job.own_columns
+            self._own = {n: OwnColumns(own[n], arrow_schema(s)) for n, s in schemas.items()}
+            self._own_changes = {
+                n: OwnColumns((0, 1, *(i + 2 for i in own[n])), changes_schema(s, job.clock))
+                for n, s in schemas.items()
+            }
         self._tailed = not keep and any(member.is_stream for member in job.members.values())
         self._tails: dict[int, pa.RecordBatch] = {}
-        self.counts = np.zeros(len(job.members), np.int64)
+        self.counts = np.zeros(max(job.members) + 1, np.int64)
         self.log: ChangeLog[ByMember | OfOne] = ChangeLog()
         self.consumers = {
             number: QueryChanges(self.log, _part_of(number), keep=keep) for number in job.members
@@ -50,7 +61,7 @@ class DeliveredChanges:
         """Results up to ``now``, as explicit changes."""
         if not len(delta):
             return
-        entry = self._by_member(delta) if self._grouped else self._of_one(delta)
+        entry = self._of_one(delta) if self._own is None else self._by_member(delta)
         if self._tailed:
             for number, changes in entry.parts():
                 self._keep_tail(number, changes)
@@ -65,15 +76,16 @@ class DeliveredChanges:
         own = delta.with_rows(batch_of(columns, arrow_schema(self._schema), len(delta)))
         numbers = member.to_numpy()
         self.counts += np.bincount(numbers, minlength=len(self.counts))
-        return ByMember(numbers, changes_batch(own, self._schema, self.clock))
+        changes = changes_batch(own, self._schema, self.clock)
+        return ByMember(numbers, changes, self._own_changes)
 
     def by_member(self, rows: pa.RecordBatch) -> ByMember | OfOne:
         """Rows of the job's plan as rows of its members."""
-        if not self._grouped:
+        if self._own is None:
             return OfOne(rows)
         member, *columns = rows.columns
         own = batch_of(columns, arrow_schema(self._schema), rows.num_rows)
-        return ByMember(member.to_numpy(), own)
+        return ByMember(member.to_numpy(), own, self._own)
 
     def _keep_tail(self, number: int, changes: pa.RecordBatch) -> None:
         end = changes.slice(max(changes.num_rows - LAST_ROWS, 0))

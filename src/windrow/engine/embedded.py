@@ -133,7 +133,7 @@ class Embedded:
         catalog: Catalog,
     ) -> Sequence[Job]:
         """What the queries and archives of a script run as."""
-        return arrange(queries, archives, catalog)
+        return arrange(queries, archives, catalog, self.strategy)
 
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[EmbeddedRun]:
         """Start jobs, which see what the relations hold and what was read of streams' files."""

@@ -22,6 +22,7 @@ from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.group_by import GroupedAggregation
+from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
 from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
@@ -173,7 +174,7 @@ def take_overflows(operators: Iterable[Operator]) -> int:
 
 def _sums(operators: Iterable[Operator]) -> Iterator[Sum]:
     for operator in operators:
-        if isinstance(operator, SlidingAggregation):
+        if isinstance(operator, SlidingAggregation | SharedAggregation):
             yield from operator.sums()
         if isinstance(operator, GroupedAggregation):
             for accumulator, _ in operator.aggregates:

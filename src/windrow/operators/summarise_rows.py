@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.delta import Delta, batch_of
-from windrow.columns.evaluate import evaluate
+from windrow.columns.arrays import Int64s
+from windrow.columns.delta import Delta, batch_of, concat
+from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.interner import Interner
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.sliding_group_by import Slot, Summarised, seen_in_window
+from windrow.operators.state.predicate_store import PredicateStore
 from windrow.plan.expressions import Expression
 
 
@@ -54,3 +56,57 @@ class SummariseRows:
         parts = [pa.array(np.ascontiguousarray(column)) for column in table.T]
         rows = batch_of([*keys, *parts], self.schema, len(table))
         return Delta.insertions(ts, rows).sorted()
+
+
+class SummariseForMany:
+    """Rows to summaries for queries that share synopses: the keys, the number of the store, and the
+    integers of its summary, zeros behind them. ``stores`` makes new ones.
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[Expression],
+        arguments: Sequence[Expression],
+        predicates: Sequence[Expression | None],
+        stores: Callable[[], Sequence[PredicateStore]],
+        schema: pa.Schema,
+    ) -> None:
+        self.keys, self.arguments = tuple(keys), tuple(arguments)
+        self.predicates, self.stores, self.schema = tuple(predicates), stores, schema
+
+    def summarise(self, delta: Delta) -> Delta:
+        """The summaries of rows that stand in any order; in the order of time."""
+        delta = delta.sorted()
+        if not len(delta):
+            return Delta.empty(self.schema)
+        keys = [evaluate(key, delta.rows) for key in self.keys]
+        groups = Interner([key.type for key in keys])
+        codes = groups.codes(keys, len(delta))
+        values = [evaluate(argument, delta.rows) for argument in self.arguments]
+        parts = []
+        for number, (predicate, store) in enumerate(
+            zip(self.predicates, self.stores(), strict=True)
+        ):
+            rows = np.arange(len(delta))
+            if predicate is not None:
+                rows = np.flatnonzero(selection_mask(predicate, delta.rows))
+            if not len(rows):
+                continue
+            chosen = pa.array(rows)
+            positions = store.fold(codes[rows], delta.ts[rows], [v.take(chosen) for v in values])
+            parts.append(self._summaries(number, store, positions, delta.ts[rows], groups))
+        return concat(parts, self.schema)
+
+    def _summaries(
+        self, number: int, store: PredicateStore, positions: Int64s, ts: Int64s, groups: Interner
+    ) -> Delta:
+        table = store.summaries.store.table.view
+        last = np.empty(len(table), np.int64)
+        last[positions] = ts  # the last one of each summary wins
+        columns = [pa.array(np.ascontiguousarray(column)) for column in table.T]
+        zeros = pa.array(np.zeros(len(table), np.int64))
+        columns += [zeros] * (len(self.schema) - len(self.keys) - 1 - len(columns))
+        keys = groups.rows(store.held_groups())
+        which = pa.array(np.full(len(table), number, np.int64))
+        rows = batch_of([*keys, which, *columns], self.schema, len(table))
+        return Delta.insertions(last, rows).sorted()

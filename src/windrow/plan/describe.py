@@ -26,6 +26,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SharedGroupBy,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -167,6 +168,12 @@ def _sliding_group_by(node: SlidingGroupBy, clock: Clock) -> str:
     return f"Sliding{_group_by(node, clock)}, over {window(node.spec, clock)}"
 
 
+def _shared_group_by(node: SharedGroupBy, _clock: Clock) -> str:
+    keys = ", ".join(render(k.expression, node.input.schema) for k in node.keys)
+    members = sum(member is not None for member in node.members)
+    return f"SharedGroupBy {keys}{': ' if keys else ''}{members:,} queries"
+
+
 def _aggregate(aggregate: Aggregate, schema: Schema) -> str:
     inner = "*" if aggregate.argument is None else render(aggregate.argument, schema)
     if aggregate.distinct:
@@ -211,6 +218,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
         LastingJoin: _join,
         MultiJoin: _multi_join,
         GroupBy: _group_by,
+        SharedGroupBy: _shared_group_by,
         SlidingGroupBy: _sliding_group_by,
         Negation: _negation,
         TopK: _top,
@@ -233,7 +241,7 @@ def _sides(node: Join | LastingJoin | Negation, position: int) -> Keys:
     return node.right_keys if position else node.left_keys
 
 
-def _group_keys(node: GroupBy | SlidingGroupBy, _position: int) -> Keys:
+def _group_keys(node: GroupBy | SharedGroupBy | SlidingGroupBy, _position: int) -> Keys:
     return tuple(k.expression for k in node.keys)
 
 
@@ -252,6 +260,7 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
         Negation: _sides,
         MultiJoin: lambda node, position: node.keys[position],
         GroupBy: _group_keys,
+        SharedGroupBy: _group_keys,
         SlidingGroupBy: _group_keys,
         Window: _partition,
         DuplicateElimination: lambda _, __: WHOLE_TUPLE,

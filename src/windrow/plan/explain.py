@@ -9,11 +9,12 @@ that decides when its tuples expire, the buffer that they are kept in, and the i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from windrow.core.time import Clock
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.describe import key_text, node_text, window
+from windrow.plan.describe import duration, key_text, node_text, window
 from windrow.plan.expressions import render
 from windrow.plan.nodes import Node, Window
 from windrow.plan.nodes.window_specs import RowsWindow
@@ -21,7 +22,9 @@ from windrow.plan.optimiser import Alternative
 from windrow.plan.physical.buffers import buffer_for, changes_buffer
 from windrow.plan.physical.classification import index_for
 from windrow.plan.sharing.shared_selection import SharedSelection
+from windrow.plan.sharing.shared_synopses import SharedSynopses, reason_to_run_alone
 from windrow.plan.strategy import Strategy, apply_strategy
+from windrow.sharing.rules import describe_member
 
 SHOWN = 8
 """How many of the plans considered EXPLAIN COST prints."""
@@ -30,7 +33,7 @@ SHOWN = 8
 def explain(
     subject: QueryDeclaration | ExplainRequest,
     strategy: Strategy = Strategy.UPA,
-    shared: Sequence[SharedSelection] = (),
+    shared: Sequence[SharedSelection | SharedSynopses] = (),
 ) -> str:
     """A text of one line per operator and one per edge, the result first.
 
@@ -44,18 +47,31 @@ def explain(
         _headline(query, strategy),
         f"↑ {plan.pattern.name}{f', state {kept}' if kept else ''}",
     ]
-    lines[1:1] = [_sharing(group) for group in shared if query.name in group.names]
+    groups = [group for group in shared if query.name in group.names]
+    lines[1:1] = [line for group in groups for line in _sharing(group, query)]
+    alone = None if groups else reason_to_run_alone(query)
+    if alone is not None and any(isinstance(group, SharedSynopses) for group in shared):
+        lines.insert(1, f"it shares no synopsis: {alone}")
     lines += _tree(plan, query.clock, "", strategy)
     if isinstance(subject, ExplainRequest) and subject.cost:
         lines += ["", *_alternatives(subject.considered, query.clock)]
     return "\n".join(lines)
 
 
-def _sharing(group: SharedSelection) -> str:
+def _sharing(group: SharedSelection | SharedSynopses, query: QueryDeclaration) -> Iterator[str]:
+    if isinstance(group, SharedSynopses):
+        yield f"it is one job with {len(group.names) - 1:,} other queries, over shared synopses:"
+        lines = describe_member(
+            group.sharing,
+            query.name,
+            ticks=partial(duration, clock=query.clock),
+        )
+        yield from (f"  {line}" for line in lines)
+        return
     routed = group.routed_node
     asked = ", ".join(render(a.expression, routed.input.schema) for a in routed.attributes)
     others = f"{len(group.names) - 1:,} other queries"
-    return f"it shares its selection with {others}, indexed on {asked}"
+    yield f"it shares its selection with {others}, indexed on {asked}"
 
 
 def _alternatives(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:

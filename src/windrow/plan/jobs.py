@@ -1,9 +1,10 @@
 """What a script runs: jobs, each a plan, the declared queries that it answers, and what they give.
 
 A query alone is a job of one member. Queries that share their selection are one job, whose plan is
-widened by the number of the member that a tuple is for (``windrow.plan.sharing``); an
-archive and subscriptions are jobs that deliver something else. What runs jobs is a runtime
-(``windrow.engine.runtime``), and it is the same for all of them.
+widened by the number of the member that a tuple is for (``windrow.plan.sharing``), and so are
+periodic aggregates that share synopses; an archive and subscriptions are jobs that deliver
+something else. What runs jobs is a runtime (``windrow.engine.runtime``), and it is the same for all
+of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 from windrow.plan.sharing.shared_selection import SharedSelection, shared_selections
+from windrow.plan.sharing.shared_synopses import SharedSynopses, shared_synopses
+from windrow.plan.strategy import Strategy
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ class Member:
 class Job:
     """Queries that one plan answers. ``members`` are by number; that of a member alone is 0.
 
-    With a ``selection`` the first column of the plan says which member a tuple is for.
+    With a ``selection``, or with ``synopses``, the first column of the plan says which member a
+    tuple is for.
     """
 
     name: str
@@ -83,6 +87,20 @@ class Job:
     clock: Clock
     members: Mapping[int, Member]
     selection: SharedSelection | None = None
+    synopses: SharedSynopses | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the first column of the plan is the number of a member."""
+        return self.selection is not None or self.synopses is not None
+
+    @cached_property
+    def own_columns(self) -> Mapping[int, tuple[int, ...]]:
+        """Which of the plan's columns, the number left out, are those of each member."""
+        every = tuple(range(len(self.plan.schema) - self.is_shared))
+        if self.synopses is None:
+            return dict.fromkeys(self.members, every)
+        return {number: self.synopses.plan.slots[number] for number in self.members}
 
     @cached_property
     def leaves(self) -> Mapping[str, StreamScan | RelationScan]:
@@ -112,16 +130,32 @@ def arrange(
     queries: Sequence[QueryDeclaration],
     archives: Iterable[ArchiveDeclaration] = (),
     catalog: Catalog | None = None,
+    strategy: Strategy = Strategy.UPA,
 ) -> tuple[Job, ...]:
-    """The jobs of a script: those that share a selection together, every other by itself."""
+    """The jobs of a script: those that share synopses or a selection together, others alone.
+
+    Summaries of sub-windows, and so synopses, are what the UPA strategy keeps; others keep tuples.
+    """
     catalog = catalog or Catalog()
-    groups = shared_selections(queries)
-    together = {name for group in groups for name in group.names}
+    periodic = shared_synopses(queries) if strategy is Strategy.UPA else ()
+    together = {name for group in periodic for name in group.names}
+    groups = shared_selections([q for q in queries if q.name not in together])
+    together |= {name for group in groups for name in group.names}
     return (
+        *(job_of_synopses(group) for group in periodic),
         *(job_of_group(group) for group in groups),
         *(job_of_query(q, catalog) for q in queries if q.name not in together),
         *map(job_of_archive, archives),
     )
+
+
+def groups_among(
+    queries: Sequence[QueryDeclaration], strategy: Strategy = Strategy.UPA
+) -> tuple[SharedSelection | SharedSynopses, ...]:
+    """What the queries of a script share, for EXPLAIN."""
+    jobs = arrange(queries, strategy=strategy)
+    found = (job.synopses or job.selection for job in jobs)
+    return tuple(group for group in found if group is not None)
 
 
 def job_of_group(selection: SharedSelection) -> Job:
@@ -129,6 +163,13 @@ def job_of_group(selection: SharedSelection) -> Job:
     members = {n: Member(q, Changes(q.into)) for n, q in enumerate(selection.queries)}
     clock = selection.queries[0].clock
     return Job(selection.title, selection.plan, clock, members, selection)
+
+
+def job_of_synopses(synopses: SharedSynopses) -> Job:
+    """Periodic aggregates that share synopses."""
+    members = {n: Member(q, Changes(q.into)) for n, q in enumerate(synopses.queries)}
+    clock = synopses.queries[0].clock
+    return Job(synopses.title, synopses.plan, clock, members, synopses=synopses)
 
 
 def job_of_query(query: QueryDeclaration, catalog: Catalog) -> Job:

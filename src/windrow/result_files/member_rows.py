@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +13,31 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 
 
-class ByMember:
-    """Rows and the queries that they belong to, put in order when they are first asked for."""
+class OwnColumns(NamedTuple):
+    """Which columns of the common rows are a query's own, and what it calls them."""
 
-    def __init__(self, member: Int64s, rows: pa.RecordBatch) -> None:
-        self._member, self._rows = member, rows
+    places: tuple[int, ...]
+    schema: pa.Schema
+
+    def of(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        if len(self.places) == rows.num_columns and rows.schema.equals(self.schema):
+            return rows
+        return pa.RecordBatch.from_arrays([rows.column(i) for i in self.places], schema=self.schema)
+
+
+class ByMember:
+    """Rows and the queries that they belong to, put in order when they are first asked for.
+
+    ``own`` says which columns are whose, if not all are everybody's.
+    """
+
+    def __init__(
+        self,
+        member: Int64s,
+        rows: pa.RecordBatch,
+        own: Mapping[int, OwnColumns] | None = None,
+    ) -> None:
+        self._member, self._rows, self._own = member, rows, own
 
     @cached_property
     def _ordered(self) -> tuple[Int64s, Int64s, pa.RecordBatch]:
@@ -33,14 +54,17 @@ class ByMember:
         members, starts, rows = self._ordered
         at = int(np.searchsorted(members, member))
         if at == len(members) or members[at] != member:
-            return rows.slice(0, 0)
-        return rows.slice(starts[at], starts[at + 1] - starts[at])
+            return self._own_columns(member, rows.slice(0, 0))
+        return self._own_columns(member, rows.slice(starts[at], starts[at + 1] - starts[at]))
+
+    def _own_columns(self, member: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows if self._own is None else self._own[member].of(rows)
 
     def parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """All queries that have rows, with them."""
         members, starts, rows = self._ordered
         for member, (start, end) in zip(members, pairwise(starts), strict=True):
-            yield int(member), rows.slice(start, end - start)
+            yield int(member), self._own_columns(int(member), rows.slice(start, end - start))
 
 
 class OfOne:

@@ -107,10 +107,10 @@ def test_a_shared_query_answers_as_it_would_alone(shape, wanted, rows, cuts, str
     parts = [rows[start:end] for start, end in pairwise(ends)]
     script = "".join(f"CREATE QUERY q{i} AS {text};" for i, text in enumerate(texts))
     shared = run(script, parts, strategy)
-    assert all(query._run.job.selection is not None for query in shared)
+    assert all(query._run.job.is_shared for query in shared)
     for query, text in zip(shared, texts, strict=True):
         (alone,) = run(f"{text};", [rows], strategy)
-        assert alone._run.job.selection is None
+        assert not alone._run.job.is_shared
         assert bag(query.changes()) == bag(alone.changes())
         assert bag(query.answer()) == bag(alone.answer())
         assert (query.rows_in, query.rows_out) == (alone.rows_in, alone.rows_out)

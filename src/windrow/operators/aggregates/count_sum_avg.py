@@ -175,10 +175,11 @@ class Sum:
         high, low = high + (low >> 32), low & LOW
         last = events.code[events.last]
         self.sums[last, 0], self.sums[last, 1] = high, low
-        earlier = self._whole(before[:, 0].copy(), before[:, 1].copy(), by[0])
-        return earlier, self._whole(high, low, by[1])
+        earlier = self.whole(before[:, 0].copy(), before[:, 1].copy(), by[0])
+        return earlier, self.whole(high, low, by[1])
 
-    def _whole(self, high: Int64s, low: Int64s, by: Int64s) -> Totals:
+    def whole(self, high: Int64s, low: Int64s, by: Int64s) -> Totals:
+        """Sums of two words as one number each, divided by ``by`` for AVG."""
         if self.mean:
             means = np.empty(len(high), np.float64)
             _mean_of_words(high, low, by, means)

@@ -132,16 +132,17 @@ class ExtremeSummary:
             events.position, parts, events.code, events.sign, events.last, events.groups,
             links.base, self.first, self.end, links.view, values, held,
         )  # fmt: skip
-        answer = self._array(values, held)
+        answer = self.to_array(values, held)
         return answer.slice(0, groups), answer.slice(groups)
 
-    def _array(self, values: Int64s, held: npt.NDArray[np.bool_]) -> pa.Array:
-        typed: npt.NDArray[Any] = values
+    def to_array(self, values: Int64s, held: npt.NDArray[np.bool_]) -> pa.Array:
+        """Values of the table as what they are; NULL where none is held."""
+        found: npt.NDArray[Any] = values
         if pa.types.is_floating(self.kind):
-            typed = values.view(np.float64).astype(self.kind.to_pandas_dtype())
+            found = values.view(np.float64).astype(self.kind.to_pandas_dtype())
         elif pa.types.is_int32(self.kind) or pa.types.is_date32(self.kind):
-            typed = values.astype(np.int32)
-        return fixed_array(typed, held, self.kind)
+            found = values.astype(np.int32)
+        return fixed_array(found, held, self.kind)
 
     def drop_before(self, position: int) -> None:
         """Summaries before this position have left."""

@@ -94,6 +94,18 @@ class GroupSummaries:
         """The groups that cells belong to."""
         return self._cells.keys[cells] >> 32 if self._tiered else cells
 
+    def cell_owners(self) -> Int64s | None:
+        """The group of each cell; None if cells are groups."""
+        return self._cells.keys >> 32 if self._tiered else None
+
+    def cell_tiers(self, cells: Int64s) -> dict[int, Int64s]:
+        """The tiers of cells, by the columns that summaries have them in."""
+        if not self._tiered:
+            return {}
+        together = self._cells.keys[cells] & ((1 << 32) - 1)
+        tiers = self._tiers.rows(together)
+        return {at: t.to_numpy() for at, t in zip(self._tiered, tiers, strict=True)}
+
     def held_groups(self) -> Int64s:
         """Those of all summaries, in turn."""
         return self.groups_of(self.store.cells.view)
@@ -137,9 +149,9 @@ class GroupSummaries:
         self.members.regroup(live, remap)
         for summary, _ in self.aggregates:
             summary.regroup(live, remap)
-        self._renumber(remap[self.held_groups()])
+        self.renumber(remap[self.held_groups()])
 
-    def _renumber(self, groups: Int64s) -> None:
+    def renumber(self, groups: Int64s) -> None:
         """All summaries belong to groups of other codes."""
         self._start_over()
         table = self.store.table.view
@@ -158,4 +170,4 @@ class GroupSummaries:
         """Fill fresh summaries; groups get codes as they are met. ``living`` is to be replayed."""
         described = self.store.load(segments, meta)
         codes = [groups.codes(keys, count) for keys, count in described]
-        self._renumber(np.concatenate([np.empty(0, np.int64), *codes]))
+        self.renumber(np.concatenate([np.empty(0, np.int64), *codes]))

@@ -165,7 +165,8 @@ class SubWindows:
         position = np.arange(self.cells.base, stop, dtype=np.int64)
         return DueSummaries(position, np.zeros_like(position), np.ones(len(position), np.int8))
 
-    def _closed(self) -> int:
+    @property
+    def closed_before(self) -> int:
         """Summaries before this position do not change any more."""
         if len(self.windows) and self.windows.view[-1, COMES] > self.now:
             return int(self.windows.view[-1, FIRST])
@@ -173,7 +174,7 @@ class SubWindows:
 
     def save(self, describe: Callable[[Int64s], Sequence[pa.Array]]) -> Saved:
         """``describe`` says in columns whose the summaries at given positions are."""
-        saved, closed = Saved(), self._closed()
+        saved, closed = Saved(), self.closed_before
         first = max(self._saved, self.cells.base)
         if closed > first:
             earlier = self._segments.join(saved, closed - first)
@@ -229,7 +230,7 @@ class SubWindows:
             self.cells.extend(len(numbers), 0)
             self.table.append(numbers[:, 3:])
             described.append((kept.columns[3 + width :], len(numbers)))
-        self._saved = self._closed() if batches else following
+        self._saved = self.closed_before if batches else following
         self._come = int(np.searchsorted(self.windows.view[:, COMES], self.now, side="right"))
         return described
 

@@ -32,6 +32,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SharedGroupBy,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -74,6 +75,7 @@ COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
     absent={
         Subscribe: "the optimiser estimates the plan below it",
         Routed: "plans are shared after they are optimised",
+        SharedGroupBy: "plans are shared after they are optimised",
     },
 )
 

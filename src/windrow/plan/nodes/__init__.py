@@ -33,6 +33,7 @@ from windrow.plan.nodes.relational import (
     arrives_in_order,
 )
 from windrow.plan.nodes.routed import Routed, Subscribe
+from windrow.plan.nodes.shared_groups import SharedGroupBy
 from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.stream_relation import (
     AppendOnly,
@@ -67,6 +68,7 @@ __all__ = [
     "RelationScan",
     "Routed",
     "Selection",
+    "SharedGroupBy",
     "SlidingGroupBy",
     "StageInput",
     "Stamped",

@@ -14,6 +14,7 @@ from windrow.plan.nodes import (
     Node,
     Projection,
     Selection,
+    SharedGroupBy,
     SlidingGroupBy,
     TopK,
 )
@@ -22,7 +23,7 @@ from windrow.plan.nodes import (
 def announces_ends(node: Node) -> bool:
     """Whether no tuple of ``node`` ends without a negative tuple."""
     match node:
-        case GroupBy() | SlidingGroupBy() | TopK() | NegativeTuples():
+        case GroupBy() | SharedGroupBy() | SlidingGroupBy() | TopK() | NegativeTuples():
             return True
         case Selection(input=below) | Projection(input=below):
             return announces_ends(below)

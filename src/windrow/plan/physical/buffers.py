@@ -23,6 +23,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SharedGroupBy,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -38,7 +39,7 @@ from windrow.plan.nodes import (
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, WindowSpec
 from windrow.plan.physical.announced_ends import announces_ends
-from windrow.plan.physical.sliding_state import kept_in_sub_windows
+from windrow.plan.physical.sliding_state import kept_for_many, kept_in_sub_windows
 from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structure, buffer_kind
 from windrow.plan.strategy import Strategy
 
@@ -184,6 +185,7 @@ KEPT: PerNode[Callable[[Any, int, bool], Kept]] = PerNode(
         MultiJoin: _live,
         Negation: _negation,
         GroupBy: _groups,
+        SharedGroupBy: lambda node, _, __: kept_for_many(node),
         SlidingGroupBy: lambda node, _, __: kept_in_sub_windows(node),
         DuplicateElimination: _distinct,
         TopK: _live,

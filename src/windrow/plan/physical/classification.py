@@ -39,6 +39,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SharedGroupBy,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -198,6 +199,9 @@ CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
         Negation: _negation,
         DuplicateElimination: _distinct,
         GroupBy: _grouping,
+        SharedGroupBy: lambda node, _, __: Classification(
+            _mode(node, True), Incrementality.INCREMENTAL
+        ),
         SlidingGroupBy: lambda node, at, strategy: _grouping(node.logical, at, strategy),
         TopK: _top,
         ToStream: _to_stream,

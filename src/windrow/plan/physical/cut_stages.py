@@ -42,6 +42,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SharedGroupBy,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -95,7 +96,7 @@ class _Open(Node):
 
     source: str | int
     pre: Node
-    summed: SlidingGroupBy | None = None
+    summed: SlidingGroupBy | SharedGroupBy | None = None
 
     @property
     def schema(self) -> Schema:
@@ -123,7 +124,7 @@ class _StageBuilder:
 
     def __init__(self) -> None:
         self._stages: list[Stage] = []
-        self._edges: dict[tuple[str | int, Node, Key, SlidingGroupBy | None], StageEdge] = {}
+        self._edges: dict[tuple[str | int, Node, Key, Node | None], StageEdge] = {}
         self._one_stream = False
 
     def cut(self, plan: Node) -> tuple[Stage, ...]:
@@ -186,6 +187,18 @@ class _StageBuilder:
         assert isinstance(summed, SlidingGroupBy)
         summaries = replace(leaf, summed=summed)
         return self._grouped(merging(node, summaries), replace(below, plan=summaries))
+
+    def shared_group_by(self, node: SharedGroupBy) -> _Fragment:
+        """Groups travel as above, in summaries for all queries; no member shows all keys."""
+        below = self._fragment(node.input)
+        leaf = below.plan
+        if self._one_stream and isinstance(leaf, _Open):
+            columns = leaf.schema.with_qualifier(None)
+            tuples = StageInput("tuples", columns, UpdatePattern.MONOTONIC)
+            leaf = replace(leaf, summed=replace(node, input=tuples))
+            node, below = merging(node, leaf), replace(below, plan=leaf)
+        below = self._together(below, tuple(k.expression for k in node.keys))
+        return _Fragment(replace(node, input=below.plan), Where.HIDDEN)
 
     def _grouped(self, node: GroupBy | SlidingGroupBy, below: _Fragment) -> _Fragment:
         keys = tuple(k.expression for k in node.keys)
@@ -358,6 +371,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], _Fragment]] = PerNode(
         Stamped: _StageBuilder.stamp,
         DuplicateElimination: _StageBuilder.whole_row,
         GroupBy: _StageBuilder.group_by,
+        SharedGroupBy: _StageBuilder.shared_group_by,
         SlidingGroupBy: _StageBuilder.sliding_group_by,
         Union: _StageBuilder.union,
         Join: _StageBuilder.join,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Aggregate, Node
+from windrow.plan.nodes.shared_groups import KeptContent, PredicateSynopses, SharedGroupBy
 from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.window_specs import RangeWindow
 from windrow.plan.physical.state_kinds import Kept, SubWindowKind
 
+Merging = TypeVar("Merging", SlidingGroupBy, SharedGroupBy)
 EXTREMES = frozenset({"MIN", "MAX"})
 HOLISTIC = frozenset({"MEDIAN", "QUANTILE"})
 FLOATING = frozenset({Type.FLOAT, Type.DOUBLE})
@@ -52,14 +55,45 @@ def summary_width(aggregate: Aggregate) -> int:
     return 3
 
 
-def schema_of_summaries(node: SlidingGroupBy) -> Schema:
+def schema_of_summaries(node: SlidingGroupBy | SharedGroupBy) -> Schema:
     """What a sender makes of tuples: the keys, the number of tuples, and what aggregates need."""
+    if isinstance(node, SharedGroupBy):
+        return _schema_of_shared_summaries(node)
     keys = tuple(Field(k.name, k.expression.type, k.qualifier) for k in node.keys)
     width = 1 + sum(map(summary_width, node.aggregates))
     return Schema(keys + tuple(Field(f"summary{i}", Type.BIGINT) for i in range(width)))
 
 
-def merging(node: SlidingGroupBy, summaries: Node) -> SlidingGroupBy:
+def summaries_of_synopses(store: PredicateSynopses) -> tuple[KeptContent, ...]:
+    """What a summary of one predicate's tuples has after their number: sums, then extremes.
+
+    How many values are not NULL is part of their sum, if that is kept too.
+    """
+    summed = {c.argument for c in store.contents if c.function == "SUM"}
+    own = [c for c in store.contents if c.function != "COUNT" or c.argument not in summed]
+    return tuple(sorted(own, key=lambda content: content.function in EXTREMES))
+
+
+def _width(content: KeptContent) -> int:
+    aggregate = Aggregate(content.function, content.argument, "", Type.BIGINT)
+    return summary_width(aggregate)
+
+
+def _schema_of_shared_summaries(node: SharedGroupBy) -> Schema:
+    """What a sender makes of tuples: the keys, which synopses it is for, and the summary."""
+    keys = tuple(Field(k.name, k.expression.type) for k in node.keys)
+    width = max(1 + sum(map(_width, summaries_of_synopses(s))) for s in node.synopses)
+    parts = tuple(Field(f"summary{i}", Type.BIGINT) for i in range(width))
+    return Schema((*keys, Field("synopses", Type.BIGINT), *parts))
+
+
+def kept_for_many(node: SharedGroupBy) -> Kept:
+    """What is kept for many queries, in the words of EXPLAIN: the most of any predicate."""
+    count = max((-(-store.keep // store.s) for store in node.synopses), default=1)
+    return (SubWindowKind(count, "summaries by predicate and group"),)
+
+
+def merging(node: Merging, summaries: Node) -> Merging:
     """The node over ``summaries`` in place of tuples."""
     keys = tuple(
         Named(k.name, Column(i, k.name, k.expression.type), k.qualifier)

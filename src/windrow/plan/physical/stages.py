@@ -13,7 +13,7 @@ from enum import Enum
 
 from windrow.core.schema import Schema, Type
 from windrow.plan.expressions import Call, Column, Expression, replace_columns
-from windrow.plan.nodes import Node, SlidingGroupBy, Subscribe
+from windrow.plan.nodes import Node, SharedGroupBy, SlidingGroupBy, Subscribe
 from windrow.plan.physical.sliding_state import schema_of_summaries
 
 
@@ -46,7 +46,7 @@ class StageEdge:
     pre: Node
     key: Key
     post: Subscribe | None = field(default=None, repr=False)
-    summed: SlidingGroupBy | None = field(default=None, repr=False)
+    summed: SlidingGroupBy | SharedGroupBy | None = field(default=None, repr=False)
 
     @property
     def schema(self) -> Schema:

@@ -27,6 +27,7 @@ from windrow.plan.nodes import (
     RelationScan,
     Routed,
     Selection,
+    SharedGroupBy,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -85,6 +86,7 @@ LONGEST: PerNode[Callable[[Any], int]] = PerNode(
         Join: _shortest,
         MultiJoin: _shortest,
         LastingJoin: lambda node: longest_life(node.left),
+        SharedGroupBy: lambda node: max(store.keep for store in node.synopses),
         SlidingGroupBy: lambda node: longest_life(node.logical),
         Union: lambda node: max(map(longest_life, node.inputs)),
         **dict.fromkeys(

@@ -9,6 +9,7 @@ others is then ``sharing.rules``' business (Golab 2006, 8.3).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from windrow.plan.catalog import QueryDeclaration
@@ -42,8 +43,26 @@ FUNCTIONS = {
 }
 
 
+@dataclass(frozen=True)
+class TakenApart:
+    """A periodic aggregate: its groups, what is below them, and what is above, the top first."""
+
+    groups: GroupBy
+    source: Source
+    above: tuple[Node, ...]
+    window: int
+    slide: int
+    description: PeriodicQuery
+
+
 def periodic_aggregate(query: QueryDeclaration) -> PeriodicQuery | None:
     """The description of a query, or None if it is not a periodic aggregate."""
+    found = take_apart(query)
+    return None if found is None else found.description
+
+
+def take_apart(query: QueryDeclaration) -> TakenApart | None:
+    """The parts of a periodic aggregate; None if the query is none."""
     above: list[Node] = []
     node = use_sub_windows(query.plan)  # with what was selected above a window below it
     while not isinstance(node, GroupBy | SlidingGroupBy) and len(node.inputs) == 1:
@@ -56,16 +75,17 @@ def periodic_aggregate(query: QueryDeclaration) -> PeriodicQuery | None:
     slide = _slide(node.input, above)
     if slide is None or not isinstance(node.input, Window):
         return None
-    source = _Source.below(node.input)
+    source = Source.below(node.input)
     aggregates = [_aggregate(a, source) for a in node.aggregates] if source else []
     if source is None or not aggregates or None in aggregates:
         return None
     assert isinstance(node.input.spec, RangeWindow)
-    return PeriodicQuery(
+    window = node.input.spec.length
+    described = PeriodicQuery(
         query.name,
         source.stream,
         tuple(a for a in aggregates if a is not None),
-        (node.input.spec.length,),
+        (window,),
         slide,
         source.predicate,
         tuple(sorted(render(source.resolve(key.expression)) for key in node.keys)),
@@ -73,9 +93,10 @@ def periodic_aggregate(query: QueryDeclaration) -> PeriodicQuery | None:
             node_text(each, query.clock) for each in above if not isinstance(each, Every)
         ),
     )
+    return TakenApart(node, source, tuple(above), window, slide, described)
 
 
-def shared_synopses(queries: Iterable[QueryDeclaration]) -> SharingPlan:
+def plan_sharing(queries: Iterable[QueryDeclaration]) -> SharingPlan:
     """The sharing plan of the periodic aggregates among the queries."""
     described = map(periodic_aggregate, queries)
     return plan_queries(query for query in described if query is not None)
@@ -85,7 +106,7 @@ def explain_sharing(queries: Sequence[QueryDeclaration]) -> str:
     """What the periodic aggregates among the queries can share, a paragraph for each clock."""
     texts = []
     for clock in dict.fromkeys(query.clock for query in queries):
-        plan = shared_synopses(query for query in queries if query.clock is clock)
+        plan = plan_sharing(query for query in queries if query.clock is clock)
         if plan.members:
             texts.append(describe_plan(plan, ticks=partial(duration, clock=clock)))
     return "\n\n".join(texts)
@@ -100,15 +121,18 @@ def _slide(window: Node, above: Iterable[Node]) -> int | None:
     return rhythms[0] if len(rhythms) == 1 and not window.spec.internal else None
 
 
-class _Source:
+class Source:
     """A stream below a window: its columns under the projections, and what was selected."""
 
-    def __init__(self, stream: str, columns: tuple[Expression, ...]) -> None:
-        self.stream, self.columns = stream, columns
+    def __init__(self, scan: StreamScan) -> None:
+        self.scan, self.stream = scan, scan.name
+        self.columns: tuple[Expression, ...] = tuple(
+            Column(i, field.name, field.type) for i, field in enumerate(scan.schema)
+        )
         self._selected: tuple[Expression, ...] = ()
 
     @classmethod
-    def below(cls, window: Window) -> _Source | None:
+    def below(cls, window: Window) -> Source | None:
         chain: list[Selection | Projection] = []
         node = window.input
         while isinstance(node, Selection | Projection):
@@ -116,8 +140,7 @@ class _Source:
             node = node.input
         if not isinstance(node, StreamScan):
             return None
-        columns = (Column(i, field.name, field.type) for i, field in enumerate(node.schema))
-        source = cls(node.name, tuple(columns))
+        source = cls(node)
         for step in reversed(chain):
             if isinstance(step, Selection):
                 source._selected += (source.resolve(step.predicate),)
@@ -130,12 +153,17 @@ class _Source:
         return replace_columns(expression, lambda column: self.columns[column.index])
 
     @property
+    def where(self) -> Expression | None:
+        """WHERE over the columns of the stream; None without one."""
+        return conjunction(self._selected)
+
+    @property
     def predicate(self) -> Predicate:
-        selected = conjunction(self._selected)
+        selected = self.where
         return EVERYTHING if selected is None else normal_form(selected)
 
 
-def _aggregate(planned: PlannedAggregate, source: _Source) -> Aggregate | None:
+def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
     """An aggregate over the stream's columns; None if no synopsis of the rules holds it."""
     function = FUNCTIONS.get(planned.function)
     argument = None if planned.argument is None else render(source.resolve(planned.argument))

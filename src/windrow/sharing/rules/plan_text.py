@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from windrow.sharing.rules.cs8_output_streams import output_leaders
-from windrow.sharing.rules.interval_contents import Kept
+from windrow.sharing.rules.interval_contents import Function, Kept
 from windrow.sharing.rules.sharing_plan import Member, Part, SharingPlan
+
+SHOWN = 5
+"""Names that are written out."""
 
 
 def describe_plan(
@@ -31,6 +34,44 @@ def describe_plan(
             lines[-1] += f"; takes the answers of {leaders[member.query.name]} (CS8)"
     lines += list(_groups(plan))
     return "\n".join(lines)
+
+
+def describe_member(
+    plan: SharingPlan,
+    name: str,
+    instant: Callable[[int], str] = str,
+    ticks: Callable[[int], str] = "{:,}".format,
+) -> list[str]:
+    """What one query reads and by which rules, who else reads that, and who runs with it."""
+    member = plan.member(name)
+    lines = []
+    for number in member.numbers:
+        others = [m.query.name for m in plan.readers(number) if m is not member]
+        shared = f"shared with {_names(others)}" if others else "read by nobody else"
+        lines.append(f"synopsis {number}: {plan.synopsis(number).shape.describe(ticks)}; {shared}")
+    combined = any(len(part.numbers) > 1 for part in member.parts)
+    average = any(a.function is Function.AVG for a in member.query.aggregates)
+    rules = ["SS1", *(["SS2"] if average else []), *(["SS4"] if combined else [])]
+    lines.append(f"{'; '.join(_facts(member, instant))} ({', '.join(rules)})")
+    together: dict[str, list[str]] = {}
+    for number in member.numbers:
+        for other in plan.readers(number):
+            if other is not member:
+                for rule in plan.joint_rules(member, other):
+                    together.setdefault(rule, []).append(other.query.name)
+    for rule, names in sorted(together.items()):
+        lines.append(f"when they are due together it runs with {_names(names)} ({rule})")
+    leader = output_leaders(m.query for m in plan.members).get(name)
+    if leader is not None:
+        lines.append(f"its answers are among those of {leader} (CS8)")
+    return lines
+
+
+def _names(names: Sequence[str]) -> str:
+    """Some names; of very many the first."""
+    known = list(dict.fromkeys(names))
+    more = len(known) - SHOWN
+    return ", ".join(known[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _facts(member: Member, instant: Callable[[int], str]) -> Iterator[str]:

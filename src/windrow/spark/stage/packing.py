@@ -23,8 +23,16 @@ from windrow.columns.hashing import bucket_of
 from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.types import arrow_schema
 from windrow.engine.build import summaries_of
-from windrow.operators.summarise_rows import SummariseRows
-from windrow.plan.nodes import Node, Projection, Routed, Selection, SlidingGroupBy, Subscribe
+from windrow.operators.summarise_rows import SummariseForMany, SummariseRows
+from windrow.plan.nodes import (
+    Node,
+    Projection,
+    Routed,
+    Selection,
+    SharedGroupBy,
+    SlidingGroupBy,
+    Subscribe,
+)
 from windrow.plan.physical.stages import RangeKey, StageEdge
 from windrow.spark.stage.blobs import Header, pack, pack_delta
 from windrow.spark.stage.exchange import send_by_file
@@ -150,7 +158,7 @@ def prepare_tuples(pre: Node, delta: Delta) -> Delta:
 
 
 @lru_cache(maxsize=64)
-def summariser_for(node: SlidingGroupBy) -> SummariseRows:
+def summariser_for(node: SlidingGroupBy | SharedGroupBy) -> SummariseRows | SummariseForMany:
     """What makes summaries of tuples for a group-by over sub-windows."""
     return summaries_of(node)
 

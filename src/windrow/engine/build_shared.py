@@ -1,0 +1,192 @@
+"""The operator of a ``SharedGroupBy``: what the plan says of members, as numbers and places."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from windrow.columns.types import ARROW, arrow_schema
+from windrow.operators.aggregates.count_sum_avg import Sum
+from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
+from windrow.operators.aggregates.shared_values import (
+    CountValue,
+    DoubleSumValue,
+    ExtremeValue,
+    IntegerSumValue,
+    WindowValue,
+)
+from windrow.operators.aggregates.sum_summaries import (
+    PRESENT,
+    DoubleSumSummary,
+    IntegerSumSummary,
+)
+from windrow.operators.aggregates.summaries import CountSummary, Summary
+from windrow.operators.aggregates.variance_summaries import VarianceSummary
+from windrow.operators.shared_group_by import (
+    Form,
+    Probe,
+    ReadAggregate,
+    SharedAggregation,
+    Source,
+)
+from windrow.operators.state.predicate_store import PredicateStore
+from windrow.operators.summarise_rows import SummariseForMany
+from windrow.plan.expressions import Expression
+from windrow.plan.nodes.shared_groups import (
+    GroupMember,
+    PredicateSynopses,
+    SharedAggregate,
+    SharedGroupBy,
+)
+from windrow.plan.physical.sliding_state import (
+    EXTREMES,
+    kept_for_many,
+    schema_of_summaries,
+    summaries_of_synopses,
+)
+from windrow.sharing.rules.synopsis_shape import SynopsisKind
+
+
+def shared_aggregation(node: SharedGroupBy, schema: pa.Schema) -> SharedAggregation:
+    """The operator; members that have gone are left out of it."""
+    return _Builder(node).build(schema)
+
+
+def shared_summaries(node: SharedGroupBy) -> SummariseForMany:
+    """What makes summaries of tuples for it."""
+    predicates = [store.predicate for store in node.synopses]
+    return SummariseForMany(
+        [k.expression for k in node.keys], node.arguments, predicates,
+        lambda: [_store(s, node.arguments) for s in node.synopses],
+        arrow_schema(schema_of_summaries(node)),
+    )  # fmt: skip
+
+
+def summary_for(function: str, kind: pa.DataType) -> Summary | None:
+    """What is kept of the values of one sub-window and group."""
+    match function:
+        case "COUNT":
+            return CountSummary()
+        case "SUM" | "AVG" if pa.types.is_floating(kind):
+            return DoubleSumSummary(kind, mean=function == "AVG")
+        case "SUM" | "AVG":
+            return IntegerSumSummary(kind, mean=function == "AVG")
+        case "MIN" | "MAX":
+            return ExtremeSummary(kind, largest=function == "MAX")
+        case "VAR" | "STDDEV":
+            return VarianceSummary(kind, root=function == "STDDEV")
+    return None
+
+
+def _store(synopses: PredicateSynopses, arguments: tuple[Expression, ...]) -> PredicateStore:
+    sums: list[tuple[Summary, int]] = []
+    extremes: list[tuple[Summary, int]] = []
+    scanned = []
+    for content in summaries_of_synopses(synopses):
+        summary = summary_for(content.function, ARROW[content.argument.type])
+        assert summary is not None
+        kept = (summary, arguments.index(content.argument))
+        if content.function in EXTREMES:
+            extremes.append(kept)
+            scanned.append(content.kind is SynopsisKind.BASIC)
+        else:
+            sums.append(kept)
+    return PredicateStore(synopses.s, synopses.keep, sums, extremes, scanned)
+
+
+class _Builder:
+    """Numbers probes, sources and forms as members need them."""
+
+    def __init__(self, node: SharedGroupBy) -> None:
+        self._node = node
+        self._stores = [_store(synopses, node.arguments) for synopses in node.synopses]
+        self._probes: dict[Probe, int] = {}
+        self._sources: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        self._found: list[Source] = []
+        self._read: dict[tuple[int, str, Expression | None], int] = {}
+        self._forms: dict[object, Form] = {}
+        self._sums: list[Sum] = []
+
+    def build(self, schema: pa.Schema) -> SharedAggregation:
+        node = self._node
+        for number, member in enumerate(node.members):
+            if member is not None:
+                self._add(number, member, node.slots[number])
+        return SharedAggregation(
+            [k.expression for k in node.keys], node.arguments,
+            [s.predicate for s in node.synopses], self._stores, list(self._probes), self._found,
+            list(self._forms.values()), schema, kept_for_many(node), self._sums, node.merges,
+        )  # fmt: skip
+
+    def _add(self, number: int, member: GroupMember, slots: tuple[int, ...]) -> None:
+        numbers = sorted({n for a in member.aggregates for n in (*a.added, *a.subtracted)})
+        probe = Probe(tuple(numbers), member.window, member.slide)
+        at = self._probes.setdefault(probe, len(self._probes))
+        reads = tuple(self._place(a, at) for a in member.aggregates)
+        kinds = tuple(ARROW[a.type] for a in member.aggregates)
+        key = (member.having, member.columns, slots, kinds)
+        if key not in self._forms:
+            self._forms[key] = Form(member.having, member.columns, slots, kinds)
+        form = self._forms[key]
+        form.members.append(number)
+        form.probes.append(at)
+        form.reads.append(reads)
+        form.exists.append(reads[0][0])
+
+    def _place(self, aggregate: SharedAggregate, probe: int) -> tuple[int, int]:
+        """The source of an aggregate, and its place there."""
+        key = (aggregate.added, aggregate.subtracted)
+        if key not in self._sources:
+            self._sources[key] = len(self._found)
+            self._found.append(Source(*key))
+        number = self._sources[key]
+        source = self._found[number]
+        if probe not in source.probes:
+            source.probes.append(probe)
+        read = (number, aggregate.function, aggregate.argument)
+        if read not in self._read:
+            self._read[read] = len(source.aggregates)
+            source.aggregates.append(self._reader(aggregate))
+        return number, self._read[read]
+
+    def _reader(self, aggregate: SharedAggregate) -> ReadAggregate:
+        found = {n: self._column(aggregate, n) for n in (*aggregate.added, *aggregate.subtracted)}
+        summary = next(iter(found.values()))[1]
+        places = {n: at for n, (at, _) in found.items()}
+        value, width = self._value(aggregate, summary)
+        extreme = aggregate.function in EXTREMES
+        return ReadAggregate(value, places, width, ARROW[aggregate.type], extreme)
+
+    def _value(
+        self, aggregate: SharedAggregate, summary: Summary | None
+    ) -> tuple[WindowValue, int]:
+        if aggregate.function == "COUNT" or summary is None:
+            return CountValue(), 1
+        if isinstance(summary, ExtremeSummary):
+            return ExtremeValue(summary), summary.width
+        assert aggregate.argument is not None
+        sums = Sum(ARROW[aggregate.argument.type], mean=aggregate.function == "AVG")
+        self._sums.append(sums)
+        value = DoubleSumValue(sums) if sums.floating else IntegerSumValue(sums)
+        return value, summary.width
+
+    def _column(self, aggregate: SharedAggregate, store: int) -> tuple[int, Summary | None]:
+        """Where a store has an aggregate: a column, or the number of an extreme."""
+        if aggregate.argument is None:
+            return 0, None
+        kept = self._stores[store]
+        argument = self._node.arguments.index(aggregate.argument)
+        contents = summaries_of_synopses(self._node.synopses[store])
+        summaries = kept.summaries.aggregates
+        extremes = 0
+        wanted = "SUM" if aggregate.function == "AVG" else aggregate.function
+        fallback: tuple[int, Summary] | None = None
+        for content, (summary, of), at in zip(
+            contents, summaries, kept.summaries.places, strict=True
+        ):
+            if of == argument and content.function == wanted:
+                return (extremes if wanted in EXTREMES else at), summary
+            if of == argument and content.function == "SUM":
+                fallback = (at + (PRESENT if isinstance(summary, DoubleSumSummary) else 0), summary)
+            extremes += content.function in EXTREMES
+        assert fallback is not None  # the number of values is part of their sum
+        return fallback

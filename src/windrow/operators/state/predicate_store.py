@@ -1,0 +1,247 @@
+"""The tuples of one predicate in sub-windows of s ticks, and the synopses over them.
+
+Rows are folded into the summary of their group in the open sub-window
+(``windrow.operators.state.sub_window_store``), whoever will ask. When a sub-window is closed its
+summaries become cells, and the synopses that the rules of sharing chose take them in
+(``windrow.synopses.grouped_synopses``): running sums of counts and sums, intervals or plain cells
+of minima and maxima. Summaries alone are saved; the synopses are computed from them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.arrays import Int64s
+from windrow.columns.interner import Interner
+from windrow.columns.kernels import int64, ints, ints_out, kernel
+from windrow.operators.aggregates.group_summaries import GroupSummaries
+from windrow.operators.aggregates.summaries import Summary
+from windrow.operators.base import Saved
+from windrow.operators.snap import round_up
+from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES
+from windrow.synopses.group_chains import GroupChains
+from windrow.synopses.grouped_synopses import BasicColumns, IntervalColumns, RunningColumns
+from windrow.synopses.work_counts import Work
+
+
+@kernel(
+    int64, ints, ints, ints, ints, ints, int64, int64, int64, ints_out, ints_out, ints_out, ints_out
+)  # fmt: skip
+def _touched(windows, slides, ends, firsts, groups, before, now, room, marks, probe, time, group):  # type: ignore[no-untyped-def]
+    """The groups that come into or leave each window at each multiple of its slide until ``now``.
+
+    ``firsts`` has the place of the first cell of each sub-window, and then how many there are.
+    How many were found is returned; if that is more than ``room``, nothing was written beyond it.
+    """
+    found, stamp = 0, 0
+    for p in range(len(windows)):
+        window, slide = windows[p], slides[p]
+        head, tail = 0, 0
+        while head < len(ends) and -(-ends[head] // slide) * slide <= before:
+            head += 1
+        while tail < len(ends) and -(-(ends[tail] + window) // slide) * slide <= before:
+            tail += 1
+        while True:
+            if tail == len(ends):  # then all have come as well
+                break
+            t = -(-(ends[tail] + window) // slide) * slide
+            if head < len(ends):
+                t = min(t, -(-ends[head] // slide) * slide)
+            if t > now:
+                break
+            stamp += 1
+            for side in range(2):
+                shift = window if side else 0
+                at = tail if side else head
+                while at < len(ends) and -(-(ends[at] + shift) // slide) * slide == t:
+                    for cell in range(firsts[at], firsts[at + 1]):
+                        g = groups[cell]
+                        if marks[g] != stamp:
+                            marks[g] = stamp
+                            if found < room:
+                                probe[found], time[found], group[found] = p, t, g
+                            found += 1
+                    at += 1
+                if side:
+                    tail = at
+                else:
+                    head = at
+    return found
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Rows to look at: a probe, an instant at which it is due, and a group that may change."""
+
+    probe: Int64s
+    time: Int64s
+    group: Int64s
+
+    def __len__(self) -> int:
+        return len(self.probe)
+
+
+class PredicateStore:
+    """``sums`` are the summaries of counts and sums, ``extremes`` those of minima and maxima, each
+    with the number of its argument; of the latter ``scanned`` says which are never probed.
+    """
+
+    def __init__(
+        self,
+        s: int,
+        keep: int,
+        sums: Sequence[tuple[Summary, int]],
+        extremes: Sequence[tuple[Summary, int]],
+        scanned: Sequence[bool],
+    ) -> None:
+        self.s, self.keep = s, keep
+        self.summaries = GroupSummaries([*sums, *extremes])
+        self._sums, self._scanned = len(sums), tuple(scanned)
+        places = [*self.summaries.places, self.summaries.width]
+        self._running_width = places[self._sums]
+        self.sum_places, self.extreme_places = places[: self._sums], places[self._sums : -1]
+        self.work = [Work() for _ in range(1 + len(extremes))]
+        """Of the running synopses, and of each of the others."""
+        self._build()
+
+    def _build(self) -> None:
+        """The synopses of the closed sub-windows, anew."""
+        base = self.summaries.store.cells.base
+        self.chains = GroupChains(base)
+        running, *others = self.work
+        self.running = RunningColumns(self._running_width, base, running)
+        self.extremes: list[IntervalColumns | BasicColumns] = [
+            BasicColumns(at, work) if scanned else IntervalColumns(at, base, work)
+            for at, scanned, work in zip(self.extreme_places, self._scanned, others, strict=True)
+        ]
+        self._take_in()
+
+    def __len__(self) -> int:
+        return len(self.summaries)
+
+    # --- updates
+
+    def fold(self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]) -> Int64s:
+        """Take rows, in the order of time, into the open sub-windows; where each one went."""
+        comes = round_up(ts, self.s)
+        return self.summaries.fold(codes, comes, comes + self.keep, arguments)
+
+    def merge(self, codes: Int64s, ts: Int64s, parts: Int64s) -> None:
+        """Take summaries in that senders have made, in the order of time."""
+        comes = round_up(ts, self.s)
+        self.summaries.merge(codes, comes, comes + self.keep, parts)
+
+    def close(self, now: int) -> None:
+        """Every row up to ``now`` has come: update the synopses."""
+        self.summaries.store.now = now
+        self._take_in()
+
+    def _take_in(self) -> None:
+        store, chains = self.summaries.store, self.chains
+        first, stop = chains.links.next, store.closed_before
+        if stop <= first:
+            return
+        at, end = first - store.cells.base, stop - store.cells.base
+        codes = store.cells.view[at:end]
+        starts = store.windows.view[:, FIRST]
+        which = np.searchsorted(starts, np.arange(first, stop), side="right") - 1
+        chains.extend(codes, store.windows.view[which, COMES])
+        self.running.extend(codes, store.table.view[at:end, : self._running_width])
+        for column in self.extremes:
+            column.extend(chains, store.table.view)
+
+    # --- probes
+
+    def due(
+        self, windows: Int64s, slides: Int64s, before: int, now: int, codes: int
+    ) -> Touched | None:
+        """What may change in the windows at the multiples of their slides in ``(before, now]``."""
+        store = self.summaries.store
+        sub_windows = store.windows.view
+        sub_windows = sub_windows[sub_windows[:, COMES] <= now]
+        if not len(sub_windows):
+            return None
+        ends = np.ascontiguousarray(sub_windows[:, COMES])
+        firsts = np.append(sub_windows[:, FIRST], store.closed_before) - store.cells.base
+        groups = self.summaries.groups_of(store.cells.view)
+        marks = np.zeros(max(codes, 1), np.int64)
+        room = 2 * len(groups) + 64
+        while True:
+            probe, time, group = (np.empty(room, np.int64) for _ in range(3))
+            found = _touched(
+                windows, slides, ends, firsts, groups, before, now, room, marks, probe, time, group
+            )
+            if found <= room:
+                return Touched(probe[:found], time[:found], group[:found]) if found else None
+            marks[:] = 0
+            room = found
+
+    def cells_of(self, groups: Int64s) -> tuple[Int64s | None, Int64s]:
+        """The cell codes of groups: for each the place of its group in ``groups``, and the code;
+        None: each group has one.
+
+        A group has several if sums of doubles lie far apart (``GroupSummaries``).
+        """
+        owners = self.summaries.cell_owners()
+        if owners is None:
+            return None, groups
+        order = np.argsort(owners, kind="stable").astype(np.int64)
+        ordered = owners[order]
+        start = np.searchsorted(ordered, groups, side="left")
+        count = np.searchsorted(ordered, groups, side="right") - start
+        place = np.repeat(np.arange(len(groups)), count)
+        offset = np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
+        return place, order[np.repeat(start, count) + offset]
+
+    def grow(self, codes: int) -> None:
+        """Make room for cell codes below this, which may have no cell yet."""
+        self.chains.grow(codes)
+        self.running.grow(codes)
+
+    def probe_sums(self, codes: Int64s, after: Int64s, until: Int64s) -> Int64s:
+        """The number of tuples and the sums over ``(after, until]``."""
+        self.grow(int(codes.max(initial=-1)) + 1)
+        words = self.running.probe(self.chains, codes, after, until)
+        for at, tiers in self.summaries.cell_tiers(codes).items():
+            words[:, at] = tiers
+        return words
+
+    def probe_extreme(self, number: int, codes: Int64s, after: Int64s, until: Int64s) -> Int64s:
+        """One of the extremes over ``(after, until]``, as HELD, KEY and VALUE."""
+        self.grow(int(codes.max(initial=-1)) + 1)
+        table = self.summaries.store.table.view
+        return self.extremes[number].probe(self.chains, table, codes, after, until)
+
+    # --- state
+
+    def forget(self) -> None:
+        """Drop sub-windows that nobody will ask for again."""
+        first = self.summaries.store.forget()
+        self.chains.forget(first)
+        self.running.forget(first)
+        for column in self.extremes:
+            column.forget(first)
+
+    def held_groups(self) -> Int64s:
+        return self.summaries.held_groups()
+
+    def regroup(self, remap: Int64s) -> None:
+        """Groups got new codes."""
+        self.summaries.renumber(remap[self.held_groups()])
+        self._build()
+
+    def save(self, groups: Interner) -> Saved:
+        return self.summaries.save(groups)
+
+    def load(
+        self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any], groups: Interner
+    ) -> None:
+        self.summaries.load(segments, meta, groups)
+        windows = self.summaries.store.windows.view
+        windows[:, LEAVES] = windows[:, COMES] + self.keep
+        self._build()

@@ -1,0 +1,122 @@
+"""The GROUP BYs of many queries over one stream, from synopses that they share, as one node.
+
+Which synopses there are, and what each query reads, the rules of sharing have decided
+(``windrow.plan.sharing.shared_synopses``); the node says it in expressions over its input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Field, Schema, Type
+from windrow.plan.expressions import Expression, Named
+from windrow.plan.nodes.base import STRICT, Unary
+from windrow.plan.nodes.routed import MEMBER
+from windrow.sharing.rules.synopsis_shape import SynopsisKind
+
+
+@dataclass(frozen=True)
+class KeptContent:
+    """What an interval keeps of ``argument``: ``COUNT``, ``SUM``, ``MIN`` or ``MAX`` of it.
+
+    Every interval knows how many tuples it is of, so ``COUNT(*)`` is not listed.
+    """
+
+    function: str
+    argument: Expression
+    kind: SynopsisKind
+
+
+@dataclass(frozen=True)
+class PredicateSynopses:
+    """The synopses of the tuples that satisfy ``predicate`` (None: all), with one s.
+
+    ``keep`` is how long after the end of a sub-window somebody may still ask for it.
+    """
+
+    predicate: Expression | None
+    s: int
+    contents: tuple[KeptContent, ...]
+    keep: int
+
+
+@dataclass(frozen=True)
+class SharedAggregate:
+    """An aggregate as it is read: from the synopses ``added`` less those ``subtracted`` (SS4).
+
+    Adding minima and maxima means to take the least and the greatest. The numbers are places in
+    ``SharedGroupBy.synopses``.
+    """
+
+    function: str
+    argument: Expression | None
+    type: Type
+    added: tuple[int, ...]
+    subtracted: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """A query: its window and period, what it reads, and what becomes of its groups.
+
+    ``having`` and ``columns`` are over the node's keys and then the query's aggregates.
+    """
+
+    window: int
+    slide: int
+    aggregates: tuple[SharedAggregate, ...]
+    having: Expression | None
+    columns: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class SharedGroupBy(Unary):
+    """Members by number; None is a query that has gone. The input is MONOTONIC.
+
+    The output is a member's number and then as many columns of each type as any member has: a
+    member's own are in ``slots``, and the others are NULL. With ``merges`` the input are summaries
+    that senders made of the tuples. Members and synopses are left out of the text of the node: a
+    run goes on from its checkpoint when queries have come or gone.
+    """
+
+    keys: tuple[Named, ...]
+    synopses: tuple[PredicateSynopses, ...] = field(repr=False)
+    members: tuple[GroupMember | None, ...] = field(repr=False)
+    merges: bool = False
+
+    @cached_property
+    def slots(self) -> tuple[tuple[int, ...], ...]:
+        """For each member the places of its columns among those after the number."""
+        types = [f.type for f in self.schema][1:]
+        places = {kind: [i for i, t in enumerate(types) if t is kind] for kind in Type}
+        found = []
+        for member in self.members:
+            left = {kind: iter(at) for kind, at in places.items()}
+            columns = () if member is None else member.columns
+            found.append(tuple(next(left[c.type]) for c in columns))
+        return tuple(found)
+
+    @cached_property
+    def schema(self) -> Schema:
+        most = dict.fromkeys(Type, 0)
+        for member in self.members:
+            types = [] if member is None else [c.type for c in member.columns]
+            most = {kind: max(count, types.count(kind)) for kind, count in most.items()}
+        slots = (
+            Field(f"{kind.value.lower()}{i}", kind)
+            for kind, count in most.items()
+            for i in range(count)
+        )
+        return Schema((Field(MEMBER, Type.BIGINT), *slots))
+
+    @cached_property
+    def arguments(self) -> tuple[Expression, ...]:
+        """What aggregates are of, each once."""
+        found = (c.argument for store in self.synopses for c in store.contents)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return STRICT

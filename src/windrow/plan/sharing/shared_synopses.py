@@ -1,0 +1,280 @@
+"""Periodic aggregates over one stream and by the same keys, as one plan over shared synopses.
+
+Queries ``SELECT src, SUM(bytes) FROM flows [RANGE 60 SECONDS SLIDE 5 SECONDS] WHERE ... GROUP BY
+src`` with other windows, periods, aggregates and predicates summarise the same tuples. The rules of
+sharing (Golab 2006, 8.3) say which synopses are kept for all of them; here that becomes a
+``SharedGroupBy``, whose output says in its first column whose row it is. Each query has the answer
+that it would have had alone.
+
+Left alone is what the node cannot do: TOP and streams above the groups, aggregates over counters of
+values (QUANTILE, COUNT DISTINCT, the least text), and whatever could fail (CAST), since the error
+of one query must not stop the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from windrow.core.schema import Type
+from windrow.core.time import Clock
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.expressions import (
+    Call,
+    Column,
+    Expression,
+    Named,
+    conjunction,
+    render,
+    replace_columns,
+)
+from windrow.plan.nodes import Every, Node, Projection, Selection, StreamScan
+from windrow.plan.nodes.shared_groups import (
+    GroupMember,
+    KeptContent,
+    PredicateSynopses,
+    SharedAggregate,
+    SharedGroupBy,
+)
+from windrow.plan.sharing.periodic_aggregates import TakenApart, take_apart
+from windrow.sharing.rules import (
+    Function,
+    Kept,
+    PeriodicQuery,
+    Predicate,
+    SharingPlan,
+    plan_queries,
+)
+
+FEWEST = 2
+"""Queries that are worth a common job: even two scan the stream once instead of twice."""
+SHAREABLE = {
+    Function.COUNT: Kept.COUNT,
+    Function.SUM: Kept.SUM,
+    Function.AVG: Kept.SUM,
+    Function.MIN: Kept.MIN,
+    Function.MAX: Kept.MAX,
+}
+"""The aggregates that the node answers, and which of the contents they are read from."""
+KEPT_AS = {Kept.COUNT: "COUNT", Kept.SUM: "SUM", Kept.MIN: "MIN", Kept.MAX: "MAX"}
+WIDENING = {(Type.INT, Type.BIGINT), (Type.FLOAT, Type.DOUBLE)}
+
+
+@dataclass(frozen=True)
+class Shareable:
+    """A query that can be a member, over the columns of its stream."""
+
+    query: QueryDeclaration
+    parts: TakenApart
+    keys: tuple[Expression, ...]
+    having: Expression | None
+    columns: tuple[Expression, ...]
+
+    @property
+    def scan(self) -> StreamScan:
+        scan = self.parts.source.scan
+        return replace(scan, columns=scan.columns.with_qualifier(None), span=None)
+
+    @property
+    def description(self) -> PeriodicQuery:
+        return self.parts.description
+
+
+@dataclass(frozen=True)
+class SharedSynopses:
+    """One plan for several periodic aggregates, told apart by its first column.
+
+    A query's number is its place in ``queries``; ``sharing`` says who reads which synopsis.
+    """
+
+    plan: SharedGroupBy
+    queries: tuple[QueryDeclaration, ...]
+    sharing: SharingPlan
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(query.name for query in self.queries)
+
+    @property
+    def title(self) -> str:
+        """What the queries are called together."""
+        first, *others = self.queries
+        return f"{first.name} and {len(others):,} more"
+
+
+def shared_synopses(
+    queries: Sequence[QueryDeclaration], fewest: int = FEWEST
+) -> tuple[SharedSynopses, ...]:
+    """The groups among the queries, each of ``fewest`` members or more."""
+    families: dict[tuple[Clock, StreamScan, tuple[Expression, ...]], list[Shareable]] = {}
+    for query in queries:
+        member = shareable(query)
+        if member is not None:
+            families.setdefault((query.clock, member.scan, member.keys), []).append(member)
+    return tuple(_group(family) for family in families.values() if len(family) >= fewest)
+
+
+def shareable(query: QueryDeclaration) -> Shareable | None:
+    """The query as a possible member; None if it has to run alone."""
+    found = _judge(query)
+    return found if isinstance(found, Shareable) else None
+
+
+def reason_to_run_alone(query: QueryDeclaration) -> str | None:
+    """Why a periodic aggregate is no member; None if it is one, or no periodic aggregate."""
+    found = _judge(query)
+    return found if isinstance(found, str) else None
+
+
+def _judge(query: QueryDeclaration) -> Shareable | str | None:
+    parts = take_apart(query)
+    if parts is None:
+        return None
+    arguments = _arguments(parts)
+    for aggregate in parts.description.aggregates:
+        argument = arguments.get(aggregate.argument or "")
+        textual = argument is not None and argument.type is Type.STRING
+        extreme = aggregate.function in (Function.MIN, Function.MAX)
+        if aggregate.function not in SHAREABLE or (textual and extreme):
+            return f"{aggregate} needs the values themselves"
+    own = [parts.source.resolve(key.expression) for key in parts.groups.keys]
+    keys = tuple(sorted(dict.fromkeys(own), key=render))
+    row: list[Expression] = [_column(keys.index(key), key.type) for key in own]
+    for number, field in enumerate(list(parts.groups.schema)[len(own) :], len(keys)):
+        row.append(_column(number, field.type))
+    finish = _finish(parts.above, tuple(row))
+    if finish is None:
+        return "only HAVING and a choice of columns can be above its groups"
+    having, columns = finish
+    everything = (*keys, *arguments.values(), *columns)
+    everything += tuple(e for e in (having, parts.source.where) if e is not None)
+    if any(map(_may_fail, everything)):
+        return "a CAST that fails would stop the others"
+    return Shareable(query, parts, keys, having, columns)
+
+
+def _arguments(parts: TakenApart) -> dict[str, Expression]:
+    """The arguments of aggregates by their text, as the rules know them."""
+    found = (a.argument for a in parts.groups.aggregates if a.argument is not None)
+    resolved = (parts.source.resolve(argument) for argument in found)
+    return {render(argument): argument for argument in resolved}
+
+
+def _finish(
+    above: Sequence[Node], row: tuple[Expression, ...]
+) -> tuple[Expression | None, tuple[Expression, ...]] | None:
+    """HAVING and the columns over the row of a group; None if something else is above it."""
+    having: tuple[Expression, ...] = ()
+    for node in reversed(above):
+        match node:
+            case Selection():
+                having += (_over(node.predicate, row),)
+            case Projection():
+                row = tuple(_over(c.expression, row) for c in node.columns)
+            case Every():
+                pass
+            case _:
+                return None
+    return conjunction(having), row
+
+
+def _over(expression: Expression, row: tuple[Expression, ...]) -> Expression:
+    return replace_columns(expression, lambda column: row[column.index])
+
+
+def _column(index: int, kind: Type) -> Column:
+    return Column(index, f"column{index}", kind)
+
+
+def _may_fail(expression: Expression) -> bool:
+    if not isinstance(expression, Call):
+        return False
+    casts = expression.function == "cast"
+    if casts and (expression.args[0].type, expression.type) not in WIDENING:
+        return True
+    return any(map(_may_fail, expression.args))
+
+
+def _group(family: Sequence[Shareable]) -> SharedSynopses:
+    sharing = plan_queries(member.description for member in family)
+    plan = node_of(family, sharing)
+    return SharedSynopses(plan, tuple(member.query for member in family), sharing)
+
+
+def node_of(family: Sequence[Shareable | None], sharing: SharingPlan) -> SharedGroupBy:
+    """The node of members by number, as the rules have planned them."""
+    present = [member for member in family if member is not None]
+    stores = _Stores(present, sharing)
+    keys = tuple(Named(f"key{i}", key) for i, key in enumerate(present[0].keys))
+    return SharedGroupBy(
+        present[0].scan,
+        keys,
+        tuple(stores.synopses()),
+        tuple(None if member is None else stores.member(member) for member in family),
+    )
+
+
+class _Stores:
+    """The synopses of a plan by predicate and s, and what members read of them."""
+
+    def __init__(self, members: Sequence[Shareable], sharing: SharingPlan) -> None:
+        self._sharing = sharing
+        self._arguments: dict[str, Expression] = {}
+        self._predicates: dict[Predicate, Expression | None] = {}
+        for member in members:
+            self._arguments |= _arguments(member.parts)
+            predicate = member.description.predicate
+            self._predicates.setdefault(predicate, member.parts.source.where)
+        self._read_by = {m.query.name: m for m in sharing.members}
+        self._places: dict[tuple[Predicate, int], int] = {}
+        for synopsis in sharing.synopses:
+            place = (synopsis.shape.predicate, synopsis.shape.s)
+            self._places.setdefault(place, len(self._places))
+
+    def synopses(self) -> Iterator[PredicateSynopses]:
+        for predicate, s in self._places:
+            here = [
+                (synopsis.number, synopsis.shape)
+                for synopsis in self._sharing.synopses
+                if (synopsis.shape.predicate, synopsis.shape.s) == (predicate, s)
+            ]
+            contents = tuple(
+                KeptContent(
+                    KEPT_AS[shape.contents.kept],
+                    self._arguments[shape.contents.argument],
+                    shape.kind,
+                )
+                for _, shape in here
+                if shape.contents.argument is not None
+            )
+            readers = (m.query for number, _ in here for m in self._sharing.readers(number))
+            keep = max(reader.window + reader.slide for reader in readers)
+            yield PredicateSynopses(self._predicates[predicate], s, contents, keep)
+
+    def member(self, member: Shareable) -> GroupMember:
+        described = member.description
+        parts = {part.contents: part for part in self._read_by[described.name].parts}
+        types = [f.type for f in member.parts.groups.schema][len(member.parts.groups.keys) :]
+        aggregates = []
+        for aggregate, kind in zip(described.aggregates, types, strict=True):
+            kept = SHAREABLE[aggregate.function]
+            (part,) = (parts[c] for c in aggregate.needs if c.kept is kept)
+            argument = None if aggregate.argument is None else self._arguments[aggregate.argument]
+            aggregates.append(
+                SharedAggregate(
+                    aggregate.function.value,
+                    argument,
+                    kind,
+                    self._numbers(part.added),
+                    self._numbers(part.subtracted),
+                )
+            )
+        return GroupMember(
+            member.parts.window, member.parts.slide, tuple(aggregates), member.having,
+            member.columns,
+        )  # fmt: skip
+
+    def _numbers(self, synopses: Iterable[int]) -> tuple[int, ...]:
+        shapes = (self._sharing.synopsis(number).shape for number in synopses)
+        return tuple(self._places[shape.predicate, shape.s] for shape in shapes)

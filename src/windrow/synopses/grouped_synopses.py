@@ -1,0 +1,215 @@
+"""The three synopses over cells by group, as columns of integers (Golab 2006, 2.3.4).
+
+A cell has the summary of one sub-window and group (``windrow.synopses.group_chains``). On top of
+the summaries a job keeps what the rules of sharing ask for:
+
+``RunningColumns``   for each cell, the sum of all cells of its group before it. A window is the
+                     difference of two of them: two values a probe, whatever its length.
+``IntervalColumns``  for each cell, the least over the stretch that its longer link jumps: the
+                     intervals of growing length, of which a window takes about log b.
+``scan_extremes``    the summaries themselves (a basic interval synopsis), from the youngest to the
+                     oldest. Windows of one group that end together are answered on one way (CS2).
+
+Sums are words of integers (``windrow.columns.exactsum``) and wrap around, so they never drift, and
+a difference is right as long as the sum over the window fits. All probes of a batch are one call,
+whoever asks; ``Work`` counts what they read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.columns.arrays import Int64s
+from windrow.columns.growable import Growable
+from windrow.columns.kernels import grid, grid_out, helper, int64, ints, kernel, void
+from windrow.synopses.group_chains import (
+    BEFORE,
+    INSTANT,
+    JUMP,
+    GroupChains,
+    first_after,
+    last_until,
+)
+from windrow.synopses.work_counts import Work
+
+HELD, KEY, VALUE = 0, 1, 2
+"""Columns of an extreme: whether there is one, its key, which is the least, and its value."""
+
+
+@kernel(void, ints, grid, grid_out, grid_out)
+def _run(codes, parts, totals, before):  # type: ignore[no-untyped-def]
+    for i in range(len(codes)):
+        c = codes[i]
+        for j in range(before.shape[1]):
+            before[i, j] = totals[c, j]
+            totals[c, j] += parts[i, j]
+
+
+@kernel(void, ints, ints, ints, ints, int64, grid_out, grid_out, grid_out, grid_out)
+def _difference(  # type: ignore[no-untyped-def]
+    codes, after, until, newest, base, links, before, totals, out
+):
+    """``out[i]`` is the sum over the cells of ``codes[i]`` in ``(after[i], until[i]]``."""
+    for i in range(len(codes)):
+        c = codes[i]
+        last = first_after(newest[c], until[i], base, links)
+        start = newest[c] if last < 0 else last
+        first = first_after(start, after[i], base, links)
+        for j in range(out.shape[1]):
+            upto = totals[c, j] if last < 0 else before[last - base, j]
+            since = totals[c, j] if first < 0 else before[first - base, j]
+            out[i, j] = upto - since
+
+
+class RunningColumns:
+    """Running sums of ``width`` columns."""
+
+    def __init__(self, width: int, base: int = 0, work: Work | None = None) -> None:
+        self.before = Growable(np.int64, width=width)
+        self.before.clear(base)
+        self.totals = np.zeros((1, width), np.int64)
+        self.work = work or Work()
+
+    def extend(self, codes: Int64s, parts: Int64s) -> None:
+        """Take in cells that were appended to the chains, with their summaries."""
+        self.grow(int(codes.max(initial=-1)) + 1)
+        first = len(self.before)
+        self.before.extend(len(codes), 0)
+        _run(codes, np.ascontiguousarray(parts), self.totals, self.before.view[first:])
+        self.work.touched += len(codes)
+
+    def grow(self, codes: int) -> None:
+        if codes > len(self.totals):
+            larger = np.zeros((codes * 2, self.totals.shape[1]), np.int64)
+            larger[: len(self.totals)] = self.totals
+            self.totals = larger
+
+    def probe(self, chains: GroupChains, codes: Int64s, after: Int64s, until: Int64s) -> Int64s:
+        """The sums over ``(after, until]``, one window for each of ``codes``."""
+        out = np.zeros((len(codes), self.before.view.shape[1]), np.int64)
+        links = chains.links
+        _difference(
+            codes, after, until, chains.newest, links.base, links.view, self.before.view,
+            self.totals, out,
+        )  # fmt: skip
+        self.work.combined += 2 * len(codes)
+        return out
+
+    def forget(self, position: int) -> None:
+        self.before.drop_before(position)
+
+
+@helper
+def take_less(best, parts, row, at):  # type: ignore[no-untyped-def]
+    """Let ``best`` be the extreme of the row if that is less; of equal ones the younger stays."""
+    if parts[row, at + HELD] and (best[HELD] == 0 or parts[row, at + KEY] < best[KEY]):
+        for j in range(3):
+            best[j] = parts[row, at + j]
+
+
+@kernel(void, int64, int64, grid_out, grid, int64, grid_out)
+def _combine(first, base, links, parts, at, best):  # type: ignore[no-untyped-def]
+    """The extremes of the stretches that end in the cells from ``first`` on."""
+    for n in range(first - base, len(best)):
+        best[n, HELD] = 0
+        take_less(best[n], parts, n, at)
+        before = links[n, BEFORE]
+        if before >= base and links[n, JUMP] != before:
+            take_less(best[n], best, before - base, 0)
+            far = links[before - base, JUMP]
+            take_less(best[n], best, far - base, 0)
+
+
+@kernel(int64, ints, ints, ints, ints, int64, grid_out, grid, int64, grid_out, grid_out)
+def _merge_intervals(  # type: ignore[no-untyped-def]
+    codes, after, until, newest, base, links, parts, at, best, out
+):
+    steps = 0
+    for i in range(len(codes)):
+        cell = last_until(newest[codes[i]], until[i], base, links)
+        while cell >= base and links[cell - base, INSTANT] > after[i]:
+            steps += 1
+            far = links[cell - base, JUMP]
+            if far >= base and links[far - base, INSTANT] > after[i]:
+                take_less(out[i], best, cell - base, 0)
+                cell = far
+            else:
+                take_less(out[i], parts, cell - base, at)
+                cell = links[cell - base, BEFORE]
+    return steps
+
+
+class IntervalColumns:
+    """The extremes in the columns from ``at`` on of the summaries, over growing intervals."""
+
+    def __init__(self, at: int, base: int = 0, work: Work | None = None) -> None:
+        self.at = at
+        self.best = Growable(np.int64, width=3)
+        self.best.clear(base)
+        self.work = work or Work()
+
+    def extend(self, chains: GroupChains, parts: Int64s) -> None:
+        """Take in cells that were appended; ``parts`` are the summaries of all cells."""
+        first = self.best.next
+        self.best.extend(chains.links.next - first, 0)
+        links = chains.links
+        _combine(first, links.base, links.view, parts, self.at, self.best.view)
+        self.work.touched += links.next - first
+
+    def probe(
+        self, chains: GroupChains, parts: Int64s, codes: Int64s, after: Int64s, until: Int64s
+    ) -> Int64s:
+        """The extremes over ``(after, until]``: HELD, KEY and VALUE for each of ``codes``."""
+        out, links = np.zeros((len(codes), 3), np.int64), chains.links
+        self.work.combined += _merge_intervals(
+            codes, after, until, chains.newest, links.base, links.view, parts, self.at,
+            self.best.view, out,
+        )  # fmt: skip
+        return out
+
+    def forget(self, position: int) -> None:
+        self.best.drop_before(position)
+
+
+@kernel(int64, ints, ints, ints, ints, ints, int64, grid_out, grid, int64, grid_out)
+def _scan(order, codes, after, until, newest, base, links, parts, at, out):  # type: ignore[no-untyped-def]
+    steps = 0
+    best, cell, last = np.zeros(3, np.int64), np.int64(-1), np.int64(-1)
+    for n in range(len(order)):
+        i = order[n]
+        if last < 0 or codes[i] != codes[last] or until[i] != until[last]:
+            best[HELD] = 0
+            cell = last_until(newest[codes[i]], until[i], base, links)
+        while cell >= base and links[cell - base, INSTANT] > after[i]:
+            take_less(best, parts, cell - base, at)
+            cell = links[cell - base, BEFORE]
+            steps += 1
+        for j in range(3):
+            out[i, j] = best[j]
+        last = i
+    return steps
+
+
+class BasicColumns:
+    """The extremes in the columns from ``at`` on of the summaries, as they are."""
+
+    def __init__(self, at: int, work: Work | None = None) -> None:
+        self.at = at
+        self.work = work or Work()
+
+    def extend(self, chains: GroupChains, parts: Int64s) -> None:
+        """Nothing: the summaries of sub-windows are all that is kept."""
+
+    def probe(
+        self, chains: GroupChains, parts: Int64s, codes: Int64s, after: Int64s, until: Int64s
+    ) -> Int64s:
+        """As ``IntervalColumns.probe``, by one scan for all windows that end together."""
+        out, links = np.zeros((len(codes), 3), np.int64), chains.links
+        order = np.lexsort((-after, until, codes))
+        self.work.combined += _scan(
+            order, codes, after, until, chains.newest, links.base, links.view, parts, self.at, out
+        )
+        return out
+
+    def forget(self, position: int) -> None:
+        pass

@@ -1,0 +1,230 @@
+"""Periodic aggregates that share synopses answer as each would alone."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windrow
+from windrow.columns.delta import Delta
+from windrow.columns.types import arrow_schema
+from windrow.engine.pipeline import Pipeline
+from windrow.operators.shared_group_by import SharedAggregation
+from windrow.plan.program import compile_script
+from windrow.plan.sharing.shared_synopses import shared_synopses
+from windrow.sharing.rules import SynopsisKind
+
+STREAM = "CREATE STREAM s (ts BIGINT, k INT, w STRING, n BIGINT, x DOUBLE);"
+AGGREGATES = [
+    "COUNT(*)", "COUNT(n)", "SUM(n)", "AVG(n)", "MIN(n)", "MAX(n)", "SUM(x)", "AVG(x)", "MAX(x)",
+    "MIN(x)", "SUM(n + k)", "MAX(k)",
+]  # fmt: skip
+PREDICATES = [
+    "", "w = 'a'", "w = 'b'", "w = 'a' OR w = 'b'", "n > 1", "n <= 1", "n > 1 AND w = 'a'",
+    "w = 'a' OR n > 1", "w <> 'a'", "k = 1 OR w LIKE 'b%'",
+]  # fmt: skip
+FINISHES = [
+    "SELECT k, {0} AS a, {1} AS b FROM {2} GROUP BY k",
+    "SELECT {0} AS a FROM {2} GROUP BY k",
+    "SELECT {1} AS b, k + 1 AS j, {0} AS a FROM {2} GROUP BY k HAVING {0} > 1",
+    "SELECT k, {0} AS a FROM {2} GROUP BY k HAVING COUNT(*) > 1",
+]
+MEMBERS = st.builds(
+    lambda finish, one, other, window, slide, predicate: FINISHES[finish].format(
+        one,
+        other,
+        f"s [RANGE {window} SECONDS SLIDE {slide} SECONDS]"
+        + (f" WHERE {predicate}" if predicate else ""),
+    ),
+    st.integers(0, len(FINISHES) - 1),
+    st.sampled_from(AGGREGATES),
+    st.sampled_from(AGGREGATES),
+    st.integers(1, 9),
+    st.integers(1, 4),
+    st.sampled_from(PREDICATES),
+)
+ROWS = st.lists(
+    st.fixed_dictionaries({
+        "ts": st.integers(0, 4),
+        "k": st.sampled_from([None, 0, 1, 2]),
+        "w": st.sampled_from([None, "a", "b", "c"]),
+        "n": st.sampled_from([None, -3, 0, 1, 2, 5, (1 << 63) - 1]),
+        "x": st.sampled_from([None, 0.5, -0.1, 1e300, -1e300, 3e-9, math.nan, math.inf]),
+    }),
+    max_size=16,
+)  # fmt: skip
+
+
+def in_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each row's ``ts`` becomes the distance from the one before."""
+    now, out = 0, []
+    for row in rows:
+        now += row["ts"]
+        out.append({**row, "ts": now})
+    return out
+
+
+def run(script: str, parts: list[list[dict[str, Any]]], end: int = 90) -> list[Any]:
+    db = windrow.connect()
+    queries = db.execute(STREAM + script)
+    for part in parts:
+        db.push("s", part)
+    db.advance(to=end)
+    return queries
+
+
+def bag(table: pa.Table) -> list[str]:
+    return sorted(map(repr, table.to_pylist()))
+
+
+def script_of(texts: list[str]) -> str:
+    return "".join(f"CREATE QUERY q{i} AS {text};" for i, text in enumerate(texts))
+
+
+@pytest.mark.usefixtures("sizes")
+@settings(max_examples=20)
+@given(
+    texts=st.lists(MEMBERS, min_size=2, max_size=5),
+    rows=ROWS.map(in_time),
+    cuts=st.sets(st.integers(0, 15)),
+)
+def test_each_query_has_the_changes_that_it_has_alone(texts, rows, cuts):
+    ends = sorted({*(c for c in cuts if c < len(rows)), 0, len(rows)})
+    shared = run(script_of(texts), [rows[start:end] for start, end in pairwise(ends)])
+    assert len({id(query._run) for query in shared}) == 1
+    for query, text in zip(shared, texts, strict=True):
+        (alone,) = run(f"{text};", [rows])
+        assert not alone._run.job.is_shared
+        assert query.changes().schema.equals(alone.changes().schema)
+        assert bag(query.changes()) == bag(alone.changes()), text
+        assert bag(query.answer()) == bag(alone.answer())
+        assert (query.rows_in, query.rows_out) == (alone.rows_in, alone.rows_out)
+
+
+def pipeline_of(texts: list[str]) -> Pipeline:
+    (group,) = shared_synopses(compile_script(STREAM + script_of(texts)).queries)
+    return Pipeline(group.plan, changes=True)
+
+
+def delta_of(rows: list[dict[str, Any]], plan: Any) -> Delta:
+    schema = arrow_schema(plan.input.schema)
+    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+    return Delta.insertions(batch.column(0).to_numpy(), batch)
+
+
+@pytest.mark.usefixtures("sizes")
+@settings(max_examples=12)
+@given(
+    texts=st.lists(MEMBERS, min_size=2, max_size=5),
+    rows=ROWS.map(in_time),
+    saves=st.sets(st.integers(0, 60), max_size=4),
+)
+def test_a_pipeline_that_is_saved_and_loaded_goes_on_as_if_it_were_not(texts, rows, saves):
+    whole, now, segments = pipeline_of(texts), pipeline_of(texts), {}
+    found: list[list[str]] = [[], []]
+    before = -1
+    for instant in sorted({*saves, 20, 80}):
+        part = [row for row in rows if before < row["ts"] <= instant]
+        before = instant
+        for number, pipeline in enumerate((whole, now)):
+            delta = pipeline.process({"s": delta_of(part, pipeline.plan)}, instant)
+            found[number] += sorted(map(repr, delta.to_batch().to_pylist()))
+        saved = now.save()
+        segments = {n: b for n, b in {**segments, **saved.put}.items() if n not in saved.drop}
+        now = pipeline_of(texts)
+        now.load(segments, saved.meta)
+    assert found[0] == found[1]
+    assert _cells(whole) == _cells(now)
+
+
+def _cells(pipeline: Pipeline) -> list[int]:
+    (operator,) = (o for o in pipeline.operators if isinstance(o, SharedAggregation))
+    return [len(store) for store in operator.stores]
+
+
+def test_the_synopses_that_the_rules_chose_are_those_that_are_read():
+    """Two values a probe for sums; of maxima about log b, or one scan for many windows."""
+    windows = [8, 16, 24, 32]
+    texts = [
+        f"SELECT k, SUM(n) AS a, MAX(n) AS b FROM s [RANGE {t} SECONDS SLIDE 1 SECOND] GROUP BY k"
+        for t in windows
+    ]
+    (group,) = shared_synopses(compile_script(STREAM + script_of(texts)).queries)
+    kinds = {c.function: c.kind for store in group.plan.synopses for c in store.contents}
+    assert kinds == {"SUM": SynopsisKind.RUNNING, "MAX": SynopsisKind.INTERVAL}
+    (more,) = shared_synopses(compile_script(STREAM + script_of(texts * 3)).queries)
+    assert {c.kind for c in more.plan.synopses[0].contents if c.function == "MAX"} == {
+        SynopsisKind.BASIC
+    }
+    rows = [{"ts": t, "k": 1, "w": "a", "n": t % 7, "x": 0.0} for t in range(1, 61)]
+    steps = []
+    for chosen in (group, more):
+        pipeline = Pipeline(chosen.plan)
+        (operator,) = (o for o in pipeline.operators if isinstance(o, SharedAggregation))
+        pipeline.process({"s": delta_of(rows[:40], chosen.plan)}, 40)
+        (store,) = operator.stores
+        before = [work.combined for work in store.work]
+        pipeline.process({"s": delta_of(rows[40:], chosen.plan)}, 60)
+        steps.append([work.combined - b for work, b in zip(store.work, before, strict=True)])
+    executions = 20 * len(windows) * 2  # old and new
+    assert steps[0][0] == steps[1][0] == 2 * executions
+    assert steps[0][1] < executions * 2 * math.log2(32)
+    assert steps[1][1] == 21 * max(windows)  # a scan passes shorter windows, and serves old and new
+
+
+def test_predicates_that_others_make_up_keep_nothing_of_their_own():
+    texts = [
+        f"SELECT k, SUM(n) AS a FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] WHERE {p} GROUP BY k"
+        for p in ("w = 'a'", "w = 'b'", "w = 'a' OR w = 'b'")
+    ]
+    (group,) = shared_synopses(compile_script(STREAM + script_of(texts)).queries)
+    assert len(group.plan.synopses) == 2
+    third = group.plan.members[2]
+    assert third is not None
+    assert third.aggregates[0].added == (0, 1)
+
+
+def test_explain_says_what_is_shared_with_whom_and_why():
+    texts = [
+        f"SELECT k, SUM(n) AS a FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] WHERE {p} GROUP BY k"
+        for p in ("w = 'a'", "w = 'b'", "w = 'a' OR w = 'b'")
+    ]
+    median = "SELECT k, MEDIAN(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k"
+    text = windrow.connect().explain(STREAM + script_of([*texts, median]))
+    running = "running synopsis of sums of n by k"
+    plans = [plan.splitlines()[1:5] for plan in text.split("\n\n")]
+    assert plans[0] == [
+        "it is one job with 2 other queries, over shared synopses:",
+        f"  synopsis 1: {running} over s where w = 'a' (s = 5 SECONDS, b = 2); shared with q2",
+        "  sums of n from synopsis 1; complete at once (SS1)",
+        "  when they are due together it runs with q2 (CS6)",
+    ]
+    assert "sums of n from synopsis 1 + synopsis 2; complete at once (SS1, SS4)" in text
+    assert plans[3][0] == "it shares no synopsis: QUANTILE(n, 0.5) needs the values themselves"
+
+
+LEFT_ALONE = {
+    "top": "SELECT TOP 2 k, SUM(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k "
+    "ORDER BY a",
+    "a median": "SELECT k, MEDIAN(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "distinct": "SELECT k, COUNT(DISTINCT n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] "
+    "GROUP BY k",
+    "texts": "SELECT k, MAX(w) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "a stream": "ISTREAM(SELECT k, SUM(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] "
+    "GROUP BY k)",
+    "no period": "SELECT k, SUM(n) AS a FROM s [RANGE 9 SECONDS] GROUP BY k",
+    "what can fail": "SELECT k, SUM(CAST(w AS INT)) AS a "
+    "FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_cannot_be_a_member_runs_alone(name):
+    script = f"CREATE QUERY a AS {LEFT_ALONE[name]}; CREATE QUERY b AS {LEFT_ALONE[name]};"
+    assert shared_synopses(compile_script(STREAM + script).queries) == ()
