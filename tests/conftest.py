@@ -3,6 +3,9 @@
 ``ci`` is the default profile: the same examples on every run. ``thorough`` looks for new ones:
 ``HYPOTHESIS_PROFILE=thorough pytest``.
 
+No test waits for the disk. What a sync is for, no test in a process can bring about; disks that
+forget what was not synced can (``tests/archive/support/disks.py``, ``tests/result_files/disk.py``).
+
 With ``-n 2`` all files with tests that start Spark go to one process, so that it is started once,
 and the others are dealt out one by one.
 """
@@ -17,7 +20,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.support.altered import altered
 from tests.support.thresholds import at_their_least
+from windrow.archive.format import bucket_disk, disk
+from windrow.object_store import file_cache
+from windrow.result_files import atomic_files
+from windrow.streams import quarantine
 
 STARTING_SPARK = (
     "tests/spark/",
@@ -58,6 +66,16 @@ class Shares(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
     """How tests are shared out among the processes of ``-n``."""
     return Shares(config, log)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting() -> Iterator[None]:
+    """The modules that sync files open and close them, and do not wait."""
+    unsynced = altered(os, fsync=lambda _: None)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (disk, bucket_disk, file_cache, atomic_files, quarantine):
+            patch.setattr(module, "os", unsynced)
+        yield
 
 
 @pytest.fixture(scope="module")

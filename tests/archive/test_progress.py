@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.archive import Archive
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 from windrow.archive.progress_callback import Reached
@@ -19,7 +19,7 @@ ROWS = table([("a", 1), ("b", 2)])
 
 @pytest.fixture
 def archive(tmp_path):
-    disk = UnsyncedDisk(tmp_path)
+    disk = Disk(tmp_path)
     made = Archive.create(disk, SCHEMA, "key", window=4, scheme="DEL", n=2, technique="in-place")
     made.append_days(dict.fromkeys(range(1, 5), ROWS), now=4)
     return made
@@ -27,7 +27,7 @@ def archive(tmp_path):
 
 @pytest.fixture
 def index(tmp_path):
-    disk, grid = UnsyncedDisk(tmp_path), Grid(2, 2, GridTechnique.REBUILD)
+    disk, grid = Disk(tmp_path), Grid(2, 2, GridTechnique.REBUILD)
     made = LifetimeIndex.create(disk, SCHEMA, "key", longest=8, interval=2, grid=grid)
     for now in (2, 4, 6):
         made.insert(now, ROWS, pa.array([now + 3, now + 6]))

@@ -6,18 +6,18 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.edited import edit, vouched
 from tests.archive.support.plain import SCHEMA, table
 from windrow.archive import verify as checks
 from windrow.archive.archive import Archive
+from windrow.archive.format.disk import Disk
 from windrow.archive.runs.run_directory import END
 
 
 def filled(path, scheme, n, technique, days=9, window=6, **options):
     """Ten records a day, and three that are two days ahead."""
     archive = Archive.create(
-        UnsyncedDisk(path),
+        Disk(path),
         SCHEMA,
         "key",
         window=window,

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.archive import Archive
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.invariants import verify_grid
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
@@ -70,7 +70,7 @@ def test_of_archives_of_days(seed):
         return {"scheme": scheme, "window": window, "n": n, "technique": technique}
 
     with tempfile.TemporaryDirectory() as folder:
-        disk, growth = UnsyncedDisk(Path(folder)), dice.choice([1.1, 1.5, 2.0, 5.0])
+        disk, growth = Disk(Path(folder)), dice.choice([1.1, 1.5, 2.0, 5.0])
         archive, now = Archive.create(disk, SCHEMA, "key", growth=growth, **layout()), 0
         for _ in range(20):
             step = dice.choices(["day", "ahead", "days", "migrate"], [12, 3, 3, 2])[0]
@@ -96,7 +96,7 @@ def test_of_indexes_of_lifetimes(seed):
         return Grid(dice.randint(1, 4), dice.randint(1, 4), dice.choice(list(GridTechnique)), dealt)
 
     with tempfile.TemporaryDirectory() as folder:
-        disk, now, longest = UnsyncedDisk(Path(folder)), dice.randint(-30, 30), 20
+        disk, now, longest = Disk(Path(folder)), dice.randint(-30, 30), 20
         index = LifetimeIndex.create(
             disk, SCHEMA, "key", longest=20, interval=4, origin=dice.randint(-7, 7), grid=grid()
         )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import cache
 from statistics import fmean
 
 import pyarrow as pa
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
 from windrow.archive.advise.advise import ALIKE, Workload, choose
 from windrow.archive.advise.advise import _parameters as paper_parameters
 from windrow.archive.advise.parameters import Parameters, UpdateTechnique
 from windrow.archive.advise.recommend import Constraints, constituent_counts
 from windrow.archive.advise.rehearse import Line, Prices, price_days, rehearse
 from windrow.archive.archive import Archive
+from windrow.archive.format.disk import Disk
 from windrow.archive.wave.schemes import SCHEMES
 from windrow.archive.wave.wave import TECHNIQUES, Settings
 
@@ -24,7 +25,7 @@ PAIRS = list(itertools.product(SCHEMES, TECHNIQUES))
 DATA = pa.table({"key": [i % 3 for i in range(ROWS)], "value": list(range(ROWS))})
 
 
-class Disk(UnsyncedDisk):
+class NotingDisk(Disk):
     """Notes the runs that are written, and the versions that are published."""
 
     def __init__(self, root):
@@ -43,7 +44,7 @@ class Disk(UnsyncedDisk):
 @pytest.mark.parametrize(("scheme", "technique"), PAIRS)
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_archive_does_what_was_rehearsed(tmp_path, scheme, technique, n):
-    disk = Disk(tmp_path)
+    disk = NotingDisk(tmp_path)
     archive = Archive.create(
         disk, DATA.schema, "key", window=WINDOW, scheme=scheme, n=n, technique=technique
     )
@@ -138,6 +139,10 @@ DISK = Prices(
 ASKED = [(0, 10, None), (10_000, 0, None), (100, 1_000, 1), (0, 10_000, 1), (1_000, 1_000, 7)]
 
 
+rehearse_once = cache(rehearse)
+"""What happens to a layout does not depend on how often it is asked for."""
+
+
 @pytest.mark.parametrize(("probes", "scans", "scan_days"), ASKED)
 def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
     probes, scans, scan_days, monkeypatch
@@ -145,11 +150,12 @@ def test_of_a_long_window_some_layouts_are_rehearsed_and_the_best_is_among_them(
     """As measured on LINEITEM; scans of the newest day want it to lie by itself."""
     workload = Workload(12, 50_000, probes, scans, scan_days)
     of, seen = paper_parameters(DISK, workload), []
+    monkeypatch.setattr("windrow.archive.advise.advise.rehearse", rehearse_once)
     every = choose(12, DISK, of, Constraints(), scan_days)
     monkeypatch.setattr("windrow.archive.advise.advise.LONG", 11)
     monkeypatch.setattr(
         "windrow.archive.advise.advise.rehearse",
-        lambda settings, *of: seen.append(settings) or rehearse(settings, *of),
+        lambda settings, *of: seen.append(settings) or rehearse_once(settings, *of),
     )
     told = []
     some = choose(12, DISK, of, Constraints(), scan_days, lambda *of: told.append(of))

@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk, mapped
+from tests.archive.support.disks import mapped
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, LifetimeError
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.index_contents import IndexState
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, d_ins, r_exp, r_ins
@@ -23,7 +24,7 @@ SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 
 
 def create(path, grid=None, *, schema=SCHEMA, key="k", longest=16, interval=2, **options):
-    disk = UnsyncedDisk(path)
+    disk = Disk(path)
     return LifetimeIndex.create(
         disk, schema, key, longest=longest, interval=interval, grid=grid, **options
     )
@@ -271,7 +272,7 @@ def test_two_writers_race_and_one_is_told(tmp_path):
     told, start = [], threading.Barrier(2)
 
     def write(name):
-        index = LifetimeIndex.open(UnsyncedDisk(tmp_path))
+        index = LifetimeIndex.open(Disk(tmp_path))
         for now in range(1, 31):
             start.wait()
             try:
@@ -291,7 +292,7 @@ def test_two_writers_race_and_one_is_told(tmp_path):
 
 
 def test_an_update_between_a_writers_reading_and_publishing_is_a_conflict(tmp_path, monkeypatch):
-    index, other = create(tmp_path), LifetimeIndex.open(UnsyncedDisk(tmp_path))
+    index, other = create(tmp_path), LifetimeIndex.open(Disk(tmp_path))
     publish = index._versions.publish
 
     def late(manifest):

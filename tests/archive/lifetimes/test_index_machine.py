@@ -16,8 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.archive.support.disks import UnsyncedDisk
 from windrow.archive.errors import LifetimeError
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
@@ -58,7 +58,7 @@ class IndexMachine(RuleBasedStateMachine):
     def create(self, grid, kind, origin, start):
         self.path = Path(tempfile.mkdtemp())
         self.index = LifetimeIndex.create(
-            UnsyncedDisk(self.path),
+            Disk(self.path),
             SCHEMA,
             "k",
             longest=LONGEST,
@@ -95,7 +95,7 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self):
-        self.index = LifetimeIndex.open(UnsyncedDisk(self.path))
+        self.index = LifetimeIndex.open(Disk(self.path))
 
     @rule(
         grid=GRIDS,

@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.archive.support.disks import Crash, FaultyDisk, UnsyncedDisk, copied
+from tests.archive.support.disks import Crash, FaultyDisk, copied
 from windrow.archive.errors import ArchiveError, ConflictError, LifetimeError
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes import placement as spread
 from windrow.archive.lifetimes.index_contents import Contents
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
@@ -58,7 +59,7 @@ def insert(index: LifetimeIndex, now: int) -> None:
     index.insert(now, *records(now), batch=("source", now))
 
 
-def filled(path, grid: Grid, form="arrow", disk=UnsyncedDisk) -> LifetimeIndex:
+def filled(path, grid: Grid, form="arrow", disk=Disk) -> LifetimeIndex:
     index = LifetimeIndex.create(
         disk(path), SCHEMA, "k", longest=LONGEST, interval=INTERVAL, grid=grid, format=form
     )
@@ -111,7 +112,7 @@ def filled_once(tmp_path_factory) -> dict[str, Path]:
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_layouts_become_others_and_go_on(tmp_path, filled_once, old, new, how):
-    index = LifetimeIndex.open(UnsyncedDisk(copied(filled_once[old], tmp_path / "index")))
+    index = LifetimeIndex.open(Disk(copied(filled_once[old], tmp_path / "index")))
     index.migrate(grid=BY_NAME[new], how=how)
     well(index, FULL)
     for now in range(FULL + 1, FULL + LONGEST + 2):
@@ -229,7 +230,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path):
 @pytest.mark.parametrize("new", ["Rebuild3x2", "NoRebuild2x4chr"])
 @pytest.mark.parametrize("meanwhile", [[13], [14], [14, 15, 16, 17], [13, 13, 14, 30], [40]])
 def test_what_comes_meanwhile_is_caught_up_with(tmp_path, new, how, meanwhile):
-    index, other = filled(tmp_path, Grid(2, 2)), LifetimeIndex.open(UnsyncedDisk(tmp_path))
+    index, other = filled(tmp_path, Grid(2, 2)), LifetimeIndex.open(Disk(tmp_path))
     held = [(100 * at + i, at + i) for at in range(1, FULL + 1) for i in range(1, LONGEST + 1)]
     with index._versions.lease() as lease:
         for count, now in enumerate(meanwhile):
@@ -250,7 +251,7 @@ def test_what_comes_meanwhile_is_caught_up_with(tmp_path, new, how, meanwhile):
 
 
 def test_a_migration_goes_on_however_often_others_are_faster(tmp_path):
-    index, other = filled(tmp_path, Grid(2, 2)), LifetimeIndex.open(UnsyncedDisk(tmp_path))
+    index, other = filled(tmp_path, Grid(2, 2)), LifetimeIndex.open(Disk(tmp_path))
     publish, left = index._versions.__class__.publish, [FULL + i for i in range(1, 7)]
 
     def slower(self, manifest):
@@ -273,7 +274,7 @@ def test_a_migration_goes_on_however_often_others_are_faster(tmp_path):
 def test_two_migrations_at_once_are_a_conflict(tmp_path):
     index = filled(tmp_path, Grid(2, 2))
     with index._versions.lease() as lease:
-        LifetimeIndex.open(UnsyncedDisk(tmp_path)).migrate(grid=Grid(3, 3))
+        LifetimeIndex.open(Disk(tmp_path)).migrate(grid=Grid(3, 3))
         cells = target_of(lease.manifest, {"grid": Grid(1, 2)})
         with pytest.raises(ConflictError, match="another migration"):
             migrate(index.disk, lease, index._opened, cells, "rebuild")
@@ -281,7 +282,7 @@ def test_two_migrations_at_once_are_a_conflict(tmp_path):
 
 
 def test_a_writer_that_was_open_before_a_migration_goes_on_after_it(tmp_path):
-    index, other = filled(tmp_path, Grid(2, 2)), LifetimeIndex.open(UnsyncedDisk(tmp_path))
+    index, other = filled(tmp_path, Grid(2, 2)), LifetimeIndex.open(Disk(tmp_path))
     index.migrate(grid=Grid(3, 2))
     insert(other, FULL + 1)
     assert other.grid == Grid(3, 2)
@@ -316,7 +317,7 @@ def test_what_does_not_fit_into_memory_is_written_in_pieces_and_leaves_none(tmp_
     assert len(index.disk.names("runs")) == 2 * len(index.contents().runs)
 
 
-class CountingDisk(UnsyncedDisk):
+class CountingDisk(Disk):
     """A disk that counts what is written of runs."""
 
     written = 0
@@ -355,7 +356,7 @@ def stop_everywhere(tmp_path, old, new, how, shares):
         with pytest.raises(Crash):
             LifetimeIndex.open(disk).migrate(grid=new, how=how)
         disk.lose(chance, share)
-        index = LifetimeIndex.open(UnsyncedDisk(work))
+        index = LifetimeIndex.open(Disk(work))
         seen.add(index.grid)
         well(index, FULL)
         index.vacuum()

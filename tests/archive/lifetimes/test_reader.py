@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archive.support.disks import UnsyncedDisk
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes import reader as module
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import d_ins
@@ -36,7 +36,7 @@ SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64()), ("text", pa.string())
 def test_sliced_and_sieved_scans_agree(form, worth, tmp_path, monkeypatch):
     monkeypatch.setattr(module.WORTH_A_SLICE, "value", worth)
     index = LifetimeIndex.create(
-        UnsyncedDisk(tmp_path), SCHEMA, "k", longest=50, interval=5, grid=d_ins(1), format=form
+        Disk(tmp_path), SCHEMA, "k", longest=50, interval=5, grid=d_ins(1), format=form
     )
     rng, held = np.random.default_rng(3), []
     for now in (5, 10, 15, 23):
@@ -53,9 +53,7 @@ def test_sliced_and_sieved_scans_agree(form, worth, tmp_path, monkeypatch):
 
 
 def test_a_scan_of_long_buckets_copies_nothing_of_the_living(tmp_path):
-    index = LifetimeIndex.create(
-        UnsyncedDisk(tmp_path), SCHEMA, "k", longest=50, interval=5, grid=d_ins(1)
-    )
+    index = LifetimeIndex.create(Disk(tmp_path), SCHEMA, "k", longest=50, interval=5, grid=d_ins(1))
     count = 1_000
     rows = pa.table(
         {

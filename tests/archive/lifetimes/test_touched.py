@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
@@ -30,7 +30,7 @@ LONGEST = INTERVAL * P
 REBUILD = GridTechnique.REBUILD
 
 
-class WatchedDisk(UnsyncedDisk):
+class WatchedDisk(Disk):
     """Remembers the runs of which a byte is read, whichever way, and those that are written."""
 
     def __init__(self, root) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.edited import edit
 from tests.archive.support.plain import SCHEMA, table
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 
 
 def filled(path, grid=Grid(1, 2), until=6):  # noqa: B008 (it is frozen)
     """Periods of two ticks; half of what comes lives for one period, half for four."""
-    index = LifetimeIndex.create(
-        UnsyncedDisk(path), SCHEMA, "key", longest=8, interval=2, grid=grid
-    )
+    index = LifetimeIndex.create(Disk(path), SCHEMA, "key", longest=8, interval=2, grid=grid)
     for now in range(2, until + 1, 2):
         count = max(1, 40 >> now)
         rows = table([("ab"[i % 2], now) for i in range(2 * count)])
@@ -31,7 +29,7 @@ def found(index):
 
 def test_a_bound_of_expiries_that_would_hide_a_live_record_is_found(tmp_path):
     index = LifetimeIndex.create(
-        UnsyncedDisk(tmp_path), SCHEMA, "key", longest=8, interval=2, grid=Grid(1, 1)
+        Disk(tmp_path), SCHEMA, "key", longest=8, interval=2, grid=Grid(1, 1)
     )
     index.insert(2, table([("a", 1), ("b", 2)]), pa.array([6, 10]))
     edit(index, lambda value: value["runs"][0].update(expiries=[6, 9]))

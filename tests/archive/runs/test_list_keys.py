@@ -17,11 +17,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.edited import newest, signed
 from tests.archive.support.plain import bag
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
+from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
@@ -55,7 +55,7 @@ def test_records_are_found_whole_and_once_under_the_values_of_their_lists(name, 
         schema = pa.schema({"k": kind, "v": pa.string()})
         with TemporaryDirectory() as path:
             archive = Archive.create(
-                UnsyncedDisk(Path(path)), schema, "k", window=3, scheme="DEL", n=2, format=form
+                Disk(Path(path)), schema, "k", window=3, scheme="DEL", n=2, format=form
             )
             plain = []
             for day, lists in enumerate(days, start=1):
@@ -97,7 +97,7 @@ def test_lists_are_kept_through_merges_in_pieces_expiry_and_migrations(
     monkeypatch.setattr(merge.PIECE, "value", 3)
     schema = pa.schema({"site": pa.string(), "k": pa.list_(pa.float64()), "v": pa.int64()})
     archive = Archive.create(
-        UnsyncedDisk(tmp_path), schema, ["site", "k"], window=4, scheme=scheme, n=2, format=form
+        Disk(tmp_path), schema, ["site", "k"], window=4, scheme=scheme, n=2, format=form
     )
     plain = []
     for day in range(1, 11):
@@ -134,7 +134,7 @@ def found(reader, key):
 def test_lists_in_an_index_of_lifetimes_are_whole_too(technique, form, tmp_path):
     schema = pa.schema({"k": pa.large_list(pa.string()), "v": pa.int64()})
     index = LifetimeIndex.create(
-        UnsyncedDisk(tmp_path), schema, "k", longest=8, interval=2, grid=Grid(2, 2, technique),
+        Disk(tmp_path), schema, "k", longest=8, interval=2, grid=Grid(2, 2, technique),
         format=form,
     )  # fmt: skip
     plain = []

@@ -12,13 +12,6 @@ from windrow.archive.errors import translate_os_errors
 from windrow.archive.format.disk import Disk, Written
 
 
-class UnsyncedDisk(Disk):
-    """A disk that does not wait for anything to be durable: for tests of answers."""
-
-    def _sync(self, path: Path, flags: int) -> None:
-        assert path.exists()
-
-
 class Crash(BaseException):
     """The machine stops here."""
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import bag
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import DamagedError
 from windrow.archive.format import blocks as sums
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.versions.pinned_reader import Range
@@ -74,7 +74,7 @@ QUESTIONS: dict[str, tuple[Any, Any, Range]] = {
 
 
 def made(path: Path, kind: str, key: str, form: str) -> Archive | LifetimeIndex:
-    disk = UnsyncedDisk(path)
+    disk = Disk(path)
     if kind == "days":
         archive = Archive.create(
             disk, SCHEMA, key, window=2, scheme="DEL", n=1, technique="packed shadow", format=form

@@ -14,12 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.edited import newest, signed
 from tests.archive.support.plain import SCHEMA, named, table
 from windrow.archive.archive import Archive, open_archive
 from windrow.archive.errors import ArchiveError, DamagedError, StorageError, translate_os_errors
-from windrow.archive.format.disk import Written
+from windrow.archive.format.disk import Disk, Written
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.versions.manifest import Manifest
@@ -30,7 +29,7 @@ DAYS = 5
 
 def archive_of_days(path: Path, **options: Any) -> Archive:
     chosen = {"window": 4, "scheme": "REINDEX++", "n": 2, **options}
-    archive = Archive.create(UnsyncedDisk(path), SCHEMA, "key", **chosen)
+    archive = Archive.create(Disk(path), SCHEMA, "key", **chosen)
     for day in range(1, DAYS + 1):
         rows = [(f"k{i % 7}", i) for i in range(1100 if day == 4 else 3)]
         archive.append_days({day: table(rows)}, now=day, batch=("source", day))
@@ -40,9 +39,7 @@ def archive_of_days(path: Path, **options: Any) -> Archive:
 
 
 def index_of_lifetimes(path: Path) -> LifetimeIndex:
-    index = LifetimeIndex.create(
-        UnsyncedDisk(path), SCHEMA, "key", longest=8, interval=2, grid=Grid(2, 2)
-    )
+    index = LifetimeIndex.create(Disk(path), SCHEMA, "key", longest=8, interval=2, grid=Grid(2, 2))
     for now in (2, 4, 6):
         index.insert(now, table([("a", now), ("b", now)]), pa.array([now + 3, now + 8]))
     index.migrate(grid=Grid(1, 2), how="drain")
@@ -201,7 +198,7 @@ def test_a_damaged_head_or_foot_is_no_error_of_three_libraries_down(suffix, make
 
 
 def test_a_sector_that_cannot_be_read_is_a_problem_that_verify_names(tmp_path):
-    class FailingDisk(UnsyncedDisk):
+    class FailingDisk(Disk):
         def sum(self, name: str) -> Written:
             if name == bad:
                 with translate_os_errors(self.path(name)):
@@ -217,7 +214,7 @@ def test_a_sector_that_cannot_be_read_is_a_problem_that_verify_names(tmp_path):
 
 def test_an_archive_may_have_more_runs_than_a_process_may_open_files(tmp_path):
     archive = Archive.create(
-        UnsyncedDisk(tmp_path), SCHEMA, "key", window=60, scheme="DEL", n=1, technique="in-place",
+        Disk(tmp_path), SCHEMA, "key", window=60, scheme="DEL", n=1, technique="in-place",
         growth=1000.0,
     )  # fmt: skip
     for day in range(1, 61):

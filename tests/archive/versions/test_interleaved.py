@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk, copied
+from tests.archive.support.disks import copied
 from tests.archive.support.plain import SCHEMA, bag, files_of, named, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError, HalfwayError
+from windrow.archive.format.disk import Disk
 from windrow.archive.wave.reader import Reader
 
 WINDOW, NOW = 3, 4
@@ -20,7 +21,7 @@ OPERATIONS = (
 )  # fmt: skip
 
 
-class Interrupted(UnsyncedDisk):
+class Interrupted(Disk):
     """Lets ``act`` happen just before the ``at``-th operation, of whatever kind it is."""
 
     def __init__(self, root: Path, at: int = 0, act: Callable[[], None] = lambda: None) -> None:
@@ -41,7 +42,7 @@ def rows(day: int) -> list[tuple[str, int]]:
 
 def source(path: Path) -> None:
     """Some days, and what their coming left behind."""
-    archive = Archive.create(UnsyncedDisk(path), SCHEMA, "key", window=WINDOW, scheme="RATA", n=2)
+    archive = Archive.create(Disk(path), SCHEMA, "key", window=WINDOW, scheme="RATA", n=2)
     for day in range(1, NOW + 1):
         archive.append(day, table(rows(day)), now=day)
 
@@ -76,7 +77,7 @@ def well(archive: Archive, expected: list[tuple[str, int]]) -> None:
 
 def test_a_vacuum_takes_nothing_of_a_writer_that_publishes_at_any_moment(tmp_path):
     for path, at in everywhere(tmp_path, Archive.vacuum):
-        other = Archive.open(UnsyncedDisk(path))
+        other = Archive.open(Disk(path))
         disk = Interrupted(path, at)
         with other.session() as session:  # released by ``act``, in the middle of the vacuum
             runs = {NOW + 1: session.write(NOW + 1, table(rows(NOW + 1)))}
@@ -93,7 +94,7 @@ def test_a_vacuum_takes_nothing_of_a_writer_that_publishes_at_any_moment(tmp_pat
 
 def test_a_vacuum_takes_nothing_of_a_writer_that_comes_and_goes_at_any_moment(tmp_path):
     for path, at in everywhere(tmp_path, Archive.vacuum):
-        other = Archive.open(UnsyncedDisk(path))
+        other = Archive.open(Disk(path))
         disk = Interrupted(
             path, at, lambda other=other: other.append(NOW + 1, table(rows(NOW + 1)), now=NOW + 1)
         )
@@ -104,7 +105,7 @@ def test_a_vacuum_takes_nothing_of_a_writer_that_comes_and_goes_at_any_moment(tm
 @pytest.mark.parametrize("vacuums", [1, 2])
 def test_a_reader_that_pins_at_any_moment_of_a_vacuum_keeps_what_it_pinned(vacuums, tmp_path):
     for path, at in everywhere(tmp_path, Archive.vacuum):
-        other, readers = Archive.open(UnsyncedDisk(path)), []
+        other, readers = Archive.open(Disk(path)), []
 
         def act(other: Archive = other, readers: list[Reader] = readers) -> None:
             readers.append(other.reader())
@@ -123,7 +124,7 @@ def test_a_reader_that_pins_at_any_moment_of_a_vacuum_keeps_what_it_pinned(vacuu
 
 def test_whoever_pins_while_days_come_and_files_go_at_any_moment_sees_one_whole_day(tmp_path):
     for path, at in everywhere(tmp_path, lambda archive: archive.reader().close()):
-        other = Archive.open(UnsyncedDisk(path))
+        other = Archive.open(Disk(path))
 
         def act(other: Archive = other) -> None:
             other.append(NOW + 1, table(rows(NOW + 1)), now=NOW + 1)
@@ -140,7 +141,7 @@ def test_a_vacuum_at_any_moment_takes_nothing_of_a_writer_at_work(tmp_path):
         archive.append(NOW + 1, table(rows(NOW + 1)), now=NOW + 1)
 
     for path, at in everywhere(tmp_path, work):
-        other = Archive.open(UnsyncedDisk(path))
+        other = Archive.open(Disk(path))
         work(Archive.open(Interrupted(path, at, lambda other=other: other.vacuum())))
         well(other, window(NOW + 1))
 
@@ -151,7 +152,7 @@ def test_a_day_and_a_vacuum_at_any_moment_of_a_migration_are_caught_up_with(how,
         archive.migrate(scheme="WATA", n=3, format="parquet", how=how)
 
     for path, at in everywhere(tmp_path, work):
-        other = Archive.open(UnsyncedDisk(path))
+        other = Archive.open(Disk(path))
 
         def act(other: Archive = other) -> None:
             other.append(NOW + 1, table(rows(NOW + 1)), now=NOW + 1)
@@ -172,7 +173,7 @@ def test_of_two_migrations_one_at_any_moment_of_the_other_one_is_told_or_both_ar
         archive.migrate(scheme="WATA", n=3, how=how)
 
     for path, at in everywhere(tmp_path, work):
-        other = Archive.open(UnsyncedDisk(path))
+        other = Archive.open(Disk(path))
 
         def act(other: Archive = other) -> None:
             other.migrate(scheme="DEL", n=1)
@@ -196,7 +197,7 @@ def test_another_writer_and_a_vacuum_at_any_moment_of_an_append_lose_nothing_of_
         archive.append(NOW + 1, table(rows(NOW + 1)), now=NOW + 2)
 
     for path, at in everywhere(tmp_path, work):
-        other = Archive.open(UnsyncedDisk(path))
+        other = Archive.open(Disk(path))
 
         def act(other: Archive = other) -> None:
             other.append(NOW + 3, table(rows(NOW + 3)))

@@ -8,7 +8,7 @@ import shutil
 import pyarrow as pa
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
 from windrow.archive.versions.manifest import Manifest
@@ -18,9 +18,7 @@ SCHEMA = pa.schema([("k", pa.int64())])
 
 
 def filled(path, key: int) -> LifetimeIndex:
-    index = LifetimeIndex.create(
-        UnsyncedDisk(path), SCHEMA, "k", longest=400, interval=1, grid=Grid(2, 2)
-    )
+    index = LifetimeIndex.create(Disk(path), SCHEMA, "k", longest=400, interval=1, grid=Grid(2, 2))
     for now in (1, 2):
         table = pa.table({"k": [key] * 300}, schema=SCHEMA)
         index.insert(now, table, pa.array([now + life for life in range(1, 301)]))
@@ -61,7 +59,7 @@ def test_readers_of_one_version_take_its_manifest_apart_once(tmp_path, taken_apa
         with index.reader() as reader:
             assert reader.probe(7).num_rows == 599
     assert len(taken_apart) == 1
-    other = LifetimeIndex.open(UnsyncedDisk(tmp_path))
+    other = LifetimeIndex.open(Disk(tmp_path))
     other.advance(3)
     with index.reader() as reader:
         assert reader.probe(7).num_rows == 597

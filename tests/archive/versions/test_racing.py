@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import (
     SCHEMA,
     PlainList,
@@ -39,7 +38,7 @@ TOLD = "nothing was changed; repeat the operation on the new version"
 ROOT = Path(__file__).parents[3]
 
 
-class MeetingDisk(UnsyncedDisk):
+class MeetingDisk(Disk):
     """Waits before publishing until the other writer is about to publish as well."""
 
     def __init__(self, root: Path, barrier: threading.Barrier) -> None:
@@ -53,7 +52,7 @@ class MeetingDisk(UnsyncedDisk):
 
 def test_of_two_writers_one_wins_and_the_other_is_told_two_hundred_times(tmp_path):
     barrier = threading.Barrier(2)
-    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="WATA", n=2)
+    archive = Archive.create(Disk(tmp_path), SCHEMA, "key", window=3, scheme="WATA", n=2)
     writers = [Archive.open(MeetingDisk(tmp_path, barrier)) for _ in range(2)]
     kept = []
     for turn in range(200):
@@ -85,14 +84,14 @@ def test_of_two_writers_one_wins_and_the_other_is_told_two_hundred_times(tmp_pat
 def test_a_writer_whose_base_was_left_behind_is_told_even_after_a_vacuum(tmp_path):
     """Its version has come and gone: without the lease, put-if-absent would find it absent."""
 
-    class SlowDisk(UnsyncedDisk):
+    class SlowDisk(Disk):
         def link(self, name: str, new: str) -> None:
             for day in (1, 2, 3):
                 other.append(day, table([("other", day)]), now=day)
             other.vacuum()
             super().link(name, new)
 
-    other = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
+    other = Archive.create(Disk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
     with pytest.raises(ConflictError):
         Archive.open(SlowDisk(tmp_path)).append(1, table([("mine", 1)]))
     with other.reader() as reader:
@@ -102,12 +101,12 @@ def test_a_writer_whose_base_was_left_behind_is_told_even_after_a_vacuum(tmp_pat
 
 
 def test_files_that_a_writer_has_not_published_yet_survive_a_vacuum(tmp_path):
-    class SlowDisk(UnsyncedDisk):
+    class SlowDisk(Disk):
         def link(self, name: str, new: str) -> None:
             archive.vacuum()
             super().link(name, new)
 
-    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
+    archive = Archive.create(Disk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
     Archive.open(SlowDisk(tmp_path)).append(1, table([("a", 1)]), now=1)
     assert archive.verify() == []
     with archive.reader() as reader:
@@ -117,7 +116,7 @@ def test_files_that_a_writer_has_not_published_yet_survive_a_vacuum(tmp_path):
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 def test_a_pinned_reader_keeps_its_answers_while_files_are_reclaimed(form, tmp_path):
     archive = Archive.create(
-        UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="REINDEX", n=1, format=form
+        Disk(tmp_path), SCHEMA, "key", window=3, scheme="REINDEX", n=1, format=form
     )
     archive.append(1, table([("a", 1), ("b", 1)]), now=1)
     with archive.reader() as reader:
@@ -141,7 +140,7 @@ def test_readers_in_threads_always_see_one_whole_day_while_days_come_and_files_g
     scheme, technique, tmp_path
 ):
     archive = Archive.create(
-        UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme=scheme, n=2, technique=technique
+        Disk(tmp_path), SCHEMA, "key", window=3, scheme=scheme, n=2, technique=technique
     )
     over, wrong, looks = threading.Event(), [], []
 
@@ -156,7 +155,7 @@ def test_readers_in_threads_always_see_one_whole_day_while_days_come_and_files_g
                         wrong.append((now, found))
             looks.append(now)
 
-    readers = [archive, Archive.open(UnsyncedDisk(tmp_path))]
+    readers = [archive, Archive.open(Disk(tmp_path))]
     threads = [threading.Thread(target=look, args=(shared,)) for shared in readers]
     for thread in threads:
         thread.start()
@@ -173,7 +172,7 @@ def test_readers_in_threads_always_see_one_whole_day_while_days_come_and_files_g
 
 
 def test_a_version_that_is_retired_while_it_is_being_pinned_is_not_used(tmp_path):
-    class LateDisk(UnsyncedDisk):
+    class LateDisk(Disk):
         late = True
 
         def hold(self, name: str) -> int | None:
@@ -183,7 +182,7 @@ def test_a_version_that_is_retired_while_it_is_being_pinned_is_not_used(tmp_path
                 archive.vacuum()
             return super().hold(name)
 
-    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
+    archive = Archive.create(Disk(tmp_path), SCHEMA, "key", window=3, scheme="DEL", n=1)
     with Archive.open(LateDisk(tmp_path)).reader() as reader:
         assert bag(reader.scan()) == [("a", 1)]
 
@@ -192,7 +191,7 @@ def test_a_lease_that_comes_between_the_look_and_the_deed_is_seen_after_it(tmp_p
     """Somebody who had listed the versions long ago pins the oldest just as it is taken away."""
     held: list[int | None] = []
 
-    class PinnedMeanwhile(UnsyncedDisk):
+    class PinnedMeanwhile(Disk):
         def rename(self, name: str, new: str) -> None:
             if not held:
                 oldest = Versions(self).numbers()[0]
@@ -200,7 +199,7 @@ def test_a_lease_that_comes_between_the_look_and_the_deed_is_seen_after_it(tmp_p
                 Versions(self).read(oldest)
             super().rename(name, new)
 
-    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=2, scheme="DEL", n=1)
+    archive = Archive.create(Disk(tmp_path), SCHEMA, "key", window=2, scheme="DEL", n=1)
     archive.append(1, table([("a", 1)]), now=1)
     archive.vacuum()
     oldest = Versions(archive.disk).read(archive.stat().version)
@@ -219,7 +218,7 @@ def test_a_lease_that_comes_between_the_look_and_the_deed_is_seen_after_it(tmp_p
 def test_a_lease_that_is_taken_for_abandoned_before_it_is_locked_is_taken_anew(
     tmp_path, monkeypatch
 ):
-    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=2, scheme="DEL", n=1)
+    archive = Archive.create(Disk(tmp_path), SCHEMA, "key", window=2, scheme="DEL", n=1)
     lock, found = fcntl.flock, []
 
     def late(handle: int, how: int) -> None:

@@ -19,7 +19,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import (
     COMBINATIONS,
     KEYS,
@@ -34,6 +33,7 @@ from tests.archive.support.plain import (
 )
 from windrow.archive.archive import Archive
 from windrow.archive.errors import DayError
+from windrow.archive.format.disk import Disk
 from windrow.archive.wave.schemes import SCHEMES, scheme_of
 from windrow.archive.wave.wave import TECHNIQUES
 
@@ -59,7 +59,7 @@ class Days(RuleBasedStateMachine):
         n = data.draw(st.integers(scheme_of(self.scheme).fewest, window))
         growth = data.draw(st.sampled_from([1.1, 2.0, 5.0]))
         self.archive = Archive.create(
-            UnsyncedDisk(Path(self.folder.name)),
+            Disk(Path(self.folder.name)),
             SCHEMA,
             "key",
             window=window,
@@ -121,7 +121,7 @@ class Days(RuleBasedStateMachine):
 
     @rule()
     def it_is_opened_again(self):
-        self.archive = Archive.open(UnsyncedDisk(Path(self.folder.name)))
+        self.archive = Archive.open(Disk(Path(self.folder.name)))
 
     @rule()
     def a_reader_is_opened(self):
@@ -193,7 +193,7 @@ class Days(RuleBasedStateMachine):
 @pytest.mark.parametrize(("scheme", "technique", "form"), COMBINATIONS)
 def test_answers_are_those_of_a_list_day_after_day(scheme, technique, form, tmp_path):
     archive = Archive.create(
-        UnsyncedDisk(tmp_path),
+        Disk(tmp_path),
         SCHEMA,
         "key",
         window=5,

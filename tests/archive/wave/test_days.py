@@ -7,10 +7,11 @@ import sys
 import pyarrow as pa
 import pytest
 
-from tests.archive.support.disks import Crash, UnsyncedDisk, mapped
+from tests.archive.support.disks import Crash, mapped
 from tests.archive.support.plain import SCHEMA, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError, ConflictError, DayError, SchemeError
+from windrow.archive.format.disk import Disk
 from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.write import write_day
 from windrow.archive.versions.pinned_reader import Range
@@ -18,9 +19,7 @@ from windrow.archive.wave.operations import apply_all
 
 
 def archive_at(path, *, window=3, scheme="DEL", n=1, **more) -> Archive:
-    return Archive.create(
-        UnsyncedDisk(path), SCHEMA, "key", window=window, scheme=scheme, n=n, **more
-    )
+    return Archive.create(Disk(path), SCHEMA, "key", window=window, scheme=scheme, n=n, **more)
 
 
 def days_seen(archive: Archive, now: int | None = None, *, soft: bool = False) -> list[int]:
@@ -191,7 +190,7 @@ def test_settings_that_cannot_be_are_refused(wrong, tmp_path):
 def test_keys_with_several_values_and_composite_keys_are_kept_through_merges(form, tmp_path):
     schema = pa.schema([("words", pa.list_(pa.string())), ("doc", pa.int64())])
     archive = Archive.create(
-        UnsyncedDisk(tmp_path),
+        Disk(tmp_path),
         schema,
         ["words", "doc"],
         window=3,
@@ -259,7 +258,7 @@ def test_runs_that_others_write_for_a_session_are_safe_from_vacuum_and_kept_by_i
         for task in range(3):
             rows = [(f"k{i % 5}", i) for i in range(2_000)]
             entries = layout.entries(table(rows), 1)
-            elsewhere = UnsyncedDisk(tmp_path)
+            elsewhere = Disk(tmp_path)
             ref, encodings = write_day(
                 elsewhere, layout, {}, entries, session.name(f"task{task}"), "arrow"
             )
@@ -285,7 +284,7 @@ def test_work_that_a_crash_left_undone_is_done_when_the_window_is_told_to_stay(t
     assert archive.verify() == []
 
 
-class StopsAtSecondVersion(UnsyncedDisk):
+class StopsAtSecondVersion(Disk):
     links = 0
 
     def link(self, name: str, new: str) -> None:

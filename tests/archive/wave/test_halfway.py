@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import SCHEMA, PlainList, assert_same, bag, files_of, named, table
 from tests.support.altered import altered
 from windrow.archive.archive import Archive, open_archive
@@ -40,7 +39,7 @@ def archive_of(disk: Disk, days: int) -> tuple[Archive, PlainList]:
     return archive, plain
 
 
-class Between(UnsyncedDisk):
+class Between(Disk):
     """Does something before the ``at``-th version is published."""
 
     def __init__(self, root: Path, at: int, act: Callable[[], None]) -> None:
@@ -59,7 +58,7 @@ def refuse() -> None:
 
 
 def test_who_comes_between_a_day_and_the_work_after_it_does_not_undo_the_append(tmp_path):
-    other, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    other, plain = archive_of(Disk(tmp_path), 5)
     between = Between(tmp_path, 2, lambda: other.append(9, table([("other", 9)])))
     version = Archive.open(between).append_days({8: table([("mine", 8)])}, now=6)
     assert version == Versions(other.disk).numbers()[-1] - 1
@@ -79,7 +78,7 @@ def test_who_comes_between_a_day_and_the_work_after_it_does_not_undo_the_append(
 def test_a_disk_that_fails_after_the_first_version_says_that_the_records_are_in(
     at, days, reached, tmp_path
 ):
-    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    archive, plain = archive_of(Disk(tmp_path), 5)
     failing = Archive.open(Between(tmp_path, at, refuse))
     with pytest.raises(HalfwayError, match="do not append again") as told_so:
         failing.append(9, table([("mine", 9)]), now=5 + days)
@@ -94,7 +93,7 @@ def test_a_disk_that_fails_after_the_first_version_says_that_the_records_are_in(
 
 
 def test_another_writer_between_two_days_is_not_told_as_if_nothing_had_happened(tmp_path):
-    other, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    other, plain = archive_of(Disk(tmp_path), 5)
     between = Between(tmp_path, 2, lambda: other.append(9, table([("other", 9)])))
     with pytest.raises(HalfwayError):
         Archive.open(between).append(8, table([("mine", 8)]), now=7)
@@ -107,7 +106,7 @@ def test_another_writer_between_two_days_is_not_told_as_if_nothing_had_happened(
 
 def test_damage_that_a_later_day_meets_is_not_told_as_if_nothing_had_happened(tmp_path):
     made = Archive.create(
-        UnsyncedDisk(tmp_path / "a"), SCHEMA, "key",
+        Disk(tmp_path / "a"), SCHEMA, "key",
         window=4, scheme="DEL", n=2, technique="packed shadow",
     )  # fmt: skip
     plain = PlainList(4)
@@ -118,7 +117,7 @@ def test_damage_that_a_later_day_meets_is_not_told_as_if_nothing_had_happened(tm
     plain.now, met = 8, set()
     for name in (name for name in made.disk.names("runs") if name.endswith(".arrow")):
         copy = shutil.copytree(tmp_path / "a", tmp_path / name)
-        file, disk = copy / "runs" / name, UnsyncedDisk(copy)
+        file, disk = copy / "runs" / name, Disk(copy)
         whole = file.read_bytes()
         file.write_bytes(whole[:-40] + bytes(b ^ 1 for b in whole[-40:]))
         archive = Archive.open(disk)
@@ -142,9 +141,9 @@ def test_damage_that_a_later_day_meets_is_not_told_as_if_nothing_had_happened(tm
 
 
 def test_a_failure_of_the_first_version_changes_nothing_and_can_be_repeated_in_a_session(tmp_path):
-    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    archive, plain = archive_of(Disk(tmp_path), 5)
 
-    class FullOnce(UnsyncedDisk):
+    class FullOnce(Disk):
         left = 1
 
         def write(self, name: str, fill: Callable[..., None]) -> Written:
@@ -169,12 +168,12 @@ def test_a_failure_of_the_first_version_changes_nothing_and_can_be_repeated_in_a
 def test_a_link_that_was_made_though_its_answer_got_lost_is_no_conflict(tmp_path):
     """As a network file system does that asks again and is told that the name is there."""
 
-    class Forgetful(UnsyncedDisk):
+    class Forgetful(Disk):
         def link(self, name: str, new: str) -> None:
             super().link(name, new)
             super().link(name, new)
 
-    archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
+    archive, _ = archive_of(Disk(tmp_path), 1)
     Archive.open(Forgetful(tmp_path)).append(2, table([("a", 2)]), now=2)
     with archive.reader() as reader:
         assert bag(reader.probe("a", columns=["value"])) == [(1,), (2,)]
@@ -182,14 +181,14 @@ def test_a_link_that_was_made_though_its_answer_got_lost_is_no_conflict(tmp_path
 
 
 def test_a_lease_that_cannot_be_removed_does_not_spoil_what_was_done(tmp_path):
-    class Sticky(UnsyncedDisk):
+    class Sticky(Disk):
         def delete(self, name: str) -> None:
             if name.startswith("leases/"):
                 with translate_os_errors(self.path(name)):
                     raise OSError(errno.EROFS, os.strerror(errno.EROFS))
             super().delete(name)
 
-    archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
+    archive, _ = archive_of(Disk(tmp_path), 1)
     stuck = Archive.open(Sticky(tmp_path))
     version = stuck.append(2, table([("a", 2)]), now=2)
     assert version == archive.stat().version
@@ -202,11 +201,11 @@ def test_a_lease_that_cannot_be_removed_does_not_spoil_what_was_done(tmp_path):
 
 def test_a_vacuum_goes_on_though_a_listed_file_is_gone_before_its_turn(tmp_path):
     """A writer has deleted what it wrote in pieces, and has ended, in between."""
-    archive, _ = archive_of(UnsyncedDisk(tmp_path), 3)
+    archive, _ = archive_of(Disk(tmp_path), 3)
     nobodys = archive.disk.path("runs/0-piece.arrow")
     nobodys.write_text("")
 
-    class Late(UnsyncedDisk):
+    class Late(Disk):
         def size(self, name: str) -> int:
             nobodys.unlink(missing_ok=True)
             return super().size(name)
@@ -217,7 +216,7 @@ def test_a_vacuum_goes_on_though_a_listed_file_is_gone_before_its_turn(tmp_path)
 
 def test_a_lease_that_may_only_be_read_is_known_for_live_or_dead(tmp_path, monkeypatch):
     """Somebody else's, in a folder that several people write to."""
-    archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
+    archive, _ = archive_of(Disk(tmp_path), 1)
 
     def others(path, flags, *rest, **options):
         if "leases" in str(path) and flags & os.O_RDWR and not flags & os.O_CREAT:
@@ -246,7 +245,7 @@ def read_only_below(root: Path, method: Callable[..., None]) -> Callable[..., No
 def test_an_archive_on_a_file_system_that_is_read_only_can_be_read_and_verified(
     tmp_path, monkeypatch
 ):
-    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    archive, plain = archive_of(Disk(tmp_path), 5)
 
     def no_writing(path, flags, *rest, **options):
         if flags & (os.O_CREAT | os.O_RDWR | os.O_WRONLY) and tmp_path in Path(path).parents:
@@ -271,7 +270,7 @@ def test_a_file_system_that_is_read_only_is_no_excuse_for_other_errors(
     folders, tmp_path, monkeypatch
 ):
     """A copy there may have lost its empty folders, and cannot be given them again."""
-    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    archive, plain = archive_of(Disk(tmp_path), 5)
     if not folders:
         archive.disk.path("leases").rmdir()
 
@@ -292,16 +291,16 @@ def test_a_file_system_that_is_read_only_is_no_excuse_for_other_errors(
 
 
 def test_a_copy_that_lost_its_empty_folders_goes_on(tmp_path):
-    archive = Archive.create(UnsyncedDisk(tmp_path), SCHEMA, "key", window=4, scheme="RATA", n=2)
+    archive = Archive.create(Disk(tmp_path), SCHEMA, "key", window=4, scheme="RATA", n=2)
     for folder in ("runs", "leases", "retired"):
         archive.disk.path(folder).rmdir()
-    archive = Archive.open(UnsyncedDisk(tmp_path))
+    archive = Archive.open(Disk(tmp_path))
     archive.append(1, table([("a", 1)]), now=1)
     archive.vacuum()
     assert archive.verify() == []
 
 
-class NoRoomAtAll(UnsyncedDisk):
+class NoRoomAtAll(Disk):
     """Not for another name of a file, even."""
 
     def write(self, name: str, fill: Callable[..., None]) -> Written:
@@ -322,7 +321,7 @@ class NoRoomAtAll(UnsyncedDisk):
 
 
 def test_a_vacuum_makes_room_where_there_is_none_for_another_file(tmp_path):
-    archive, plain = archive_of(UnsyncedDisk(tmp_path), 5)
+    archive, plain = archive_of(Disk(tmp_path), 5)
     full = open_archive(NoRoomAtAll(tmp_path))
     assert full.stat().now == 5
     with pytest.raises(StorageError, match="vacuum"):
@@ -334,7 +333,7 @@ def test_a_vacuum_makes_room_where_there_is_none_for_another_file(tmp_path):
 
 @pytest.mark.parametrize("failing", ["try_hold", "clear_abandoned", "hold"])
 def test_a_lock_that_cannot_be_had_is_told(failing, tmp_path, monkeypatch):
-    archive, _ = archive_of(UnsyncedDisk(tmp_path), 1)
+    archive, _ = archive_of(Disk(tmp_path), 1)
     reader = archive.reader()
     before = len(list(Path("/proc/self/fd").iterdir()))
 
@@ -357,9 +356,9 @@ def test_two_that_create_at_once_are_told_apart(tmp_path):
     def create(disk: Disk) -> LifetimeIndex:
         return LifetimeIndex.create(disk, SCHEMA, "key", longest=8, interval=2)
 
-    class Slow(UnsyncedDisk):
+    class Slow(Disk):
         def link(self, name: str, new: str) -> None:
-            create(UnsyncedDisk(tmp_path))
+            create(Disk(tmp_path))
             super().link(name, new)
 
     with pytest.raises(ConflictError, match="an archive"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
+from tests.archive.support.disks import copied
 from tests.archive.support.plain import SCHEMA, PlainList, assert_same, bag, table
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ConflictError
@@ -42,15 +44,26 @@ def well(archive, plain):
     assert_same(archive, plain)
 
 
+@pytest.fixture(scope="module")
+def filled_once(tmp_path_factory) -> dict[str, tuple[Path, PlainList]]:
+    """A filled archive of each scheme, to be copied, and the same as a list."""
+    paths = {scheme: tmp_path_factory.mktemp("filled") / "archive" for scheme in SCHEMES}
+    return {scheme: (path, filled(path, scheme)[1]) for scheme, path in paths.items()}
+
+
 @pytest.mark.parametrize("how", ["rebuild", "drain"])
 @pytest.mark.parametrize(("old", "new"), PAIRS)
-def test_every_scheme_becomes_every_other_and_goes_on(tmp_path, old, new, how):
-    archive, plain = filled(tmp_path, old)
+def test_every_scheme_becomes_every_other_and_goes_on(tmp_path, filled_once, old, new, how):
+    """What ``verify`` says of the versions in between is seen by ``test_verify_versions``."""
+    path, before = filled_once[old]
+    archive, plain = Archive.open(copied(path, tmp_path / "archive")), before.copy()
     archive.migrate(scheme=new, n=3, how=how)
     well(archive, plain)
     for day in range(9, 9 + 2 * WINDOW):
         take_day(archive, plain, day)
-        well(archive, plain)
+        assert_same(archive, plain)
+        if day in (9, 8 + WINDOW):
+            assert archive.verify() == []
     archive.vacuum()
     well(archive, plain)
     found = archive.stat()

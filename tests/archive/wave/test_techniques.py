@@ -6,10 +6,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from tests.archive.support.disks import UnsyncedDisk
 from tests.archive.support.plain import SCHEMA, table
 from windrow.archive.archive import Archive
-from windrow.archive.format.disk import Written
+from windrow.archive.format.disk import Disk, Written
 from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import RunRef
 from windrow.archive.versions.manifest import Manifest
@@ -130,7 +129,7 @@ def test_what_is_mostly_dead_is_merged():
 def test_entries_written_for_a_day_are_those_of_the_technique(technique, written, tmp_path):
     """DEL with one constituent of four days: the day; and a copy of three; or a rewrite of four."""
     archive = Archive.create(
-        UnsyncedDisk(tmp_path),
+        Disk(tmp_path),
         SCHEMA,
         "key",
         window=4,
@@ -152,7 +151,7 @@ def test_entries_written_for_a_day_are_those_of_the_technique(technique, written
 
 def filled(tmp_path, days: int, technique=None, scheme="WATA", n=3) -> Archive:
     archive = Archive.create(
-        UnsyncedDisk(tmp_path), SCHEMA, "key", window=7, scheme=scheme, n=n, technique=technique,
+        Disk(tmp_path), SCHEMA, "key", window=7, scheme=scheme, n=n, technique=technique,
         growth=9.0,
     )  # fmt: skip
     for day in range(1, days + 1):
@@ -214,7 +213,7 @@ def test_a_packing_that_did_not_come_to_be_is_made_up_for_by_the_next_day(tmp_pa
 
 def test_an_index_that_has_outgrown_its_room_is_packed_after_its_day_can_be_queried(tmp_path):
     archive = Archive.create(
-        UnsyncedDisk(tmp_path), SCHEMA, "key", window=21, scheme="WATA", n=3, growth=2.0
+        Disk(tmp_path), SCHEMA, "key", window=21, scheme="WATA", n=3, growth=2.0
     )
     runs = []
     for day in range(1, 22):
