@@ -28,7 +28,7 @@ class OwnColumns(NamedTuple):
 class ByMember:
     """Rows and the queries that they belong to, put in order when they are first asked for.
 
-    ``own`` says which columns are whose, if not all are everybody's.
+    ``own`` says which columns are whose, of those that do not have all of them.
     """
 
     def __init__(
@@ -58,7 +58,8 @@ class ByMember:
         return self._own_columns(member, rows.slice(starts[at], starts[at + 1] - starts[at]))
 
     def _own_columns(self, member: int, rows: pa.RecordBatch) -> pa.RecordBatch:
-        return rows if self._own is None else self._own[member].of(rows)
+        own = None if self._own is None else self._own.get(member)
+        return rows if own is None else own.of(rows)
 
     def parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """All queries that have rows, with them."""

@@ -22,7 +22,7 @@ from windrow.spark.run.spark_pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
 
-SUMS = "SELECT k, COUNT(*) AS n, SUM(v) AS t FROM a [RANGE 40 SLIDE 20] WHERE v BETWEEN {} AND {} "
+SUMS = "SELECT k, COUNT(*) AS n, SUM(v) AS t FROM a [RANGE 40] WHERE v BETWEEN {} AND {} "
 SUMS += "GROUP BY k"
 PASSED = "SELECT k, v FROM a WHERE v >= {} AND v < {}"
 RANGES = [(0, 9), (5, 30), (31, 31), (20, 49), (60, 70)]

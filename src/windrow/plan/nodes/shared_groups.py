@@ -6,6 +6,7 @@ Which synopses there are, and what each query reads, the rules of sharing have d
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -75,22 +76,22 @@ class GroupMember:
 class SharedGroupBy(Unary):
     """Members by number; None is a query that has gone. The input is MONOTONIC.
 
-    The output is a member's number and then as many columns of each type as any member has: a
-    member's own are in ``slots``, and the others are NULL. With ``merges`` the input are summaries
-    that senders made of the tuples. Members and synopses are left out of the text of the node: a
-    run goes on from its checkpoint when queries have come or gone.
+    The output is a member's number and then columns of ``types``, as many of each as any member
+    has: a member's own are in ``slots``, and the others are NULL. With ``merges`` the input are
+    summaries that senders made of the tuples. Members and synopses are left out of the text of the
+    node: a run goes on from its checkpoint when queries have come or gone.
     """
 
     keys: tuple[Named, ...]
     synopses: tuple[PredicateSynopses, ...] = field(repr=False)
     members: tuple[GroupMember | None, ...] = field(repr=False)
+    types: tuple[Type, ...] = field(repr=False)
     merges: bool = False
 
     @cached_property
     def slots(self) -> tuple[tuple[int, ...], ...]:
         """For each member the places of its columns among those after the number."""
-        types = [f.type for f in self.schema][1:]
-        places = {kind: [i for i, t in enumerate(types) if t is kind] for kind in Type}
+        places = {kind: [i for i, t in enumerate(self.types) if t is kind] for kind in Type}
         found = []
         for member in self.members:
             left = {kind: iter(at) for kind, at in places.items()}
@@ -100,15 +101,7 @@ class SharedGroupBy(Unary):
 
     @cached_property
     def schema(self) -> Schema:
-        most = dict.fromkeys(Type, 0)
-        for member in self.members:
-            types = [] if member is None else [c.type for c in member.columns]
-            most = {kind: max(count, types.count(kind)) for kind, count in most.items()}
-        slots = (
-            Field(f"{kind.value.lower()}{i}", kind)
-            for kind, count in most.items()
-            for i in range(count)
-        )
+        slots = (Field(f"column{i}", kind) for i, kind in enumerate(self.types))
         return Schema((Field(MEMBER, Type.BIGINT), *slots))
 
     @cached_property
@@ -120,3 +113,12 @@ class SharedGroupBy(Unary):
     @property
     def pattern(self) -> UpdatePattern:
         return STRICT
+
+
+def slot_types(members: Iterable[GroupMember]) -> tuple[Type, ...]:
+    """As many columns of each type as any of the members has."""
+    most = dict.fromkeys(Type, 0)
+    for member in members:
+        types = [c.type for c in member.columns]
+        most = {kind: max(count, types.count(kind)) for kind, count in most.items()}
+    return tuple(kind for kind, count in most.items() for _ in range(count))

@@ -36,6 +36,7 @@ from windrow.plan.nodes.shared_groups import (
     PredicateSynopses,
     SharedAggregate,
     SharedGroupBy,
+    slot_types,
 )
 from windrow.plan.sharing.periodic_aggregates import TakenApart, take_apart
 from windrow.sharing.rules import (
@@ -198,20 +199,17 @@ def _may_fail(expression: Expression) -> bool:
 
 def _group(family: Sequence[Shareable]) -> SharedSynopses:
     sharing = plan_queries(member.description for member in family)
-    plan = node_of(family, sharing)
+    plan = _node(family, sharing)
     return SharedSynopses(plan, tuple(member.query for member in family), sharing)
 
 
-def node_of(family: Sequence[Shareable | None], sharing: SharingPlan) -> SharedGroupBy:
+def _node(family: Sequence[Shareable], sharing: SharingPlan) -> SharedGroupBy:
     """The node of members by number, as the rules have planned them."""
-    present = [member for member in family if member is not None]
-    stores = _Stores(present, sharing)
-    keys = tuple(Named(f"key{i}", key) for i, key in enumerate(present[0].keys))
+    stores = _Stores(family, sharing)
+    keys = tuple(Named(f"key{i}", key) for i, key in enumerate(family[0].keys))
+    members = tuple(stores.member(member) for member in family)
     return SharedGroupBy(
-        present[0].scan,
-        keys,
-        tuple(stores.synopses()),
-        tuple(None if member is None else stores.member(member) for member in family),
+        family[0].scan, keys, tuple(stores.synopses()), members, slot_types(members)
     )
 
 

@@ -2,9 +2,10 @@
 
 A checkpoint holds the state of the queries that it was made with, so a query stays where it is: a
 group goes on with the members that it had, and a query that had a directory of its own keeps it.
-Those that are new share their selection among themselves. Members are known by their seats, the
-numbers that their tuples have in the state; one that the script no longer has leaves its seat
-empty, where no tuple is sent.
+Those that are new share their selection, or synopses, among themselves. Members are known by their
+seats, the numbers that their tuples have in the state; one that the script no longer has leaves its
+seat empty, where no tuple is sent. Of a group that shares synopses the plan is written down too: a
+query that goes leaves what others read.
 """
 
 from __future__ import annotations
@@ -12,22 +13,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 from windrow.core.errors import StateError
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes.routed import Among, Asked
+from windrow.plan.sharing import saved_group
 from windrow.plan.sharing.shared_selection import (
     SharedSelection,
     shared_selections,
     with_conditions,
 )
+from windrow.plan.sharing.shared_synopses import SharedSynopses, shared_synopses
+from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.checkpoint.query_directory import IDENTITY
 
 SEATS = "members.json"
+SYNOPSES = "synopses.json"
+"""The plan of a group that shares synopses."""
 PREFIX = "shared-"
 
 Seats = list[tuple[str, str]]
@@ -38,7 +44,7 @@ Seats = list[tuple[str, str]]
 class Group:
     """Queries that run as one; ``declaration`` is that of their common plan."""
 
-    selection: SharedSelection
+    shared: SharedSelection | SharedSynopses
     declaration: QueryDeclaration
     members: Mapping[int, QueryDeclaration]
     seats: Seats
@@ -49,19 +55,32 @@ class Group:
         path = self.directory / SEATS
         if not path.exists():
             self.directory.mkdir(parents=True, exist_ok=True)
+            if isinstance(self.shared, SharedSynopses):
+                planned = saved_group.to_json(self.shared.plan)
+                publish(self.directory / SYNOPSES, json.dumps(planned))
             publish(path, json.dumps(self.seats))
 
 
-def groups_of(queries: Sequence[QueryDeclaration], directory: Path) -> list[Group]:
+def groups_of(
+    queries: Sequence[QueryDeclaration], directory: Path, strategy: Strategy = Strategy.UPA
+) -> list[Group]:
     """The groups among the queries of a script that runs with this checkpoint."""
     left = {query.name: query for query in queries}
     found = []
     for path in sorted(directory.glob(f"{PREFIX}*/{SEATS}")):
         seats = _read(path)
         present = [left.pop(name) for name, _ in seats if name in left]
-        if present:
+        if present and (path.parent / SYNOPSES).exists():
+            found.append(_seated_over_synopses(present, seats, path.parent))
+        elif present:
             found.append(_seated(_together(present, path), seats, path.parent))
     free = [q for q in left.values() if not (directory / q.name / IDENTITY).exists()]
+    for group in shared_synopses(free) if strategy is Strategy.UPA else ():
+        place = directory / f"{PREFIX}{group.queries[0].name}"
+        seats = [(q.name, _digest_of_member(group, n)) for n, q in enumerate(group.queries)]
+        declaration = QueryDeclaration(group.title, group.plan, group.queries[0].clock)
+        found.append(Group(group, declaration, dict(enumerate(group.queries)), seats, place))
+        free = [query for query in free if query.name not in group.names]
     for selection in shared_selections(free):
         asked = selection.routed_node.asked
         seats = [(q.name, _digest(a)) for q, a in zip(selection.queries, asked, strict=True)]
@@ -76,6 +95,49 @@ def _together(present: Sequence[QueryDeclaration], path: Path) -> SharedSelectio
         together = {q.name for q in selections[0].queries} if selections else set()
         _refuse(next((q.name for q in present if q.name not in together), present[0].name), path)
     return selections[0]
+
+
+def _seated_over_synopses(
+    present: Sequence[QueryDeclaration], seats: Seats, directory: Path
+) -> Group:
+    """The group as it was planned, with those of its queries that are still there."""
+    groups = shared_synopses(present, fewest=1)
+    if len(groups) != 1 or len(groups[0].queries) < len(present):
+        together = groups[0].names if groups else frozenset()
+        _refuse(
+            next((q.name for q in present if q.name not in together), present[0].name), directory
+        )
+    (now,) = groups
+    planned = read_record(
+        directory / SYNOPSES,
+        "the checkpoint",
+        lambda saved: saved_group.from_json(saved, now.plan.input),
+        remedy="restore it, or choose a new directory with --checkpoint",
+    )
+    numbers = {name: number for number, (name, _) in enumerate(seats)}
+    members = {numbers[query.name]: query for query in present}
+    for n, query in enumerate(now.queries):
+        if seats[numbers[query.name]][1] != _digest_of_member(now, n):
+            _refuse(query.name, directory)
+    plan = saved_group.without_others(planned, members)
+    shared = replace(now, plan=plan)
+    declaration = QueryDeclaration(now.title, plan, now.queries[0].clock)
+    return Group(shared, declaration, members, seats, directory)
+
+
+def _digest_of_member(group: SharedSynopses, number: int) -> str:
+    """What a query asks, whatever it is read from."""
+    member = group.plan.members[number]
+    assert member is not None
+    described = next(
+        m.query for m in group.sharing.members if m.query.name == group.queries[number].name
+    )
+    asked = (
+        [k.expression for k in group.plan.keys], member.window, member.slide,
+        [(a.function, a.argument, a.type) for a in member.aggregates], member.having,
+        member.columns, str(described.predicate),
+    )  # fmt: skip
+    return hashlib.sha256(repr(asked).encode()).hexdigest()
 
 
 def _seated(selection: SharedSelection, seats: Seats, directory: Path) -> Group:

@@ -12,7 +12,7 @@ directories that it publishes in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +20,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import empty_batch
+from windrow.columns.types import arrow_schema
 from windrow.core.file_formats import FORMATS
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, Destination, QueryDeclaration
 from windrow.plan.nodes.routed import MEMBER
+from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.result_files.commits import last_committed
 from windrow.result_files.compaction import compact_before_answering, forget_drained
-from windrow.result_files.identity import Identity, identity_of
+from windrow.result_files.identity import Identity, changes_schema, identity_of
 from windrow.result_files.last_answer import Answer, last_answer
-from windrow.result_files.member_rows import ByMember
+from windrow.result_files.member_rows import ByMember, OwnColumns
 from windrow.result_files.ownership import prepare
 from windrow.result_files.reader import Reading, published_results
 from windrow.result_files.sinks import COMPACT_AT
@@ -161,6 +163,23 @@ def on_console(query: QueryDeclaration) -> bool:
     return query.into is not None and query.into.format == "console"
 
 
+Columns = Mapping[int, OwnColumns] | None
+
+
+def own_columns(group: Group) -> tuple[Columns, Columns]:
+    """Which columns of changes, and of answers, are whose; None if all are everybody's."""
+    if not isinstance(group.shared, SharedSynopses):
+        return None, None
+    slots, clock = group.shared.plan.slots, group.declaration.clock
+    changes, rows = {}, {}
+    for number, query in group.members.items():
+        schema = query.plan.schema
+        places = (0, 1, *(place + 2 for place in slots[number]))
+        changes[number] = OwnColumns(places, changes_schema(schema, clock))
+        rows[number] = OwnColumns(slots[number], arrow_schema(schema))
+    return changes, rows
+
+
 class MemberResults(JobResults):
     """Of the queries of a group; ``own`` are the destinations of those that write files."""
 
@@ -172,6 +191,7 @@ class MemberResults(JobResults):
             for number, query in group.members.items()
             if query.into is not None and query.into.format in FORMATS
         }
+        self._changes, self._rows = own_columns(group)
         self._split: tuple[tuple[int, int], ByMember] | None = None
         self._answers: tuple[int, ByMember] | None = None
         self._counted: tuple[int, npt.NDArray[np.int64]] | None = None
@@ -183,7 +203,8 @@ class MemberResults(JobResults):
     def _files(self) -> MemberDelivery:
         own = {n: (str(path_of(d.path).absolute()), d.format) for n, d in self.own.items()}
         kept = frozenset(self.group.members) - frozenset(own)
-        return MemberDelivery(**vars(super()._files), own=own, kept=kept)
+        columns = None if self._changes is None else {n: self._changes[n] for n in own}
+        return MemberDelivery(**vars(super()._files), own=own, kept=kept, columns=columns)
 
     def prepare(self, noted: Noted, *, overwrite: bool = False) -> None:
         """As for one query, for each; all of them are looked at before anything is removed."""
@@ -257,7 +278,7 @@ class MemberResults(JobResults):
                 empty_batch(self.schema)
             ]
             member = rows.column(MEMBER).to_numpy()
-            self._split = (asked, ByMember(member, rows.drop_columns([MEMBER])))
+            self._split = (asked, ByMember(member, rows.drop_columns([MEMBER]), self._changes))
         return self._split[1]
 
     def kept_answers(self) -> ByMember:
@@ -266,7 +287,8 @@ class MemberResults(JobResults):
         if self._answers is None or self._answers[0] != last:
             rows = self.answer().rows.combine_chunks()
             (batch,) = rows.to_batches() or [empty_batch(rows.schema)]
-            found = ByMember(batch.column(MEMBER).to_numpy(), batch.drop_columns([MEMBER]))
+            common = batch.drop_columns([MEMBER])
+            found = ByMember(batch.column(MEMBER).to_numpy(), common, self._rows)
             self._answers = (last, found)
         return self._answers[1]
 

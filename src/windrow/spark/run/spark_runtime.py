@@ -36,6 +36,8 @@ from windrow.plan.catalog import (
     StreamDeclaration,
 )
 from windrow.plan.jobs import Changes, Job, Member, job_of_archive, job_of_query
+from windrow.plan.sharing.shared_selection import SharedSelection
+from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish
 from windrow.result_files.directory_lock import Lock, lock_directory
@@ -160,7 +162,7 @@ class OnSpark:
         catalog: Catalog,
     ) -> Sequence[Job]:
         """As the checkpoint has them: a query stays in the group in which its state is."""
-        groups = {g.declaration.name: g for g in groups_of(queries, self._directory)}
+        groups = {g.declaration.name: g for g in groups_of(queries, self._directory, self.strategy)}
         self._groups.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}
         return [
@@ -221,7 +223,7 @@ class OnSpark:
         return [runs[name] for name in found]
 
     def _spark_job(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkJob:
-        group = self._groups[job.name] if job.selection is not None else None
+        group = self._groups[job.name] if job.is_shared else None
         directory = self._directory / job.name if group is None else group.directory
         return SparkJob(session, job, catalog, directory, self.strategy, group)
 
@@ -476,7 +478,10 @@ class OwnSession:
 def _job_of(group: Group) -> Job:
     members = {number: Member(q, Changes(q.into)) for number, q in group.members.items()}
     declared = group.declaration
-    return Job(declared.name, declared.plan, declared.clock, members, group.selection)
+    shared = group.shared
+    synopses = shared if isinstance(shared, SharedSynopses) else None
+    selection = shared if isinstance(shared, SharedSelection) else None
+    return Job(declared.name, declared.plan, declared.clock, members, selection, synopses)
 
 
 def _need_sources(jobs: Sequence[Job], catalog: Catalog) -> None:

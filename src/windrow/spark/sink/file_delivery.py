@@ -30,7 +30,7 @@ from windrow.object_store.object_path import path_of
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files.change_table import changes_batch
 from windrow.result_files.commits import Commit, sum_counts
-from windrow.result_files.member_rows import ByMember
+from windrow.result_files.member_rows import ByMember, OwnColumns
 from windrow.result_files.sinks import COMPACT_AT, Place
 from windrow.spark.stage.level_task import HANDS
 from windrow.spark.stage.stage_task import Report
@@ -81,10 +81,12 @@ def summary(batch: int, run: str, reports: Sequence[Report], rows_out: int) -> C
 @dataclass(frozen=True)
 class MemberDelivery(FileDelivery):
     """``own`` are the directories and formats of queries that have them, by number; the changes
-    of those in ``kept`` stay with the group, and others' are for nobody."""
+    of those in ``kept`` stay with the group, and others' are for nobody. ``columns`` says which
+    columns are whose, if not all are everybody's."""
 
     own: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     kept: frozenset[int] = frozenset()
+    columns: Mapping[int, OwnColumns] | None = None
 
     def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
         """A hidden file for each query with changes and a directory, and one for the kept."""
@@ -95,7 +97,8 @@ class MemberDelivery(FileDelivery):
         at = batch.schema.get_field_index(MEMBER)
         member = batch.column(at).to_numpy()
         own = []
-        for number, rows in ByMember(member, batch.drop_columns([MEMBER])).parts():
+        common = batch.drop_columns([MEMBER])
+        for number, rows in ByMember(member, common, self.columns).parts():
             if number in self.own:
                 name = self._own_place(number).hide(pa.Table.from_batches([rows]))
                 own.append([number, name, rows.num_rows])

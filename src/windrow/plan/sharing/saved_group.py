@@ -1,0 +1,135 @@
+"""A ``SharedGroupBy`` as JSON, for a checkpoint: its members may come back without some of them.
+
+A query that has gone may have been the reason for a synopsis that others still read, so what was
+planned is written down, and not planned again. What nobody reads any more takes no tuples in and
+forgets those that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from windrow.core.schema import Type
+from windrow.plan.expressions import Call, Column, Expression, Literal, Named
+from windrow.plan.nodes import Node
+from windrow.plan.nodes.shared_groups import (
+    GroupMember,
+    KeptContent,
+    PredicateSynopses,
+    SharedAggregate,
+    SharedGroupBy,
+)
+from windrow.sharing.rules.synopsis_shape import SynopsisKind
+
+NOBODY: Expression = Literal(False, Type.BOOLEAN)
+"""The predicate of synopses that nobody reads."""
+
+
+def to_json(node: SharedGroupBy) -> dict[str, Any]:
+    """All of the node but its input; every member is there."""
+    return {
+        "keys": [_expression(key.expression) for key in node.keys],
+        "types": [kind.value for kind in node.types],
+        "synopses": [_synopses(store) for store in node.synopses],
+        "members": [_member(member) for member in node.members if member is not None],
+    }
+
+
+def from_json(saved: Mapping[str, Any], source: Node) -> SharedGroupBy:
+    """The node over ``source``."""
+    keys = [_read_expression(key) for key in saved["keys"]]
+    return SharedGroupBy(
+        source,
+        tuple(Named(f"key{i}", key) for i, key in enumerate(keys)),
+        tuple(map(_read_synopses, saved["synopses"])),
+        tuple(map(_read_member, saved["members"])),
+        tuple(map(Type, saved["types"])),
+    )
+
+
+def without_others(node: SharedGroupBy, present: Collection[int]) -> SharedGroupBy:
+    """The node for these members; a synopsis is kept as long as one of them may ask for it."""
+    members = [member if n in present else None for n, member in enumerate(node.members)]
+    keep = [0] * len(node.synopses)
+    for member in members:
+        for aggregate in () if member is None else member.aggregates:
+            for number in (*aggregate.added, *aggregate.subtracted):
+                assert member is not None
+                keep[number] = max(keep[number], member.window + member.slide)
+    synopses = [
+        replace(store, keep=k, predicate=store.predicate if k else NOBODY)
+        for store, k in zip(node.synopses, keep, strict=True)
+    ]
+    return replace(node, members=tuple(members), synopses=tuple(synopses))
+
+
+def _synopses(store: PredicateSynopses) -> dict[str, Any]:
+    return {
+        "predicate": _expression(store.predicate),
+        "s": store.s,
+        "keep": store.keep,
+        "contents": [[c.function, _expression(c.argument), c.kind.value] for c in store.contents],
+    }
+
+
+def _read_synopses(saved: Mapping[str, Any]) -> PredicateSynopses:
+    contents = tuple(
+        KeptContent(function, _read_expression(argument), SynopsisKind(kind))
+        for function, argument, kind in saved["contents"]
+    )
+    predicate = _read_optional(saved["predicate"])
+    return PredicateSynopses(predicate, int(saved["s"]), contents, int(saved["keep"]))
+
+
+def _member(member: GroupMember) -> dict[str, Any]:
+    return {
+        "window": member.window,
+        "slide": member.slide,
+        "having": _expression(member.having),
+        "columns": [_expression(column) for column in member.columns],
+        "aggregates": [
+            [a.function, _expression(a.argument), a.type.value, a.added, a.subtracted]
+            for a in member.aggregates
+        ],
+    }
+
+
+def _read_member(saved: Mapping[str, Any]) -> GroupMember:
+    aggregates = tuple(
+        SharedAggregate(
+            function, _read_optional(argument), Type(kind), tuple(added), tuple(subtracted)
+        )
+        for function, argument, kind, added, subtracted in saved["aggregates"]
+    )
+    columns = tuple(map(_read_expression, saved["columns"]))
+    having = _read_optional(saved["having"])
+    return GroupMember(int(saved["window"]), int(saved["slide"]), aggregates, having, columns)
+
+
+def _expression(expression: Expression | None) -> list[Any] | None:
+    match expression:
+        case Column():
+            return ["column", expression.index, expression.name, expression.type.value]
+        case Literal():
+            return ["literal", expression.value, expression.type.value]
+        case Call():
+            args = [_expression(arg) for arg in expression.args]
+            return ["call", expression.function, args, expression.type.value]
+    return None
+
+
+def _read_optional(saved: list[Any] | None) -> Expression | None:
+    return None if saved is None else _read_expression(saved)
+
+
+def _read_expression(saved: list[Any]) -> Expression:
+    match saved:
+        case ["column", index, name, kind]:
+            return Column(int(index), str(name), Type(kind))
+        case ["literal", value, kind]:
+            return Literal(value, Type(kind))
+        case ["call", function, args, kind]:
+            return Call(str(function), tuple(map(_read_expression, args)), Type(kind))
+    raise ValueError(f"not an expression: {saved!r}")
