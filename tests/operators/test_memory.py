@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import pyarrow as pa
@@ -130,17 +129,14 @@ def grouped(kind: str, aggregates: tuple[str, ...]) -> str:
     [(AGGREGATES, [Strategy.UPA]), (EXTREMES, list(Strategy))],
     ids=["all", "extremes"],
 )
-def test_every_aggregate_over_every_window_holds_no_more_after_many_windows(
+def test_every_aggregate_over_every_window_holds_no_more_after_a_hundred_windows(
     kind: str, aggregates: tuple[str, ...], strategies: list[Strategy]
 ) -> None:
-    """With thresholds at their least, so that what has grown and shrinks again is small.
-
-    What is held now and then, because there was more than usual, is no growth: the median is.
-    """
+    """With thresholds at their least, so that what has grown and shrinks again is small."""
     for strategy in strategies:
         with at_their_least():
-            held = held_after(grouped(kind, aggregates), strategy, 60)
-        assert median(held[10:]) < 1.3 * max(held[:5]) + 2**14, strategy
+            held = held_after(grouped(kind, aggregates), strategy, 100)
+        assert max(held[15:]) < 1.3 * max(held[:15]) + 2**14, strategy
 
 
 def test_an_extreme_over_a_time_window_holds_a_window_with_the_usual_thresholds() -> None:
