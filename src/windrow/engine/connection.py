@@ -16,7 +16,8 @@ from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
 from windrow.engine.handles import ArchiveHandle, Handle, SubscriptionsHandle
 from windrow.engine.runtime import Run, Runtime
-from windrow.plan.catalog import Catalog
+from windrow.plan.binder import ExplainRequest
+from windrow.plan.catalog import Catalog, QueryDeclaration
 from windrow.plan.explain import explain
 from windrow.plan.jobs import Days, Matches, groups_among
 from windrow.plan.program import Compiled, compile_script
@@ -57,8 +58,9 @@ class Connection:
     def execute(self, cql: str) -> list[Handle]:
         """Carry out a script; the queries that it defines, in order.
 
-        Nothing is declared if any statement is wrong. A query sees what is pushed after it, and
-        all of the files that its streams and relations are ``FROM``: what is there by now is read
+        Nothing is declared if any statement is wrong. A query sees what is pushed after it,
+        what running queries hold of the windows that it needs (``Handle.complete_from``), and all
+        of the files that its streams and relations are ``FROM``: what is there by now is read
         here, and what comes later by ``advance``.
         """
         runtime = self._runtime
@@ -104,9 +106,15 @@ class Connection:
         strategy = self._runtime.strategy
         running = [run.job.synopses or run.job.selection for run in self._runs]
         shared = [*groups_among(compiled.queries, strategy), *(g for g in running if g)]
-        queries = [explain(query, strategy, shared) for query in compiled.queries]
-        asked = [explain(request, strategy, shared) for request in compiled.explains]
-        return "\n\n".join([*queries, *asked])
+        wanted: list[QueryDeclaration | ExplainRequest] = [*compiled.queries, *compiled.explains]
+        return "\n\n".join(
+            "\n".join(filter(None, (explain(of, strategy, shared), self._late_words(of))))
+            for of in wanted
+        )
+
+    def _late_words(self, asked: QueryDeclaration | ExplainRequest) -> str | None:
+        query = asked.query if isinstance(asked, ExplainRequest) else asked
+        return self._runtime.late_words(query)
 
     def _compile(self, cql: str) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""

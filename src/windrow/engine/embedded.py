@@ -21,14 +21,17 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.clocks import put_on_clock
 from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
+from windrow.engine.late_start import LateStart, late_start
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, arrange
-from windrow.plan.strategy import Strategy
+from windrow.plan.nodes import Node, StreamScan, walk
+from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.identity import identity_of
 from windrow.result_files.sinks import FileSink, open_sinks
+from windrow.streams.relations import RelationMonitor
 
 
 class Outlet:
@@ -139,13 +142,50 @@ class Embedded:
         """Start jobs, which see what the relations hold and what was read of streams' files."""
         self.inputs.declare(catalog)
         runs = [EmbeddedRun(job, self.strategy, self.wall, keep=self._keep) for job in jobs]
-        for run in runs:
-            run.since = self.inputs.missed_before(run.streams)
         self.inputs.show(runs)
+        earlier = [*self.runs]
         self.runs += runs
         self.inputs.open(name for run in runs for name in run.streams)
         self._outlets += open_outlets(runs, overwrite=self._overwrite)
+        for run in runs:
+            self._start_late(run, earlier)
         return runs
+
+    def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> None:
+        """Fill a run whose streams have had rows with what earlier runs hold."""
+        start = self._late_start(run.pipeline.plan, run.streams, earlier)
+        if start is None or run.job.archive is not None:
+            return
+        run.fill(start)
+        for stream in {choice.wanted.stream for choice in start.fills.values()}:
+            windows = [c.window for c in start.fills.values() if c.wanted.stream == stream]
+            slowest = min(windows, key=lambda window: window.now).owner
+            (holder,) = (other for other in earlier if other.name == slowest)
+            run.offer(stream, holder.waiting_rows(stream))
+        if start.fills:
+            run.follow(self.inputs.time(run.streams))
+
+    def late_words(self, query: QueryDeclaration) -> str | None:
+        """What to say of a query that would be made now; None if it has missed nothing."""
+        plan = apply_strategy(query.plan, self.strategy)
+        streams = [node.name.lower() for node in walk(plan) if isinstance(node, StreamScan)]
+        start = self._late_start(plan, streams, self.runs)
+        return None if start is None else start.words(query.clock)
+
+    def _late_start(
+        self, plan: Node, streams: Sequence[str], earlier: Sequence[EmbeddedRun]
+    ) -> LateStart | None:
+        """How a query starts that is made now; None if it has missed nothing."""
+        missed = self.inputs.missed_before(streams)
+        if not missed:
+            return None
+        # Rows that were late for a run because it went on without an idle stream are not there.
+        windows = [window for run in earlier if not run.late for window in run.windows()]
+        monitors = [self.inputs.monitor(name) for name in streams]
+        timestamps = {m.declaration.name.lower(): m.declaration.timestamp for m in monitors}
+        relations = [m.closed_instant for m in monitors if isinstance(m, RelationMonitor)]
+        now = max([self.inputs.time(streams), *relations])
+        return late_start(plan, windows, missed, timestamps, now)
 
     def put_on_clock(self, name: str, clock: Clock | None) -> bool:
         """Put a relation, and the queries over it, on the clock of its first updates."""

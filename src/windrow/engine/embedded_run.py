@@ -14,11 +14,13 @@ from windrow.columns.delta import Delta
 from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import DataError, InputError, StateError
+from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import QueryChanges
 from windrow.engine.day_store import strategy_for
 from windrow.engine.deliver import ArchivedDays, DeliveredChanges
+from windrow.engine.late_start import LateStart, fill_points
 from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
 from windrow.object_store.object_path import path_of
@@ -61,6 +63,9 @@ class EmbeddedRun:
         self._live: tuple[int, ByMember | OfOne] | None = None
         self.since: dict[str, int] = {}
         """Of streams that had rows before it started, the last instant of which it missed some."""
+        self.complete_from: int | None = None
+        self._filled: dict[int, WaitingRows] = {}
+        self._begins: int | None = None
         self.rows_in = self.late = self.overflows = 0
         self.failure: DataError | None = None
 
@@ -104,20 +109,61 @@ class EmbeddedRun:
 
     def follow(self, now: int) -> None:
         """Bring the answers to ``now``, and deliver what changes."""
+        if self._begins is not None and now > self.pipeline.now:
+            self._begin(now, self._begins)
         if now > self.pipeline.now:
             self.delivery.take(self._process(now), now)
+
+    def fill(self, start: LateStart) -> None:
+        """Start with what others hold; what they let wait has been offered."""
+        self.since, self.complete_from = dict(start.since), start.complete_from
+        if not start.fills:
+            return
+        self.complete_from = max(start.complete_from, start.begins)
+        self._begins = start.begins
+        nodes = {point.number: point.node for point in fill_points(self.pipeline.plan) or ()}
+        upto = {s: self._held_upto(start, s) for s in self.since}
+        for number, choice in start.fills.items():
+            schema = arrow_schema(nodes[number].schema)
+            tuples = choice.insertions(choice.window.take()(), schema)
+            self._filled[number] = WaitingRows(schema)
+            self._filled[number].add(tuples.split(upto[choice.wanted.stream])[0])
+
+    @staticmethod
+    def _held_upto(start: LateStart, stream: str) -> int:
+        """Up to where all windows of a stream are filled; what came later was offered."""
+        windows = (c.window for c in start.fills.values() if c.wanted.stream == stream)
+        return min((window.now for window in windows), default=BEGINNING)
+
+    def _begin(self, now: int, begins: int) -> None:
+        """Come to where it begins without telling how, and then tell what the answer is there."""
+        if min(now, begins) > self.pipeline.now:
+            self._process(min(now, begins))
+        if now < begins:
+            return
+        self._begins = None
+        if self.job.plan.pattern is not UpdatePattern.MONOTONIC:
+            rows = self.pipeline.live_rows()
+            ts = np.full(rows.num_rows, begins, np.int64)
+            self.delivery.take(Delta.insertions(ts, rows), begins)
 
     def _process(self, now: int) -> Delta:
         """What comes of the rows up to ``now``."""
         ready = {name: self._release(name, now) for name in self._waiting}
         leaves = {name: ready[name.lower()] for name in self.job.leaves}
         try:
-            delta = self.pipeline.process(leaves, now)
+            filled = {number: rows.release(now) for number, rows in self._filled.items()}
+            delta = self.pipeline.process(leaves, now, filled)
         except DataError as error:
             self.failure = error.inside(self.name)
             raise self.failure from None
+        self._filled = {n: rows for n, rows in self._filled.items() if rows.pieces}
         self.overflows += self.pipeline.take_overflows()
         return delta
+
+    def waiting_rows(self, stream: str) -> Delta:
+        """The rows of a stream that wait for the others of its streams."""
+        return self._waiting[stream].rows
 
     def _release(self, stream: str, now: int) -> Delta:
         waited = len(self._waiting[stream].pieces)

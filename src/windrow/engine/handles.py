@@ -56,6 +56,15 @@ class Handle:
         return self._run.now
 
     @property
+    def complete_from(self) -> int | None:
+        """From which instant on its answers are those of a query that ran from the beginning.
+
+        None if it has missed no rows of its streams. It is FOREVER of ``windrow.core.time``
+        (2**63 - 1) if what it has missed will never be irrelevant, or nobody knows when it is.
+        """
+        return self._run.complete_from
+
+    @property
     def rows_in(self) -> int:
         """Rows of its streams, and updates of its relations, so far."""
         return self._run.rows_in

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.delta import Delta
+from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
@@ -116,15 +116,25 @@ class Choice:
 
     def table(self, tuples: Delta) -> pa.Table:
         """A table of tuples that were taken."""
-        held = self._in_window(tuples)
-        rows = with_times(held, self.wanted.source)
-        predicate = conjunction(self.derivation.conditions)
-        if predicate is not None:
-            rows = rows.filter(pa.array(selection_mask(predicate, rows)))
+        held = self._selected(self._in_window(tuples))
         if not self.names:  # only how many there are is asked
-            return pa.table({"": rows.column(rows.num_columns - 1)})
-        columns = [evaluate(expression, rows) for expression in self.derivation.columns]
-        return pa.Table.from_arrays(columns, list(self.names))
+            return pa.table({"": held.ts})
+        return pa.Table.from_arrays(self._columns(held), list(self.names))
+
+    def insertions(self, tuples: Delta, schema: pa.Schema) -> Delta:
+        """The same as tuples of the wanted columns, which come when they came."""
+        held = self._selected(self._in_window(tuples).sorted())
+        return Delta.insertions(held.ts, batch_of(self._columns(held), schema, len(held)))
+
+    def _selected(self, held: Delta) -> Delta:
+        predicate = conjunction(self.derivation.conditions)
+        if predicate is None:
+            return held
+        return held.filter(selection_mask(predicate, with_times(held, self.wanted.source)))
+
+    def _columns(self, held: Delta) -> list[pa.Array]:
+        rows = with_times(held, self.wanted.source)
+        return [evaluate(expression, rows) for expression in self.derivation.columns]
 
     def _in_window(self, tuples: Delta) -> Delta:
         """Those of the wanted window, which is a part of the one that is held."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.columns.delta import Delta, batch_of
+from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import StateError
@@ -88,8 +88,14 @@ class Pipeline:
         self._changes = changes_of(plan, strategy, answers=answers) if changes else None
         self._overflows = Overflows()
 
-    def process(self, inputs: Mapping[str, Delta], now: int) -> Delta:
-        """The changes of the interval from the last call's ``now`` to this one's, inclusive."""
+    def process(
+        self, inputs: Mapping[str, Delta], now: int, filled: Mapping[int, Delta] | None = None
+    ) -> Delta:
+        """The changes of the interval from the last call's ``now`` to this one's, inclusive.
+
+        ``filled`` are tuples that nodes give beside those that come of the inputs; nodes are
+        numbered from the leaves up.
+        """
         if now < self.now:
             raise StateError(
                 "time goes forward only",
@@ -98,21 +104,25 @@ class Pipeline:
                 found=str(now),
             )
         with count_overflows(self._overflows):
-            answer = self._run_steps(inputs, now)
+            answer = self._run_steps(inputs, now, filled or {})
         if self._changes is not None:
             answer = self._changes.process([answer], now)
         self.now = now
         return answer
 
-    def _run_steps(self, inputs: Mapping[str, Delta], now: int) -> Delta:
+    def _run_steps(
+        self, inputs: Mapping[str, Delta], now: int, filled: Mapping[int, Delta]
+    ) -> Delta:
         """Each step once; what it gives waits until the step that takes it, which is soon."""
         waiting: list[Delta] = []
-        for step, count in self._steps:
+        for number, (step, count) in enumerate(self._steps):
             if isinstance(step, _Leaf):
                 waiting.append(step.take(inputs))
             else:
                 first = len(waiting) - count
                 waiting[first:] = [step.process(waiting[first:], now)]
+            if number in filled:
+                waiting[-1] = concat([filled[number], waiting[-1]], waiting[-1].rows.schema)
         (answer,) = waiting
         return answer
 

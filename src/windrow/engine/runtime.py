@@ -53,6 +53,10 @@ class Run(Protocol):
         """The last instant that is part of the answers."""
 
     @property
+    def complete_from(self) -> int | None:
+        """From which instant on nothing that it has missed matters; None if it missed nothing."""
+
+    @property
     def rows_in(self) -> int: ...
 
     def rows_out(self, number: int | None = None) -> int:
@@ -126,6 +130,9 @@ class Runtime(Protocol):
 
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> Sequence[Run]:
         """Start jobs. They see what the relations hold, and files from their beginning."""
+
+    def late_words(self, query: QueryDeclaration) -> str | None:
+        """What a query would begin with that is made now; None if it has missed nothing."""
 
     def read(self) -> None:
         """Take in all files that were found."""

@@ -142,6 +142,11 @@ class SparkRun:
         return self._totals.now
 
     @property
+    def complete_from(self) -> int | None:
+        """None: streams are read from their beginning."""
+        return None
+
+    @property
     def rows_in(self) -> int:
         return self._new.rows_in
 

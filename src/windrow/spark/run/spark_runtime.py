@@ -286,6 +286,9 @@ class OnSpark:
             if run.writes:
                 run.start()
 
+    def late_words(self, query: QueryDeclaration) -> str | None:
+        """None: streams are read from their beginning, and pushed rows as they come."""
+
     def tell(self) -> None:
         """Nothing: listeners have a thread of their own."""
 

@@ -1,0 +1,215 @@
+"""A query that comes when its streams have had rows: filled with what running queries hold.
+
+A window of the new query is *filled* with tuples that an operator of another query holds, each with
+the instant at which it came, as if the stream had brought them. Where those are all that the window
+would have by now, the answer at that moment is that of a query which ran from the beginning, and so
+are all later ones: an answer is a function of the contents of its windows (Golab 2006, Definition
+3.1). How the answer came about is not told: the first changes of a filled query are its answer at
+the instant at which it *begins*; of a stream nothing that happened before then comes out.
+
+If what is held does not reach back far enough, the window gets what there is, and the start says
+from which instant on answers are complete: when all that is missing would have left. What depends
+on more than the contents of windows is not filled: WSTREAM, RSTREAM and the restore forms,
+non-retroactive relations, joins of INTERNAL windows, windows of rows that slide, shared selections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.engine.live_windows import Choice, LiveWindow, derivation_from
+from windrow.plan.describe import window as window_text
+from windrow.plan.nodes import (
+    Every,
+    LastingJoin,
+    Node,
+    OutputWindow,
+    RelationScan,
+    Routed,
+    SharedGroupBy,
+    SlidingGroupBy,
+    Stamped,
+    StreamKind,
+    StreamScan,
+    Subscribe,
+    ToStream,
+    Window,
+    walk,
+)
+from windrow.plan.nodes.window_specs import (
+    NowWindow,
+    RangeWindow,
+    RowsWindow,
+    UnboundedWindow,
+    WindowSpec,
+)
+from windrow.plan.window_contents import WindowContents, contents_of, is_held_by
+
+OF_HISTORY = (OutputWindow, LastingJoin, Routed, SharedGroupBy, Stamped, Subscribe)
+"""Nodes whose output depends on more than what is in windows now."""
+
+
+@dataclass(frozen=True)
+class FillPoint:
+    """The input of a window: the number of the node, counted from the leaves up; what it is of the
+    stream; the window over it; and the periods of EVERY above."""
+
+    number: int
+    node: Node
+    contents: WindowContents
+    spec: WindowSpec
+    periods: tuple[int, ...]
+
+    def complete_from(self, after: int) -> int:
+        """The first instant at which a window that has all tuples after one is complete."""
+        if after == BEGINNING:
+            return BEGINNING
+        match self.spec:
+            case RangeWindow(length=length, slide=slide):
+                found = _up(after + length, slide or 1)
+            case NowWindow():
+                found = after + 1
+            case _:
+                return FOREVER
+        for period in reversed(self.periods):
+            found = _up(found, period)
+        return found
+
+
+def _up(instant: int, period: int) -> int:
+    return -(-instant // period) * period
+
+
+def fill_points(plan: Node) -> list[FillPoint] | None:
+    """Where the tuples of streams come into windows; None if contents of windows are not enough."""
+    if any(isinstance(node, OF_HISTORY) or _is_of_history(node, plan) for node in walk(plan)):
+        return None
+    found = [
+        _fill_point(number, node, above)
+        for number, node, above in _with_ancestors(plan)
+        if isinstance(above[-1] if above else None, Window | SlidingGroupBy)
+        or (
+            isinstance(node, StreamScan)
+            and not any(isinstance(a, Window | SlidingGroupBy) for a in above)
+        )
+    ]
+    return None if None in found else [point for point in found if point is not None]
+
+
+def _is_of_history(node: Node, plan: Node) -> bool:
+    match node:
+        case ToStream(kind=kind):
+            return node is not plan or kind not in (StreamKind.ISTREAM, StreamKind.DSTREAM)
+        case RelationScan(retroactive=retroactive):
+            return not retroactive
+        case Window(spec=RowsWindow(slide=slide)):
+            return slide is not None
+    return False
+
+
+def _with_ancestors(plan: Node) -> Iterator[tuple[int, Node, tuple[Node, ...]]]:
+    """The nodes of a plan from the leaves up, numbered, with those above each."""
+    numbers = count()
+
+    def visit(node: Node, above: tuple[Node, ...]) -> Iterator[tuple[int, Node, tuple[Node, ...]]]:
+        for child in node.inputs:
+            yield from visit(child, (*above, node))
+        yield next(numbers), node, above
+
+    return visit(plan, ())
+
+
+def _fill_point(number: int, node: Node, above: tuple[Node, ...]) -> FillPoint | None:
+    parent = above[-1] if above else None
+    spec = parent.spec if isinstance(parent, Window | SlidingGroupBy) else UnboundedWindow()
+    below = contents_of(node)
+    contents = None if below is None else below.in_window(spec)
+    if contents is None:
+        return None
+    periods = tuple(node.period for node in above if isinstance(node, Every))
+    return FillPoint(number, node, contents, spec, periods)
+
+
+@dataclass(frozen=True)
+class LateStart:
+    """What a query that comes late is filled with, by the numbers of its nodes.
+
+    Answers are complete from ``complete_from`` on (FOREVER if nobody knows when), and changes begin
+    with the answer at ``begins``, if anything is filled. ``since`` says of each stream after which
+    instant all of its tuples are there.
+    """
+
+    fills: Mapping[int, Choice]
+    complete_from: int
+    begins: int
+    since: Mapping[str, int]
+
+    def words(self, clock: Clock) -> str:
+        """For EXPLAIN."""
+        sources = [
+            f"{c.wanted.source.name} {window_text(c.wanted.spec, clock)} from {c.window.owner}"
+            for c in self.fills.values()
+            if c.wanted.spec is not None
+        ]
+        filled = f"filled with {', '.join(sources)}" if sources else "begins empty"
+        if self.complete_from == FOREVER:
+            return f"late: {filled}; its answers do not have what came before"
+        return f"late: {filled}; complete from instant {max(self.complete_from, self.begins)}"
+
+
+def late_start(
+    plan: Node,
+    windows: Sequence[LiveWindow],
+    missed: Mapping[str, int],
+    timestamps: Mapping[str, int],
+    now: int,
+) -> LateStart | None:
+    """How a plan starts at ``now`` whose streams have ``missed`` rows up to some instants.
+
+    None if it has missed nothing. ``timestamps`` are the columns of streams that say when a tuple
+    came.
+    """
+    if not missed:
+        return None
+    points = fill_points(plan)
+    if points is None:
+        return LateStart({}, FOREVER, now, missed)
+    fills: dict[int, Choice] = {}
+    complete, since = BEGINNING, dict.fromkeys(missed, BEGINNING)
+    for point in points:
+        stream = point.contents.stream
+        if stream not in missed:
+            continue
+        choice = _choice(point, windows, timestamps.get(stream))
+        after = missed[stream]
+        if choice is not None:
+            reach = choice.window.complete_after
+            if reach is None:  # of rows, all of them
+                complete = max(complete, choice.window.now)
+            unbounded = isinstance(point.spec, UnboundedWindow)
+            if reach is None or (reach < after and (reach == BEGINNING or not unbounded)):
+                fills[point.number], after = choice, BEGINNING if reach is None else reach
+        complete = max(complete, point.complete_from(after))
+        since[stream] = max(since[stream], after)
+    latest = max((choice.window.now for choice in fills.values()), default=now)
+    return LateStart(fills, complete, max(now, min(complete, latest)), since)
+
+
+def _choice(
+    point: FillPoint, windows: Sequence[LiveWindow], timestamp: int | None
+) -> Choice | None:
+    """The live window that reaches back furthest; for one of rows, one that has all of it."""
+    wanted, found = point.contents, []
+    unnamed = tuple(str(i) for i in range(len(wanted.columns)))
+    for window in windows:
+        rows = isinstance(wanted.spec, RowsWindow)
+        whole = is_held_by(wanted, window.contents, window.now, window.since)
+        if whole if rows else window.complete_after is not None:
+            derivation = derivation_from(window, wanted, timestamp)
+            if derivation is not None:
+                spec = window.contents.spec
+                found.append(Choice(window, replace(wanted, spec=spec), unnamed, derivation))
+    return min(found, key=lambda c: c.window.complete_after or BEGINNING, default=None)

@@ -1,0 +1,168 @@
+"""A query that comes late and is filled answers as one that ran from the beginning."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import nullcontext
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windrow
+from windrow.core.thresholds import lowered_thresholds
+from windrow.core.time import FOREVER
+from windrow.engine.handles import Handle
+from windrow.plan.strategy import Strategy
+
+STREAMS = """
+    CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);
+    CREATE STREAM r (ts BIGINT, k STRING, v BIGINT);
+    CREATE RELATION h (k STRING, owner STRING);
+    CREATE QUERY of_s AS SELECT k, v FROM s [RANGE 12];
+    CREATE QUERY of_both AS SELECT s.k, r.v FROM s [RANGE 5], r [RANGE 9] WHERE s.v = r.v;
+    CREATE QUERY last AS SELECT v, k FROM s [ROWS 4];
+    CREATE QUERY each AS SELECT v, k FROM s [PARTITION BY k ROWS 2];
+"""
+LATE = [
+    "SELECT k, SUM(v) AS t, COUNT(*) AS n FROM s [RANGE 12] GROUP BY k",
+    "SELECT k, v FROM s [RANGE 7] WHERE v > 1",
+    "SELECT s.k, r.v FROM s [RANGE 6], r [RANGE 3] WHERE s.v = r.v",
+    """SELECT a.k FROM s [RANGE 6] AS a, s [RANGE 8] AS b, s [RANGE 3] AS c
+       WHERE a.k = b.k AND b.k = c.k""",
+    "SELECT DISTINCT k FROM s [RANGE 9]",
+    "SELECT k, MAX(v) AS m, MEDIAN(v) AS d FROM s [RANGE 9] GROUP BY k",
+    "SELECT v FROM s [RANGE 9] EXCEPT SELECT v FROM s [RANGE 2]",
+    "SELECT k, v FROM s [RANGE 9] WHERE NOT EXISTS (SELECT * FROM r [RANGE 4] WHERE r.v = s.v)",
+    "SELECT v FROM s [RANGE 9] UNION ALL SELECT v FROM r [RANGE 4]",
+    "SELECT TOP 2 k, v FROM s [RANGE 9] ORDER BY v, k",
+    "SELECT k, COUNT(*) AS n FROM s [RANGE 8 SLIDE 3] GROUP BY k",
+    "SELECT COUNT(*) AS n FROM s [RANGE 6] EVERY 4",
+    "SELECT k, v FROM s [RANGE 20]",
+    "SELECT v, k FROM s [ROWS 3]",
+    "SELECT k, COUNT(*) AS n FROM s [PARTITION BY k ROWS 2] GROUP BY k",
+    "SELECT s.v, owner FROM s [RANGE 9], h WHERE s.k = h.k",
+    "SELECT ISTREAM(k) FROM s [RANGE 5]",
+    "SELECT k FROM s [NOW]",
+]
+Row = tuple[int, str, int]
+streams = st.lists(
+    st.tuples(st.integers(1, 40), st.sampled_from("ab"), st.integers(0, 3)), max_size=50
+).map(sorted)
+
+
+def push(db: windrow.Connection, name: str, rows: list[Row]) -> None:
+    db.push(name, {n: [row[i] for row in rows] for i, n in enumerate(("ts", "k", "v"))})
+
+
+def bag(handle: Handle) -> Counter[tuple]:
+    return Counter(tuple(row.values()) for row in handle.answer().to_pylist())
+
+
+def changes_after(handle: Handle, instant: int) -> Counter[tuple]:
+    rows = (tuple(row.values()) for row in handle.changes().to_pylist())
+    return Counter(row for row in rows if row[0] > instant)
+
+
+@pytest.mark.parametrize("query", LATE)
+@settings(max_examples=10)
+@given(
+    s=streams,
+    r=streams,
+    starts=st.integers(1, 40),
+    lag=st.integers(0, 3),
+    steps=st.lists(st.integers(1, 9), max_size=3),
+    strategy=st.sampled_from(Strategy),
+    least=st.booleans(),
+)
+def test_late_is_as_from_the_beginning(
+    query: str,
+    s: list[Row],
+    r: list[Row],
+    starts: int,
+    lag: int,
+    steps: list[int],
+    strategy: Strategy,
+    least: bool,
+) -> None:
+    sized = lowered_thresholds() if least else nullcontext()
+    with sized, windrow.connect(strategy=strategy.value) as db, windrow.connect() as other:
+        db.execute(STREAMS)
+        [*_, early] = other.execute(f"{STREAMS} CREATE QUERY early AS {query};")
+        late, now = None, 0
+        for connection in (db, other):
+            connection.push("h", {"k": ["a"], "owner": ["Ann"]})
+        for instant in (starts, *(starts + sum(steps[: i + 1]) for i in range(len(steps)))):
+            for connection in (db, other):
+                push(connection, "s", [row for row in s if now < row[0] <= instant])
+                push(connection, "r", [row for row in r if now - lag < row[0] <= instant - lag])
+                if late is not None and instant == starts + sum(steps):
+                    connection.advance(to=instant)
+            if late is None:
+                [late] = db.execute(f"CREATE QUERY late AS {query};")
+            now = instant
+            check(early, late)
+
+
+def check(early: Handle, late: Handle) -> None:
+    complete = late.complete_from
+    if late.now is None or (complete is not None and late.now < complete):
+        return
+    assert late.now == early.now
+    assert complete != FOREVER
+    first = complete if complete is not None else 0
+    assert changes_after(late, first) == changes_after(early, first)
+    if "ISTREAM" not in early.declaration.text:
+        assert bag(late) == bag(early)
+
+
+def test_a_filled_query_begins_with_its_answer_and_says_from_when_it_is_complete() -> None:
+    with windrow.connect() as db:
+        db.execute(STREAMS)
+        push(db, "s", [(1, "a", 1), (5, "b", 2), (9, "a", 3)])
+        push(db, "r", [(9, "a", 3)])
+        db.advance(to=10)
+        whole = "SELECT k, SUM(v) AS t FROM s [RANGE 8] GROUP BY k"
+        assert "late: filled with s [RANGE 12 SECONDS] from of_s; complete from instant 10" in (
+            db.explain(whole)
+        )
+        [handle] = db.execute(whole)
+        assert handle.complete_from == handle.now == 10
+        assert sorted(handle.changes().to_pylist(), key=lambda row: row["k"]) == [
+            {"instant": 10, "change": "+", "k": "a", "t": 3},
+            {"instant": 10, "change": "+", "k": "b", "t": 2},
+        ]
+        [part] = db.execute("SELECT v FROM s [RANGE 30]")
+        assert (part.complete_from, part.answer().num_rows) == (28, 3)
+        [never] = db.execute("SELECT COUNT(*) AS n FROM s")
+        assert (never.complete_from, never.answer().num_rows) == (FOREVER, 0)
+        assert "late: begins empty; its answers do not have what came before" in (
+            db.explain("SELECT COUNT(*) AS n FROM s")
+        )
+        [nobody] = db.execute("SELECT v FROM r [RANGE 4] WHERE k = 'b'")
+        assert nobody.complete_from == 14
+        [again] = db.execute("SELECT k, v FROM s [RANGE 8]")
+        assert again.complete_from == 10
+
+
+def test_what_is_late_by_other_queries_and_by_itself_is_taken_from_who_is_slowest() -> None:
+    """A query that waits for another stream holds less, and lets rows wait: both are taken."""
+    with windrow.connect() as db:
+        db.execute(STREAMS.replace("[RANGE 12]", "[RANGE 3]"))
+        push(db, "s", [(1, "a", 1), (5, "b", 2), (9, "a", 3)])
+        push(db, "r", [(5, "a", 1)])
+        db.execute("CREATE QUERY late AS SELECT v FROM s [RANGE 5]")
+        late = db.queries["late"]
+        assert late.now == 8
+        assert [row["v"] for row in late.answer().to_pylist()] == [2]
+        db.advance(to=9)
+        assert sorted(row["v"] for row in late.answer().to_pylist()) == [2, 3]
+
+
+def test_a_query_over_streams_without_rows_has_missed_nothing() -> None:
+    with windrow.connect() as db:
+        db.execute(STREAMS)
+        db.advance(to=10)
+        [handle] = db.execute("SELECT v FROM s [RANGE 30]")
+        assert handle.complete_from is None
+        assert "late:" not in db.explain("SELECT v FROM s [RANGE 30]")
