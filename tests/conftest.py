@@ -23,7 +23,7 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.support.altered import altered
 from tests.support.thresholds import at_their_least
 from windrow.archive.format import bucket_disk, disk
-from windrow.object_store import file_cache
+from windrow.object_store import local_copies
 from windrow.result_files import atomic_files
 from windrow.streams import quarantine
 
@@ -73,7 +73,7 @@ def _no_waiting() -> Iterator[None]:
     """The modules that sync files open and close them, and do not wait."""
     unsynced = altered(os, fsync=lambda _: None)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (disk, bucket_disk, file_cache, atomic_files, quarantine):
+        for module in (disk, bucket_disk, local_copies, atomic_files, quarantine):
             patch.setattr(module, "os", unsynced)
         yield
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from windrow.object_store.bucket import Stored
-from windrow.object_store.file_cache import FileCache, default_cache
+from windrow.object_store.local_copies import FileCache, default_cache
 from windrow.object_store.object_path import ObjectPath
 
 NAMED = "named"

@@ -21,7 +21,7 @@ from typing import Any
 from windrow.core.paths import is_object_url, object_url
 from windrow.object_store.bucket import Bucket
 from windrow.object_store.errors import StoreError
-from windrow.object_store.file_cache import default_cache
+from windrow.object_store.local_copies import default_cache
 
 _ATTEMPTS = 3
 _RECENT = 1000

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from windrow.core.errors import QuarantineError
 from windrow.core.paths import is_object_url, local_path
-from windrow.object_store.file_cache import default_cache
+from windrow.object_store.local_copies import default_cache
 from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.tables.parsed_rows import Rejected
 

@@ -10,7 +10,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.errors import DamagedError, StorageError
 from windrow.archive.format.bucket_disk import BucketDisk
 from windrow.object_store.bucket import Bucket
-from windrow.object_store.file_cache import FileCache
+from windrow.object_store.local_copies import FileCache
 
 
 def filled(url: str, form: str = "arrow") -> Archive:

@@ -15,9 +15,9 @@ from windrow.archive.errors import DamagedError
 from windrow.archive.format import bucket_disk
 from windrow.archive.format.bucket_disk import BucketDisk
 from windrow.archive.versions.pinned_reader import Range
-from windrow.object_store import partial_file
+from windrow.object_store import local_copies
 from windrow.object_store.bucket import Bucket
-from windrow.object_store.file_cache import FileCache
+from windrow.object_store.local_copies import FileCache
 
 ROWS, KEYS, CHUNK = 150_000, 5_000, 16 << 10
 FORMS = ["arrow", "parquet"]
@@ -26,7 +26,7 @@ FORMS = ["arrow", "parquet"]
 @pytest.fixture(autouse=True)
 def always_in_parts(monkeypatch):
     monkeypatch.setattr(bucket_disk.WHOLE, "value", 0)
-    monkeypatch.setattr(partial_file.CHUNK, "value", CHUNK)
+    monkeypatch.setattr(local_copies.CHUNK, "value", CHUNK)
 
 
 @pytest.fixture

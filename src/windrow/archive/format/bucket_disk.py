@@ -3,10 +3,10 @@
 - An object is durable when it is put, and there are no folders: ``sync`` has nothing to do.
 - ``link`` is a put-if-absent. What it links was never put anywhere: a hidden file of a version is
   kept in memory until then.
-- A file is mapped from a local copy (``object_store/file_cache.py``). One that is written here
-  becomes a copy of itself. Of a large file of entries only the parts that are needed are fetched
-  (``object_store/partial_file.py``): every block is compared with its sum before it is read, and
-  one that is not there yet is found unsound.
+- A file is mapped from a local copy (``object_store/local_copies.py``). One that is written here
+  becomes a copy of itself. Of a large file of entries only the parts that are needed are fetched:
+  every block is compared with its sum before it is read, and one that is not there yet is found
+  unsound.
 - A lock is a lease with signs of life (``object_store/bucket_leases.py``).
 - A version's object that is empty marks a number that is used up (``versions/fences.py``): no name.
 """
@@ -36,8 +36,7 @@ from windrow.core.thresholds import Threshold
 from windrow.object_store.bucket import Bucket, Stored
 from windrow.object_store.bucket_leases import PERIOD, BucketLeases
 from windrow.object_store.errors import StoreError
-from windrow.object_store.file_cache import FileCache, default_cache
-from windrow.object_store.partial_file import PartialFile
+from windrow.object_store.local_copies import FileCache, PartialFile, default_cache
 
 WHOLE = Threshold(8 << 20, least=0)
 """Bytes up to which a file of entries is fetched as a whole."""

@@ -32,7 +32,7 @@ from windrow.core.errors import StateError
 from windrow.core.paths import is_object_url, object_url
 from windrow.object_store.appended_file import AppendedFile
 from windrow.object_store.bucket import Bucket, Stored
-from windrow.object_store.file_cache import default_cache
+from windrow.object_store.local_copies import default_cache
 from windrow.object_store.object_path import ObjectPath, replace_object
 from windrow.object_store.shared_place import NOTES, STORE
 from windrow.spark.checkpoint.batch_logs import FORMAT

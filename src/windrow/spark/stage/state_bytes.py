@@ -12,9 +12,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.core.thresholds import Threshold
+from windrow.object_store.local_copies import PartialFile
 from windrow.object_store.named_copies import NamedCopies
 from windrow.object_store.object_path import ObjectPath
-from windrow.object_store.partial_file import PartialFile
 
 WHOLE = Threshold(8 << 20, least=0)
 """Bytes up to which an object is downloaded at once."""

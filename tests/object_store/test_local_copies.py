@@ -9,7 +9,7 @@ import pytest
 
 from windrow.core.errors import InputError
 from windrow.object_store.bucket import Stored
-from windrow.object_store.file_cache import BOUND, FileCache, default_cache
+from windrow.object_store.local_copies import BOUND, FileCache, default_cache
 
 URL = "s3://b/x"
 
