@@ -132,3 +132,34 @@ def test_where_every_end_is_announced_nothing_has_to_be_kept(
             assert not forgetful.save().put
     assert forgetful.size() == 0
     assert remembering.size() == len(held)
+
+
+@given(
+    steps=st.lists(st.lists(st.tuples(st.integers(0, 2), values), max_size=4), max_size=6),
+    keeps=st.booleans(),
+)
+def test_what_is_net_goes_out_as_it_comes(
+    steps: list[list[tuple[int, tuple[object, ...]]]], keeps: bool
+) -> None:
+    """Rows of groups 0, 1 and 2 say which group they are of, and are replaced by others only."""
+    comparing = Changelog(SCHEMA, UpdatePattern.STRICT, (1, -1), keeps=keeps)
+    trusting = Changelog(SCHEMA, UpdatePattern.STRICT, (1, -1), keeps=keeps, net=True)
+    held: dict[int, tuple[object, ...]] = {}
+    for now, new in enumerate(steps, 1):
+        rows = {group: (str(group), n, x) for group, (_, n, x) in dict(new).items()}
+        changed = {g: row for g, row in rows.items() if g not in held or key(held[g]) != key(row)}
+        gone = [held[group] for group in changed if group in held]
+        held |= changed
+        columns = list(zip(*gone, *changed.values(), strict=True)) or [(), (), ()]
+        batch = pa.RecordBatch.from_arrays(
+            [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+        )
+        delta = Delta.insertions(np.full(batch.num_rows, now, np.int64), batch)
+        delta.sign[: len(gone)] = -1
+        first, second = (operator.process([delta], now) for operator in (comparing, trusting))
+        shown = [(a.ts.tolist(), a.exp.tolist(), a.sign.tolist(), a.rows) for a in (first, second)]
+        assert shown[0] == shown[1]
+        if keeps:
+            kept = [Counter(map(str, o.live_rows().to_pylist())) for o in (comparing, trusting)]
+            assert kept[0] == kept[1]
+            assert kept[1].total() == len(held)

@@ -32,8 +32,9 @@ from windrow.result_files.commits import Commit, Compacted
 from windrow.result_files.compaction import compact
 from windrow.result_files.directory_lock import lock_directory
 from windrow.result_files.ownership import prepare
+from windrow.result_files.publication import Place, Publication
 from windrow.result_files.reader import published_results
-from windrow.result_files.sinks import Place, open_sinks
+from windrow.result_files.sinks import open_sinks
 
 __all__ = ["running_server", "server", "url"]
 
@@ -166,12 +167,15 @@ def elsewhere(work) -> None:
 def late_commit(where: Place, number: int) -> None:
     """Publish as one does that has looked whose the results are, and was suspended then."""
     late = pa.table([[1], ["+"], ["late"]], schema=SCHEMA)
-    where._publish([where.hide(late)], Commit(number, where.run, (), 9, 1, 1, 0, 0))
+    commit = Commit(number, where.run, (), 9, 1, 1, 0, 0)
+    publication = Publication(where, [where.hide(late)], commit)
+    publication.write_anew()
+    publication.name_commit()
 
 
 def test_one_that_has_lost_the_place_replaces_nothing_of_the_other(url):
     first = filled(place(path_of(url), run="a"), 3)
-    assert not first._is_committed(3)
+    assert not first.is_committed(3)
 
     def take_over() -> None:
         prepare(path_of(url), identity(run="b"), overwrite=True)

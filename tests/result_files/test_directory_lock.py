@@ -199,7 +199,7 @@ import sys, pathlib
 import pyarrow as pa
 from windrow.result_files import atomic_files as files
 from windrow.result_files.commits import Commit
-from windrow.result_files.sinks import Place
+from windrow.result_files.publication import Place
 place = Place(pathlib.Path(sys.argv[1]), "csv", "r")
 def sync_names(directory):  # the files have their names, the commit is not written yet
     print("half done", flush=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from windrow.result_files.commits import Commit
 from windrow.result_files.identity import Identity
 from windrow.result_files.ownership import prepare
-from windrow.result_files.sinks import Place
+from windrow.result_files.publication import Place
 
 SCHEMA = pa.schema([("instant", pa.int64()), ("change", pa.string()), ("k", pa.string())])
 NEVER = 10**9

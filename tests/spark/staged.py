@@ -37,6 +37,8 @@ Time = dict[str, tuple[int, bool]]
 class Collected:
     """A delivery that keeps what it is given; ``final`` as the tasks of a query have it."""
 
+    room = 0
+
     def __init__(self, plan: Node, *, final: bool = True) -> None:
         self.plan, self.final = plan, final
         self.answers: list[Delta] = []

@@ -42,6 +42,10 @@ class Delta:
     def __len__(self) -> int:
         return len(self.ts)
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.ts.nbytes + self.exp.nbytes + self.sign.nbytes + self.rows.nbytes)
+
     @classmethod
     def empty(cls, schema: pa.Schema) -> Delta:
         none = np.empty(0, np.int64)

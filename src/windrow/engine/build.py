@@ -75,7 +75,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
-from windrow.plan.physical.announced_ends import announces_ends
+from windrow.plan.physical.announced_ends import announces_ends, sends_net_changes
 from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.physical.sliding_state import (
     counts_values,
@@ -96,7 +96,8 @@ def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
 def changes_of(node: Node, strategy: Strategy = Strategy.UPA, *, answers: bool = True) -> Changelog:
     """What turns a query's result into the changes that are shown, and keeps it for ``answers``."""
     scan, keeps = strategy is Strategy.DIRECT, answers or not announces_ends(node)
-    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan, keeps)
+    net = sends_net_changes(node)
+    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan, keeps, net)
 
 
 def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:

@@ -40,6 +40,7 @@ class Changelog:
     The output's own ``exp`` is FOREVER: it is a stream. With both signs a row with sign -1 says
     that the tuple left the relation at ``ts``, for whatever reason. ISTREAM and DSTREAM bring
     insertions only. ``keeps`` is False if every end is announced, and ``live_rows`` is not wanted.
+    What is ``net`` comes as it should go out, ends included (``sends_net_changes``).
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class Changelog:
         signs: tuple[int, ...],
         scan: bool = False,
         keeps: bool = True,
+        net: bool = False,
     ) -> None:
         self.schema, self.pattern, self.signs = schema, pattern, signs
+        self._net_input = net and len(signs) == 2
         self.keeps = keeps and pattern is not UpdatePattern.MONOTONIC
         self._nothing = Delta.empty(schema)
         self.buffer = StateBuffer(schema, pattern, scan)
@@ -65,6 +68,9 @@ class Changelog:
         (delta,) = inputs
         if self.pattern is UpdatePattern.MONOTONIC:
             return delta if 1 in self.signs else self._nothing
+        if self._net_input:
+            self._follow(delta, now)
+            return delta
         positive, negative = split_by_sign(delta)
         passing = self._store(positive, negative, now) if self.keeps else NONE
         left, leaving = self._leave(negative, now) if self.keeps else (negative.rows, negative.ts)
@@ -87,6 +93,15 @@ class Changelog:
             sign = np.ones(len(times), np.int8)
         answer = rows.slice(0, came) if self._are_the_first(at, came) else take(rows, at)
         return Delta(times, np.full(len(times), FOREVER, np.int64), sign, answer)
+
+    def _follow(self, delta: Delta, now: int) -> None:
+        """Keep what there is, if that is wanted."""
+        if self.keeps and len(delta):
+            positive, negative = split_by_sign(delta)
+            self.buffer.insert(positive)
+            self.buffer.withdraw(negative)
+            self.buffer.expire(now)
+            self.buffer.reclaim()
 
     def _store(self, positive: Delta, negative: Delta, now: int) -> Int64s:
         """Keep what outlives the interval; the places of the others, which only pass through.

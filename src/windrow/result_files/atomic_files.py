@@ -106,6 +106,29 @@ def publish(path: Path, text: str, over: str | None = None) -> None:
     sync_names(path.parent)
 
 
+_READ: dict[Path, tuple[tuple[int, ...], Any]] = {}
+READ_AT_MOST = 4096
+"""Records that are remembered."""
+
+
+def read_once(path: Path, read: Callable[[], T]) -> T:
+    """What ``read`` makes of a published file, which is read again when another takes its place.
+
+    A publication is a new file: its number or its times differ. In an object store it is read.
+    """
+    if isinstance(path, ObjectPath):
+        return read()
+    found = path.stat()
+    mark = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+    known = _READ.get(path)
+    if known is None or known[0] != mark:
+        if len(_READ) >= READ_AT_MOST:
+            _READ.clear()
+        known = _READ[path] = (mark, read())
+    value: T = known[1]
+    return value
+
+
 def read_record(path: Path, what: str, made: Callable[[Any], T], *, remedy: str) -> T:
     """What ``made`` makes of the JSON of a published file; StateError if either fails."""
     try:

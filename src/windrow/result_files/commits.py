@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from windrow.result_files.atomic_files import publish, read_record
+from windrow.result_files.atomic_files import publish, read_once, read_record
 
 COMMIT = "_commit-"
 COMPACTED = "_compacted.json"
@@ -209,9 +209,13 @@ class Compacted:
 
     @classmethod
     def read(cls, directory: Path) -> Compacted | None:
-        try:
-            path = directory / COMPACTED
+        path = directory / COMPACTED
+
+        def read() -> Compacted:
             return read_record(path, "the record of compacted results", cls._of, remedy=REMEDY)
+
+        try:
+            return read_once(path, read)
         except (FileNotFoundError, NotADirectoryError):
             return None
 

@@ -21,7 +21,7 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes.relational import ranks
-from windrow.result_files.atomic_files import publish, read_record
+from windrow.result_files.atomic_files import publish, read_once, read_record
 
 RESULTS = "_results.json"
 VERSION = 1
@@ -62,13 +62,17 @@ class Identity:
     def read(cls, directory: Path) -> Identity | None:
         """That of a directory; None if it has none."""
         path = directory / RESULTS
-        try:
+
+        def read() -> Identity:
             return read_record(
                 path,
                 "the description of the results",
                 lambda known: cls._of(known, path),
                 remedy="move the directory of results away and run the script from the beginning",
             )
+
+        try:
+            return read_once(path, read)
         except (FileNotFoundError, NotADirectoryError):
             return None
 

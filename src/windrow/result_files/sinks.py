@@ -1,118 +1,26 @@
-"""Result files: hidden while they are written, published by a commit that names them.
-
-A file is on the disk before it gets its name, and its name before the commit is written: whatever
-fails, power included, a commit never names what is not there.
-"""
+"""Changes of queries into directories that one process holds: gathered until they fill a file."""
 
 from __future__ import annotations
 
-import uuid
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
 
-from windrow.core.errors import InputError, StateError
+from windrow.core.errors import InputError
 from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.thresholds import Threshold
 from windrow.object_store.errors import StoreError
-from windrow.object_store.object_path import ObjectPath, path_of
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import QueryDeclaration
-from windrow.result_files import atomic_files as files
-from windrow.result_files.commits import Commit, Compacted, commit_path, committed_numbers
-from windrow.result_files.directory_lock import Lock, lock_directory, publishing
+from windrow.result_files.commits import Commit
+from windrow.result_files.directory_lock import Lock, lock_directory
 from windrow.result_files.identity import Identity, identity_of
 from windrow.result_files.ownership import prepare, refuse_results_of_others
-from windrow.result_files.reader import in_order
-from windrow.tables.writers import write_table
+from windrow.result_files.publication import COMPACT_AT, Place
 
 ROWS_PER_FILE = Threshold(250_000, least=1)
-COMPACT_AT = Threshold(64, least=2)
-"""Micro-batches with commits of their own at which results are compacted."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A directory of results, and the run that publishes there."""
-
-    directory: Path
-    format: str
-    run: str
-    compact_at: int = field(default_factory=lambda: COMPACT_AT.value)
-
-    def hide(self, table: pa.Table) -> str:
-        """Changes in order of their instants, as a file that is not a result yet; its name."""
-        path = self.directory / f".batch-{uuid.uuid4().hex}"
-        if isinstance(path, ObjectPath):  # it keeps its name, and a commit will name it
-            path = path.with_name(f"{path.name[1:]}.{RESULT_ENDINGS[self.format]}")
-        files.write(path, lambda new: write_table(in_order(table), new, self.format))
-        return path.name
-
-    def publish(self, hidden: Sequence[str], commit: Commit) -> None:
-        """Make hidden files the results of a micro-batch, unless it has been committed before."""
-        with publishing(self.directory):
-            done = self._is_committed(commit.batch)
-            if done:
-                self.discard(hidden)
-            else:
-                self._publish(hidden, commit)
-        if not done:
-            compact_if_due(self.directory, commit.batch, self.compact_at)
-
-    def _publish(self, hidden: Sequence[str], commit: Commit) -> None:
-        if isinstance(self.directory, ObjectPath):
-            path = commit.path(self.directory)
-            named = replace(commit, files=tuple(sorted(hidden)))
-            files.publish(path, named.to_json(), files.version_read(path))
-            return
-        stem, suffix = f"batch-{commit.batch:08d}-", RESULT_ENDINGS[self.format]
-        names = tuple(f"{stem}{i:05d}.{suffix}" for i in range(len(hidden)))
-        for name in {p.name for p in self.directory.glob(f"{stem}*")} - set(names):
-            files.delete(self.directory / name)
-        for old, new in zip(sorted(hidden), names, strict=True):
-            files.rename(self.directory / old, self.directory / new)
-        if names:
-            files.sync_names(self.directory)
-        files.publish(commit.path(self.directory), replace(commit, files=names).to_json())
-
-    def _is_committed(self, batch: int) -> bool:
-        """Whether this run has committed the micro-batch; StateError if it has lost the place."""
-        known = Identity.read(self.directory)
-        if known is None or known.run != self.run:
-            raise StateError(
-                where=f"INTO '{self.directory}'",
-                expected="the results of this run",
-                found="none any more" if known is None else "those of another run",
-                remedy="restore the directory, or give each run one of its own",
-            )
-        path = commit_path(self.directory, batch)
-        if path.exists() and Commit.read(path).run == self.run:
-            return True
-        compacted = Compacted.read(self.directory)
-        return compacted is not None and compacted.run == self.run and batch <= compacted.through
-
-    def discard(self, hidden: Sequence[str]) -> None:
-        for name in hidden:
-            files.delete(self.directory / name)
-
-
-def compact_if_due(directory: Path, batch: int, most: int) -> None:
-    """Compact after micro-batch ``batch`` if ``most`` or more have commits of their own.
-
-    It is looked at every so many micro-batches, in different directories at different ones. If it
-    fails it is tried again: results are right without it.
-    """
-    rhythm = max(most // 4, 1)
-    if (batch + zlib.crc32(str(directory).encode())) % rhythm:
-        return
-    if len(committed_numbers(directory)) >= most:
-        from windrow.result_files.compaction import compact  # noqa: PLC0415 - kernels load here
-
-        with suppress(OSError, StoreError):
-            compact(directory)
 
 
 class FileSink:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.plan.physical.announced_ends import announces_ends
+from windrow.plan.physical.announced_ends import announces_ends, sends_net_changes
 from windrow.plan.program import compile_script
 
 STREAM = "CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts;"
@@ -27,3 +27,21 @@ STREAM = "CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts;"
 def test_groups_and_ranks_announce_and_windows_do_not(query: str, announced: bool) -> None:
     (compiled,) = compile_script(f"{STREAM} CREATE QUERY q AS {query};").queries
     assert announces_ends(compiled.plan) is announced
+
+
+@pytest.mark.parametrize(
+    ("query", "net"),
+    [
+        ("SELECT k, SUM(v) AS t FROM s [RANGE 5] GROUP BY k", True),
+        ("SELECT SUM(v) AS t, k FROM s [RANGE 5] GROUP BY k HAVING SUM(v) > 3", True),
+        ("SELECT k, SUM(v) AS t FROM s [RANGE 6 SLIDE 2] GROUP BY k", True),
+        ("SELECT SUM(v) AS t FROM s [RANGE 5] GROUP BY k", False),
+        ("SELECT k, SUM(v) / 2 AS t FROM s [RANGE 5] GROUP BY k", False),
+        ("SELECT k, SUM(v) AS t FROM s [RANGE 5] GROUP BY k HAVING COUNT(*) > 3", False),
+        ("SELECT TOP 2 k, v FROM s [RANGE 5] ORDER BY v", False),
+        ("SELECT k FROM s [RANGE 5]", False),
+    ],
+)
+def test_groups_send_net_changes_if_all_their_columns_are_kept(query: str, net: bool) -> None:
+    (compiled,) = compile_script(f"{STREAM} CREATE QUERY q AS {query};").queries
+    assert sends_net_changes(compiled.plan) is net

@@ -12,8 +12,8 @@ from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spar
 from windrow.core.errors import StateError
 from windrow.result_files.commits import Compacted
 from windrow.result_files.directory_lock import Lock
+from windrow.result_files.publication import COMPACT_AT
 from windrow.result_files.reader import published_results
-from windrow.result_files.sinks import COMPACT_AT
 
 pytestmark = pytest.mark.spark
 

@@ -4,10 +4,14 @@ A tuple's end is known when it comes, or it is announced when it happens (Golab 
 group's row, or one of the first k, ends when another takes its place, which nobody knows before:
 such operators send a negative tuple for each, and let none expire. What reads them to show changes
 need not remember what there is.
+
+A group's old and new row differ, and rows of different groups do: at no instant is there anything
+to cancel, as long as all columns are kept.
 """
 
 from __future__ import annotations
 
+from windrow.plan.expressions import Column
 from windrow.plan.nodes import (
     GroupBy,
     NegativeTuples,
@@ -27,5 +31,20 @@ def announces_ends(node: Node) -> bool:
             return True
         case Selection(input=below) | Projection(input=below):
             return announces_ends(below)
+        case _:
+            return False
+
+
+def sends_net_changes(node: Node) -> bool:
+    """Whether ``node`` sends every change of its relation as such, in order, and never a tuple and
+    its counterpart at one instant."""
+    match node:
+        case GroupBy(every_time=again) | SlidingGroupBy(every_time=again):
+            return not again
+        case Selection(input=below):
+            return sends_net_changes(below)
+        case Projection(input=below, columns=columns):
+            plain = {c.expression.index for c in columns if isinstance(c.expression, Column)}
+            return plain >= set(range(len(below.schema))) and sends_net_changes(below)
         case _:
             return False

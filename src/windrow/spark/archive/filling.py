@@ -42,7 +42,7 @@ from windrow.engine.day_store import last_day_over, store_of
 from windrow.object_store.object_path import path_of, readable_path
 from windrow.plan.catalog import ArchiveDeclaration
 from windrow.result_files.atomic_files import publish, read_record, version_read, write
-from windrow.result_files.sinks import COMPACT_AT, compact_if_due
+from windrow.result_files.publication import COMPACT_AT, compact_if_due
 from windrow.spark.archive.sink import ATTEMPTS
 from windrow.spark.sink.file_delivery import summary
 from windrow.spark.stage.blobs import pack_delta, unpack_delta
@@ -154,6 +154,7 @@ class WaitingDelivery:
     directory: str
     schema: pa.Schema
     final: ClassVar = False
+    room: ClassVar = 0
 
     def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
         delta = concat(answers, self.schema).sorted()

@@ -13,6 +13,7 @@ directories that it publishes in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +33,8 @@ from windrow.result_files.identity import Identity, changes_schema, identity_of
 from windrow.result_files.last_answer import Answer, last_answer
 from windrow.result_files.member_rows import ByMember, OwnColumns
 from windrow.result_files.ownership import prepare
+from windrow.result_files.publication import COMPACT_AT, Publication
 from windrow.result_files.reader import Reading, published_results
-from windrow.result_files.sinks import COMPACT_AT
 from windrow.spark.archive.filling import Filling
 from windrow.spark.checkpoint.lost_results import Noted, refuse_lost_member, refuse_lost_results
 from windrow.spark.checkpoint.query_directory import Home
@@ -71,14 +72,13 @@ class JobResults:
             place, self.format, self.home.run, known.plan.schema, known.clock, COMPACT_AT.value
         )
 
-    @property
-    def delivery(self) -> ResultDelivery:
-        """What tasks do with answers."""
-        return self._files
+    def delivery(self, room: int) -> ResultDelivery:
+        """What tasks do with answers; they may tell changes of up to ``room`` bytes."""
+        return replace(self._files, room=room)
 
-    def publish(self, batch: int, reports: Sequence[Report]) -> None:
-        """Publish what tasks have hidden in a micro-batch, unless that has been done."""
-        self._files.publish(batch, reports)
+    def publications(self, batch: int, reports: Sequence[Report]) -> list[list[Publication]]:
+        """What tasks have hidden in a micro-batch and told, to be published list by list."""
+        return self._files.publications(batch, reports)
 
     @property
     def reading(self) -> Reading:
@@ -151,12 +151,13 @@ class ArchiveResults(JobResults):
         super().prepare(noted, overwrite=overwrite)
         self._filling.prepare()
 
-    @property
-    def delivery(self) -> ResultDelivery:
+    def delivery(self, room: int) -> ResultDelivery:
         return self._filling.delivery
 
-    def publish(self, batch: int, reports: Sequence[Report]) -> None:
+    def publications(self, batch: int, reports: Sequence[Report]) -> list[list[Publication]]:
+        """None: days that are over are put into the archive."""
         self._filling.publish(batch, reports)
+        return []
 
 
 def on_console(query: QueryDeclaration) -> bool:

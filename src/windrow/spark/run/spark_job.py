@@ -89,9 +89,11 @@ class SparkJob:
         return Routes.of(source, self._stages, self.home.buckets, exchange)
 
     def tasks(
-        self, number: int, exchange: str | None, quarantine: Quarantine | None
+        self, number: int, exchange: str | None, quarantine: Quarantine | None, room: int
     ) -> list[StageTask]:
-        """Its stages in tasks, by level; ``number`` is the job's in its pipeline."""
+        """Its stages in tasks, by level; ``number`` is the job's in its pipeline. Results of up to
+        ``room`` bytes are told."""
+        delivery = self.results.delivery(room)
         edges = {e.source: e.name for s in reversed(self._stages) for e in reversed(s.inputs)}
         return [
             StageTask(
@@ -101,7 +103,7 @@ class SparkJob:
                 routes=self.routes(stage.number, exchange),
                 clock=self.declaration.clock,
                 job=number,
-                delivery=self.results.delivery if stage is self._stages[-1] else None,
+                delivery=delivery if stage is self._stages[-1] else None,
                 judging=frozenset(edges.values()),
                 quarantine=quarantine,
                 strategy=self._strategy,

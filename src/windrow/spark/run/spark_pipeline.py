@@ -16,7 +16,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
+from itertools import zip_longest
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -28,6 +29,7 @@ from windrow.core.errors import StateError, WindrowError
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.engine.idling import idle_after
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.result_files.publication import publish_together
 from windrow.spark.active_session import active
 from windrow.spark.checkpoint.lost_results import Noted
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
@@ -38,9 +40,10 @@ from windrow.spark.run.kept_notes import KeptNotes
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.run.restarts import Restarts
-from windrow.spark.run.session import on_one_machine
+from windrow.spark.run.session import on_one_machine, shuffle_partitions
 from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
+from windrow.spark.sink.file_delivery import room_for_changes
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encode_specs
 from windrow.spark.source.frame_packer import FramePacker, with_wall
 from windrow.spark.source.stream_task import StreamTask
@@ -262,7 +265,8 @@ class Pipeline:
 
     def _levels(self) -> list[LevelTask]:
         place = self._place
-        stages = {n: j.tasks(n, place, self.feed.quarantine) for n, j in self.jobs.items()}
+        room = room_for_changes(shuffle_partitions(self._session), len(self.jobs))
+        stages = {n: j.tasks(n, place, self.feed.quarantine, room) for n, j in self.jobs.items()}
         return [
             LevelTask(
                 self.home.run,
@@ -371,17 +375,26 @@ class Pipeline:
         )
 
     def _publish(self, batch: int, found: Mapping[int, list[Report]]) -> None:
+        """The results of all jobs, side by side; where one's come in order, step by step."""
         if len(found) == 1:
             ((number, reports),) = found.items()
-            self.jobs[number].results.publish(batch, reports)
-            return
-        with ThreadPoolExecutor(HANDS) as hands:
-            publishing = [
-                hands.submit(self.jobs[number].results.publish, batch, reports)
-                for number, reports in found.items()
-            ]
-            for published in publishing:
-                published.result()
+            lists = [self.jobs[number].results.publications(batch, reports)]
+        else:
+            lists = list(self._hands.map(
+                lambda number: self.jobs[number].results.publications(batch, found[number]), found
+            ))  # fmt: skip
+        for together in zip_longest(*lists, fillvalue=()):
+            publications = [publication for part in together for publication in part]
+            if len(publications) > 1:
+                publish_together(publications, self._hands.map)
+            else:
+                publish_together(publications)
+
+    @cached_property
+    def _hands(self) -> ThreadPoolExecutor:
+        """What publishes side by side, as long as there is the pipeline; threads start when they
+        are needed and cost nothing when they are not."""
+        return ThreadPoolExecutor(HANDS, "windrow-publishing")
 
 
 def with_whole_path(stream: StreamDeclaration) -> StreamDeclaration:

@@ -1,5 +1,9 @@
 """Changes of queries into files: tasks write hidden ones, the driver publishes them by name.
 
+Few changes are not worth a file for each task: they travel in the task's report, and the driver
+writes one file with those of all tasks. So many small queries take a file each per micro-batch,
+however many tasks there are.
+
 Publishing is idempotent in the number of the micro-batch. Spark repeats one if it died before it
 noted that the batch was done; the repetition has the same rows, so if this run already committed
 the batch, its files are thrown away. Between the renames and the commit's own a crash can leave
@@ -15,8 +19,7 @@ reached, and throws away what it has for the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -25,20 +28,31 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta
 from windrow.core.schema import Schema
+from windrow.core.thresholds import Threshold
 from windrow.core.time import Clock
 from windrow.object_store.object_path import path_of
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files.change_table import changes_batch
 from windrow.result_files.commits import Commit, sum_counts
 from windrow.result_files.member_rows import ByMember, OwnColumns
-from windrow.result_files.sinks import COMPACT_AT, Place
-from windrow.spark.stage.level_task import HANDS
-from windrow.spark.stage.stage_task import Report
+from windrow.result_files.publication import COMPACT_AT, Place, Publication, publish_together
+from windrow.spark.stage.stage_task import TOLD, Report, is_told
+
+FEW = Threshold(1 << 18)
+"""Bytes of a query's changes that a task tells the driver instead of writing them down."""
+AT_DRIVER = 1 << 26
+"""Bytes of changes that the driver is told at most, by all tasks of a micro-batch."""
+
+
+def room_for_changes(tasks: int, queries: int) -> int:
+    """The bytes of changes that each of some tasks may tell of each of some queries."""
+    return min(FEW.value, AT_DRIVER // max(tasks * queries, 1))
 
 
 @dataclass(frozen=True)
 class FileDelivery:
-    """Where the changes of a query go. ``run`` is that of the query's checkpoint."""
+    """Where the changes of a query go. ``run`` is that of the query's checkpoint. Changes of up to
+    ``room`` bytes are told."""
 
     directory: str
     format: str
@@ -46,6 +60,7 @@ class FileDelivery:
     schema: Schema
     clock: Clock
     compact_at: int = field(default_factory=lambda: COMPACT_AT.value)
+    room: int = 0
     final: ClassVar = True
 
     @property
@@ -53,22 +68,39 @@ class FileDelivery:
         return Place(path_of(self.directory), self.format, self.run, self.compact_at)
 
     def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
-        """All changes of a task become one hidden file."""
-        return self._hide(self._changes(answers))
+        """All changes of a task become one hidden file, or are told if they are few."""
+        changes = self._changes(answers)
+        rows = changes.num_rows
+        if not rows:
+            return {"file": None, "rows": 0}
+        if is_told(answers, self.room):
+            return {"file": None, "rows": rows, TOLD: changes.combine_chunks().to_batches()[0]}
+        return {**self._hide(changes), "rows": rows}
 
     def _changes(self, answers: Sequence[Delta]) -> pa.Table:
         return pa.Table.from_batches([changes_batch(d, self.schema, self.clock) for d in answers])
 
     def _hide(self, changes: pa.Table) -> dict[str, Any]:
-        rows = changes.num_rows
-        return {"file": self.place.hide(changes) if rows else None, "rows": rows}
+        return {"file": self.place.hide(changes)}
+
+    def publications(self, batch: int, reports: Sequence[Report]) -> list[list[Publication]]:
+        """What the tasks wrote and told, to be published list by list."""
+        hidden = [report.hidden for report in reports]
+        commit = summary(batch, self.run, reports, sum(h["rows"] for h in hidden))
+        return [[Publication(self.place, _names(hidden), commit, self._told(hidden))]]
 
     def publish(self, batch: int, reports: Sequence[Report]) -> None:
-        """Publish what the tasks wrote, unless that has been done."""
-        hidden = [report.hidden for report in reports]
-        names = [h["file"] for h in hidden if h["file"] is not None]
-        rows_out = sum(h["rows"] for h in hidden)
-        self.place.publish(names, summary(batch, self.run, reports, rows_out))
+        """Publish what the tasks wrote and told, unless that has been done."""
+        for together in self.publications(batch, reports):
+            publish_together(together)
+
+    def _told(self, hidden: Sequence[Mapping[str, Any]]) -> pa.Table | None:
+        told = [h[TOLD] for h in hidden if TOLD in h]
+        return pa.Table.from_batches(told) if told else None
+
+
+def _names(hidden: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [h["file"] for h in hidden if h["file"] is not None]
 
 
 def summary(batch: int, run: str, reports: Sequence[Report], rows_out: int) -> Commit:
@@ -88,40 +120,49 @@ class MemberDelivery(FileDelivery):
     kept: frozenset[int] = frozenset()
     columns: Mapping[int, OwnColumns] | None = None
 
-    def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
+    def _hide(self, changes: pa.Table) -> dict[str, Any]:
         """A hidden file for each query with changes and a directory, and one for the kept."""
-        changes = self._changes(answers).combine_chunks()
-        if not changes.num_rows:
-            return {"file": None, "rows": 0, "own": []}
-        (batch,) = changes.to_batches()
-        at = batch.schema.get_field_index(MEMBER)
-        member = batch.column(at).to_numpy()
-        own = []
-        common = batch.drop_columns([MEMBER])
-        for number, rows in ByMember(member, common, self.columns).parts():
-            if number in self.own:
-                name = self._own_place(number).hide(pa.Table.from_batches([rows]))
-                own.append([number, name, rows.num_rows])
-        known = np.isin(member, [*self.own, *self.kept])
-        mine = changes.filter(pa.array(np.isin(member, [*self.kept])))
-        return {**self._hide(mine), "rows": int(known.sum()), "own": own}
+        mine, others = self._split(changes)
+        own = [[n, self._own_place(n).hide(t), t.num_rows] for n, t in others.items()]
+        return {"file": None if mine is None else self.place.hide(mine), "own": own}
 
-    def publish(self, batch: int, reports: Sequence[Report]) -> None:
-        """Publish for every query, then for the group."""
+    def _split(self, changes: pa.Table) -> tuple[pa.Table | None, dict[int, pa.Table]]:
+        """The changes of queries that are kept together, and of each that has a directory."""
+        (batch,) = changes.combine_chunks().to_batches()
+        member = batch.column(batch.schema.get_field_index(MEMBER)).to_numpy()
+        common = batch.drop_columns([MEMBER])
+        others = {
+            number: pa.Table.from_batches([rows])
+            for number, rows in ByMember(member, common, self.columns).parts()
+            if number in self.own
+        }
+        kept = np.isin(member, [*self.kept])
+        return changes.filter(pa.array(kept)) if kept.any() else None, others
+
+    def _known(self, changes: pa.Table) -> pa.Table:
+        """Without those of queries that have left."""
+        member = changes[MEMBER].to_numpy()
+        return changes.filter(pa.array(np.isin(member, [*self.own, *self.kept])))
+
+    def _changes(self, answers: Sequence[Delta]) -> pa.Table:
+        return self._known(super()._changes(answers))
+
+    def publications(self, batch: int, reports: Sequence[Report]) -> list[list[Publication]]:
+        """Those of every query that has changes, then that of the group."""
         hidden = [report.hidden for report in reports]
         whole = summary(batch, self.run, reports, sum(h["rows"] for h in hidden))
         files: dict[int, list[tuple[str, int]]] = {}
-        for number, name, rows in (file for h in hidden for file in h["own"]):
+        for number, name, rows in (file for h in hidden for file in h.get("own", ())):
             files.setdefault(number, []).append((name, rows))
-
-        def publish(number: int) -> None:
-            rows = sum(rows for _, rows in files[number])
-            names = [name for name, _ in files[number]]
-            self._own_place(number).publish(names, replace(whole, rows_out=rows))
-
-        with ThreadPoolExecutor(HANDS) as hands:
-            list(hands.map(publish, files))
-        self.place.publish([h["file"] for h in hidden if h["file"] is not None], whole)
+        all_told = self._told(hidden)
+        mine, told = (None, {}) if all_told is None else self._split(all_told)
+        own = []
+        for number in sorted(files.keys() | told.keys()):
+            written, more = files.get(number, ()), told.get(number)
+            rows = sum(rows for _, rows in written) + (0 if more is None else more.num_rows)
+            names, commit = [name for name, _ in written], replace(whole, rows_out=rows)
+            own.append(Publication(self._own_place(number), names, commit, more))
+        return [own, [Publication(self.place, _names(hidden), whole, mine)]]
 
     def _own_place(self, number: int) -> Place:
         directory, format_ = self.own[number]

@@ -5,7 +5,8 @@ tasks have some buckets each; a bucket of a level has one host per job (``Bucket
 of state for all of them. Hosts are taken from the worker's cache if they are those that the last
 micro-batch left (``worker_cache``), and loaded from their files otherwise (``state_files``). What a
 stage answers goes on as blobs to later levels; what a job's last one answers is delivered here, as
-hidden files, and only their names travel. In the end the driver hears what was written.
+hidden files of which only the names travel, unless it is little. In the end the driver hears what
+was written.
 
 A job that cannot go on fails alone: the task says so, and the driver does the micro-batch again
 without it. Jobs that have no blobs in a micro-batch stay as they are.
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ from windrow.spark.stage.blobs import pack, unpack
 from windrow.spark.stage.bucket_host import Answer, BucketHost
 from windrow.spark.stage.exchange import open_blob
 from windrow.spark.stage.packing import RESULT, packed_batch
-from windrow.spark.stage.stage_task import Parts, Report, StageTask
+from windrow.spark.stage.stage_task import TOLD, Parts, Report, StageTask
 from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits
 from windrow.spark.stage.worker_cache import WorkerCache
 
@@ -63,12 +64,20 @@ class TaskReport:
     failed: Mapping[int, tuple[str, str]] = field(default_factory=dict)
 
     def pack(self) -> bytes:
-        return pack(asdict(self), {})
+        jobs, told = {}, {}
+        for number, report in self.jobs.items():
+            hidden = dict(report.hidden)
+            if TOLD in hidden:
+                told[str(number)] = hidden.pop(TOLD)
+            jobs[number] = {"now": report.now, "counts": report.counts, "hidden": hidden}
+        return pack({"state": self.state, "jobs": jobs, "failed": self.failed}, told)
 
     @classmethod
     def unpack(cls, blob: bytes | pa.Buffer) -> TaskReport:
-        told = unpack(blob)[0]
+        told, parts = unpack(blob)
         jobs = {int(job): Report(**report) for job, report in told["jobs"].items()}
+        for number, changes in parts.items():
+            jobs[int(number)].hidden[TOLD] = changes
         failed = {int(job): (kind, text) for job, (kind, text) in told["failed"].items()}
         return cls(told["state"], jobs, failed)
 
@@ -164,10 +173,12 @@ class LevelTask:
             with failing_alone(job):
                 return self._by_job[job].deliver(answers[job])
 
-        if len(answers) < 2:
-            return {job: deliver(job) for job in answers}
-        with ThreadPoolExecutor(min(len(answers), HANDS)) as hands:
-            return dict(zip(answers, hands.map(deliver, answers), strict=True))
+        found = {job: deliver(job) for job in answers if self._by_job[job].tells(answers[job])}
+        large = [job for job in answers if job not in found]
+        if not large:
+            return found
+        with ThreadPoolExecutor(min(len(large), HANDS)) as hands:
+            return {**found, **dict(zip(large, hands.map(deliver, large), strict=True))}
 
     def files_before(self, batch: int) -> Mapping[str, str]:
         """The files of state that a micro-batch begins with."""

@@ -6,7 +6,7 @@ Where blobs come from and go to, and when state is written, is the level's busin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -28,6 +28,8 @@ from windrow.tables.parsed_rows import Rejected
 
 Parts = list[tuple[Header, dict[str, pa.RecordBatch]]]
 """Unpacked blobs."""
+TOLD = "told"
+"""Of what a task hides, that which is not hidden: changes that the driver is told, as a batch."""
 
 
 class ResultDelivery(Protocol):
@@ -36,9 +38,22 @@ class ResultDelivery(Protocol):
     final: ClassVar[bool]
     """Whether it wants explicit changes, expiries included; otherwise rows with their expiries."""
 
-    def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
-        """Write answers where nobody looks yet; what the driver has to know to publish them."""
+    @property
+    def room(self) -> int:
+        """The bytes up to which answers are told to the driver."""
         ...
+
+    def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
+        """Write answers where nobody looks yet; what the driver has to know to publish them.
+
+        That is JSON, but for a batch under ``TOLD``.
+        """
+        ...
+
+
+def is_told(answers: Iterable[Delta], room: int) -> bool:
+    """Whether answers are few enough to be told to the driver."""
+    return sum(answer.nbytes for answer in answers) <= room
 
 
 @dataclass(frozen=True)
@@ -86,6 +101,11 @@ class StageTask:
         parcels = scatter(answer.delta, self.routes, answer.counts)
         tell(parcels, self.stage.number + 1, [bucket], host.times, answer.counts)
         return blobs(parcels, self.routes.exchange)
+
+    def tells(self, answers: Sequence[tuple[BucketHost, Answer]]) -> bool:
+        """Whether answers are told to the driver: then nothing waits for a disk."""
+        room = 0 if self.delivery is None else self.delivery.room
+        return is_told((answer.delta for _, answer in answers), room)
 
     def deliver(self, answers: Sequence[tuple[BucketHost, Answer]]) -> Report:
         """The answers of all buckets of a task, hidden."""

@@ -1,0 +1,198 @@
+"""Result files: hidden while they are written, published by a commit that names them.
+
+A file is on the disk before it gets its name, and its name before the commit has its own: whatever
+fails, power included, a commit never names what is not there.
+
+    changes and commit, hidden, synced ──► changes renamed, synced ──► the commit renamed, synced
+
+Each arrow waits for the disk. Micro-batches of many queries are therefore published together, step
+by step: a disk that is asked to write down many small things at once does so once.
+"""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from windrow.core.errors import StateError
+from windrow.core.file_formats import RESULT_ENDINGS
+from windrow.core.thresholds import Threshold
+from windrow.object_store.errors import StoreError
+from windrow.object_store.object_path import ObjectPath
+from windrow.result_files import atomic_files as files
+from windrow.result_files.commits import Commit, Compacted, commit_path, committed_numbers
+from windrow.result_files.directory_lock import publishing
+from windrow.result_files.identity import Identity
+from windrow.result_files.reader import in_order
+from windrow.tables.writers import write_table
+
+COMPACT_AT = Threshold(64, least=2)
+"""Micro-batches with commits of their own at which results are compacted."""
+TOGETHER = 64
+"""Directories in which is published at a time: each is an open file meanwhile."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory of results, and the run that publishes there."""
+
+    directory: Path
+    format: str
+    run: str
+    compact_at: int = field(default_factory=lambda: COMPACT_AT.value)
+
+    def hide(self, table: pa.Table) -> str:
+        """Changes in order of their instants, as a file that is not a result yet; its name."""
+        path = self.directory / f".batch-{uuid.uuid4().hex}"
+        if isinstance(path, ObjectPath):  # it keeps its name, and a commit will name it
+            path = path.with_name(f"{path.name[1:]}.{RESULT_ENDINGS[self.format]}")
+        files.write(path, lambda new: write_table(in_order(table), new, self.format))
+        return path.name
+
+    def publish(self, hidden: Sequence[str], commit: Commit) -> None:
+        """Make hidden files the results of a micro-batch, unless it has been committed before."""
+        publish_together([Publication(self, hidden, commit)])
+
+    def is_committed(self, batch: int) -> bool:
+        """Whether this run has committed the micro-batch; StateError if it has lost the place."""
+        known = Identity.read(self.directory)
+        if known is None or known.run != self.run:
+            raise StateError(
+                where=f"INTO '{self.directory}'",
+                expected="the results of this run",
+                found="none any more" if known is None else "those of another run",
+                remedy="restore the directory, or give each run one of its own",
+            )
+        path = commit_path(self.directory, batch)
+        if path.exists() and Commit.read(path).run == self.run:
+            return True
+        compacted = Compacted.read(self.directory)
+        return compacted is not None and compacted.run == self.run and batch <= compacted.through
+
+    def discard(self, hidden: Sequence[str]) -> None:
+        for name in hidden:
+            files.delete(self.directory / name)
+
+
+class Publication:
+    """The results of a micro-batch on their way into a place: hidden files, and ``more`` changes.
+
+    What has been committed before is thrown away. Any thread may do any of the steps.
+    """
+
+    def __init__(
+        self, place: Place, hidden: Sequence[str], commit: Commit, more: pa.Table | None = None
+    ) -> None:
+        self.place, self._hidden, self.commit, self._more = place, [*hidden], commit, more
+        self.done = False
+        self._path = commit.path(place.directory)
+        self._waiting = self._path.with_name(f".{self._path.name}.{uuid.uuid4().hex}")
+        self._over: str | None = None
+
+    def write(self) -> None:
+        """Write down all that there is, unless it has been committed before."""
+        self.done = self.place.is_committed(self.commit.batch)
+        if self.done:
+            self.place.discard(self._hidden)
+        else:
+            self.write_anew()
+
+    def write_anew(self) -> None:
+        self._over = files.version_read(self._path)
+        if self._more is not None:
+            self._hidden.append(self.place.hide(self._more))
+        self.commit = replace(self.commit, files=self._names())
+        if not isinstance(self._path, ObjectPath):
+            files.write(self._waiting, lambda new: new.write_text(self._text, encoding="utf-8"))
+
+    @property
+    def _text(self) -> str:
+        return self.commit.to_json()
+
+    def _names(self) -> tuple[str, ...]:
+        if isinstance(self._path, ObjectPath):
+            return tuple(sorted(self._hidden))
+        return tuple(map(self._name, range(len(self._hidden))))
+
+    def _name(self, number: int) -> str:
+        return f"batch-{self.commit.batch:08d}-{number:05d}.{RESULT_ENDINGS[self.place.format]}"
+
+    def name_files(self) -> None:
+        """Give the files their names, also in place of those of an attempt that went wrong."""
+        if self.done or isinstance(self._path, ObjectPath):
+            return
+        directory = self.place.directory
+        for path in reversed(self._left()):
+            files.delete(path)
+        for old, new in zip(sorted(self._hidden), self.commit.files, strict=True):
+            files.rename(directory / old, directory / new)
+        if self._hidden:
+            files.sync_names(directory)
+
+    def _left(self) -> list[Path]:
+        """Files of the micro-batch that were never committed and are not replaced. They were named
+        in the order of their numbers, so it takes no listing to find the last."""
+        found: list[Path] = []
+        first = len(self._hidden)
+        while (path := self.place.directory / self._name(first + len(found))).exists():
+            found.append(path)
+        return found
+
+    def name_commit(self) -> None:
+        """Give the commit its name: from now on they are results."""
+        if self.done:
+            return
+        if isinstance(self._path, ObjectPath):
+            files.publish(self._path, self._text, self._over)
+        else:
+            files.rename(self._waiting, self._path)
+            files.sync_names(self.place.directory)
+
+    def compact_if_due(self) -> None:
+        if not self.done:
+            compact_if_due(self.place.directory, self.commit.batch, self.place.compact_at)
+
+
+STEPS = (Publication.write, Publication.name_files, Publication.name_commit)
+SideBySide = Callable[[Callable[[Publication], None], Sequence[Publication]], Iterable[None]]
+
+
+def publish_together(publications: Sequence[Publication], side_by_side: SideBySide = map) -> None:
+    """Publish in different places, step by step; each step is done ``side_by_side``, as by the
+    ``map`` of an executor.
+
+    Whoever publishes in several places holds them in the same order.
+    """
+    ordered = sorted(publications, key=lambda p: str(p.place.directory))
+    for first in range(0, len(ordered), TOGETHER):
+        part = ordered[first : first + TOGETHER]
+        with ExitStack() as held:
+            for publication in part:
+                held.enter_context(publishing(publication.place.directory))
+            for step in STEPS:
+                for _ in side_by_side(step, part):
+                    pass
+        for _ in side_by_side(Publication.compact_if_due, part):
+            pass
+
+
+def compact_if_due(directory: Path, batch: int, most: int) -> None:
+    """Compact after micro-batch ``batch`` if ``most`` or more have commits of their own.
+
+    It is looked at every so many micro-batches, in different directories at different ones. If it
+    fails it is tried again: results are right without it.
+    """
+    rhythm = max(most // 4, 1)
+    if (batch + zlib.crc32(str(directory).encode())) % rhythm:
+        return
+    if len(committed_numbers(directory)) >= most:
+        from windrow.result_files.compaction import compact  # noqa: PLC0415 - kernels load here
+
+        with suppress(OSError, StoreError):
+            compact(directory)
