@@ -21,15 +21,15 @@ Patch = Callable[[type, str, Callable[..., Any]], None]
 
 def fail_at(point: str, count: int, fail: Callable[[], None], patch: Patch) -> None:
     """Call ``fail`` when a point is reached for the ``count``-th time."""
-    from windrow.spark.run.job_results import JobResults  # noqa: PLC0415 - loads Spark
-    from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415
+    from windrow.result_files.publication import Publication  # noqa: PLC0415
+    from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415 - loads Spark
     from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415
     from windrow.spark.stage.state_files import StateCommits  # noqa: PLC0415
 
     place = {
         "tasks": (MicroBatches, "run", True),
         "reports": (Pipeline, "_publish", True),
-        "between": (JobResults, "publish", False),
+        "between": (Publication, "name_commit", False),
         "published": (StateCommits, "publish", True),
         "committed": (StateCommits, "publish", False),
     }

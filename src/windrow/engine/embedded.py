@@ -29,15 +29,17 @@ from windrow.plan.jobs import Job, arrange
 from windrow.plan.nodes import Node, StreamScan, walk
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.result_files.change_table import print_changes
-from windrow.result_files.identity import identity_of
+from windrow.result_files.identity import identity_in_place
+from windrow.result_files.query_table import place_of, refuse_late
 from windrow.result_files.sinks import FileSink, open_sinks
+from windrow.result_files.table_sink import QuerySink
 from windrow.streams.relations import RelationMonitor
 
 
 class Outlet:
     """The changes of one member on their way out, to a sink or, without one, to the console."""
 
-    def __init__(self, run: EmbeddedRun, number: int, sink: FileSink | None) -> None:
+    def __init__(self, run: EmbeddedRun, number: int, sink: FileSink | QuerySink | None) -> None:
         self._run, self._number, self._sink = run, number, sink
         self._consumers = run.consumers(number)
         if sink is not None:
@@ -74,11 +76,18 @@ def open_outlets(runs: Sequence[EmbeddedRun], *, overwrite: bool = False) -> lis
     ends = {key: into for key in members if (into := key[0].job.members[key[1]].into) is not None}
     files = {key: into for key, into in ends.items() if into.format != "console"}
     owner = uuid.uuid4().hex
-    places = [
-        (path_of(into.path), identity_of(run.job.members[number].query, owner, into.format))
-        for (run, number), into in files.items()
-    ]
-    sinks = dict(zip(files, open_sinks(places, overwrite=overwrite), strict=True))
+    writers: dict[str | None, list[tuple[EmbeddedRun, int]]] = {}
+    for key, into in files.items():
+        writers.setdefault(place_of(into), []).append(key)
+    places = []
+    for keys in writers.values():
+        queries, into = [run.job.members[n].query for run, n in keys], files[keys[0]]
+        places.append((path_of(into.path), identity_in_place(queries, owner, into.format)))
+    sinks: dict[tuple[EmbeddedRun, int], FileSink | QuerySink] = {}
+    for keys, sink in zip(writers.values(), open_sinks(places, overwrite=overwrite), strict=True):
+        for run, number in keys:
+            name = run.job.members[number].name
+            sinks[run, number] = sink if len(keys) == 1 else QuerySink(sink, name)
     return [Outlet(run, number, sinks.get((run, number))) for run, number in ends]
 
 
@@ -140,6 +149,7 @@ class Embedded:
 
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[EmbeddedRun]:
         """Start jobs, which see what the relations hold and what was read of streams' files."""
+        refuse_late({m.name for job in jobs for m in job.members.values()}, catalog.queries)
         self.inputs.declare(catalog)
         runs = [EmbeddedRun(job, self.strategy, self.wall, keep=self._keep) for job in jobs]
         self.inputs.show(runs)
@@ -224,13 +234,15 @@ class Embedded:
                 if len(released) and name in run.streams:
                     run.offer(name, released)
         failures = [error for run in tuple(self.runs) if (error := self._follow(run)) is not None]
-        for outlet in self._outlets:
-            try:
-                outlet.take()
-                if publish:
-                    outlet.publish()
-            except WindrowError as error:
-                failures.append(error)
+        # All are taken before any is published: those of a table are published together.
+        failed: dict[Outlet, WindrowError] = {}
+        for step in [Outlet.take, Outlet.publish] if publish else [Outlet.take]:
+            for outlet in (outlet for outlet in self._outlets if outlet not in failed):
+                try:
+                    step(outlet)
+                except WindrowError as error:
+                    failed[outlet] = error
+        failures += failed.values()
         if failures:
             raise failures[0]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,14 @@ from windrow.result_files.atomic_files import publish, read_once, read_record
 RESULTS = "_results.json"
 VERSION = 1
 INSTANT, CHANGE = "instant", "change"
+QUERY = "query"
+"""The column of a table that says which query a change is of."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """See the module. ``stream``: nothing is ever withdrawn; ``order`` is that of a TOP."""
+    """See the module. ``stream``: nothing is ever withdrawn; ``order`` is that of a TOP. In a
+    ``table`` a column says which query a change is of."""
 
     run: str
     query: str
@@ -39,6 +43,7 @@ class Identity:
     clock: Clock = Clock.INTEGER
     stream: bool = True
     order: tuple[tuple[int, bool], ...] = ()
+    table: bool = False
 
     def publish(self, directory: Path, over: str | None = None) -> None:
         publish(directory / RESULTS, self.to_json(), over)
@@ -53,6 +58,7 @@ class Identity:
             "clock": self.clock.value,
             "stream": self.stream,
             "order": self.order,
+            "table": self.table,
             "columns": columns,
             "schema": base64.b64encode(self.schema.serialize()).decode(),
         }
@@ -93,6 +99,7 @@ class Identity:
             Clock(known["clock"]),
             bool(known["stream"]),
             tuple((int(index), bool(down)) for index, down in known["order"]),
+            bool(known.get("table", False)),
         )
 
 
@@ -107,6 +114,28 @@ def identity_of(query: QueryDeclaration, run: str, format_: str) -> Identity:
         query.plan.pattern is UpdatePattern.MONOTONIC,
         ranks(query.plan),
     )
+
+
+def identity_of_table(queries: Sequence[QueryDeclaration], run: str, format_: str) -> Identity:
+    """That of the changes of queries with the same columns, each after the name of its query."""
+    first = queries[0]
+    schema = Schema((Field(QUERY, Type.STRING),)) + first.plan.schema
+    return Identity(
+        run,
+        first.name if len(queries) == 1 else f"{first.name} and {len(queries) - 1:,} more",
+        format_,
+        changes_schema(schema, first.clock),
+        first.clock,
+        first.plan.pattern is UpdatePattern.MONOTONIC,
+        table=True,
+    )
+
+
+def identity_in_place(queries: Sequence[QueryDeclaration], run: str, format_: str) -> Identity:
+    """That of the changes of all queries that are INTO one directory."""
+    if len(queries) == 1:
+        return identity_of(queries[0], run, format_)
+    return identity_of_table(queries, run, format_)
 
 
 def changes_schema(schema: Schema, clock: Clock) -> pa.Schema:

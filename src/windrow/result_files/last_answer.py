@@ -21,6 +21,7 @@ from windrow.result_files import atomic_files as files
 from windrow.result_files.change_table import Bag
 from windrow.result_files.commits import Published, Snapshot
 from windrow.result_files.identity import CHANGE, INSTANT, Identity
+from windrow.result_files.query_table import codes_of_queries
 from windrow.result_files.reader import Reading, published_results, read_file
 
 LAST_ROWS = 10
@@ -44,7 +45,7 @@ def last_answer(
     reading = Reading(directory, identity.format, identity.schema)
     while True:
         known = None if state.compacted is None else state.compacted.snapshot
-        kept = _Tail(identity.schema) if identity.stream else Bag(identity.schema)
+        kept = _Tail(identity) if identity.stream else Bag(identity.schema)
         read = 0
         try:
             if known is not None:
@@ -75,15 +76,17 @@ def write_snapshot(directory: Path, identity: Identity, answer: Answer) -> Snaps
 
 
 class _Tail:
-    """The last changes of a stream, of each member if there are several."""
+    """The last changes of a stream, of each member or query if there are several."""
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self._kept = schema.empty_table()
+    def __init__(self, identity: Identity) -> None:
+        self._table, self._kept = identity.table, identity.schema.empty_table()
 
     def add(self, changes: pa.Table) -> None:
         whole = pa.concat_tables([self._kept, changes])
         if MEMBER in whole.schema.names:
             whole = whole.take(pa.array(_last_of_each(whole[MEMBER].to_numpy())))
+        elif self._table:
+            whole = whole.take(pa.array(_last_of_each(codes_of_queries(whole))))
         else:
             whole = whole.slice(max(whole.num_rows - LAST_ROWS, 0))
         self._kept = whole.combine_chunks()

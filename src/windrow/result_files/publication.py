@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from operator import methodcaller
 from pathlib import Path
 
 import pyarrow as pa
@@ -89,7 +90,7 @@ class Publication:
     def __init__(
         self, place: Place, hidden: Sequence[str], commit: Commit, more: pa.Table | None = None
     ) -> None:
-        self.place, self._hidden, self.commit, self._more = place, [*hidden], commit, more
+        self.place, self.hidden, self.commit, self.more = place, [*hidden], commit, more
         self.done = False
         self._path = commit.path(place.directory)
         self._waiting = self._path.with_name(f".{self._path.name}.{uuid.uuid4().hex}")
@@ -99,14 +100,14 @@ class Publication:
         """Write down all that there is, unless it has been committed before."""
         self.done = self.place.is_committed(self.commit.batch)
         if self.done:
-            self.place.discard(self._hidden)
+            self.place.discard(self.hidden)
         else:
             self.write_anew()
 
     def write_anew(self) -> None:
         self._over = files.version_read(self._path)
-        if self._more is not None:
-            self._hidden.append(self.place.hide(self._more))
+        if self.more is not None:
+            self.hidden.append(self.place.hide(self.more))
         self.commit = replace(self.commit, files=self._names())
         if not isinstance(self._path, ObjectPath):
             files.write(self._waiting, lambda new: new.write_text(self._text, encoding="utf-8"))
@@ -117,8 +118,8 @@ class Publication:
 
     def _names(self) -> tuple[str, ...]:
         if isinstance(self._path, ObjectPath):
-            return tuple(sorted(self._hidden))
-        return tuple(map(self._name, range(len(self._hidden))))
+            return tuple(sorted(self.hidden))
+        return tuple(map(self._name, range(len(self.hidden))))
 
     def _name(self, number: int) -> str:
         return f"batch-{self.commit.batch:08d}-{number:05d}.{RESULT_ENDINGS[self.place.format]}"
@@ -130,16 +131,16 @@ class Publication:
         directory = self.place.directory
         for path in reversed(self._left()):
             files.delete(path)
-        for old, new in zip(sorted(self._hidden), self.commit.files, strict=True):
+        for old, new in zip(sorted(self.hidden), self.commit.files, strict=True):
             files.rename(directory / old, directory / new)
-        if self._hidden:
+        if self.hidden:
             files.sync_names(directory)
 
     def _left(self) -> list[Path]:
         """Files of the micro-batch that were never committed and are not replaced. They were named
         in the order of their numbers, so it takes no listing to find the last."""
         found: list[Path] = []
-        first = len(self._hidden)
+        first = len(self.hidden)
         while (path := self.place.directory / self._name(first + len(found))).exists():
             found.append(path)
         return found
@@ -159,7 +160,7 @@ class Publication:
             compact_if_due(self.place.directory, self.commit.batch, self.place.compact_at)
 
 
-STEPS = (Publication.write, Publication.name_files, Publication.name_commit)
+STEPS = tuple(map(methodcaller, ("write", "name_files", "name_commit")))
 SideBySide = Callable[[Callable[[Publication], None], Sequence[Publication]], Iterable[None]]
 
 

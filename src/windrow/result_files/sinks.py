@@ -32,13 +32,15 @@ class FileSink:
     def __init__(self, lock: Lock, identity: Identity, *, overwrite: bool = False) -> None:
         self.directory, self._lock, self._identity = lock.directory, lock, identity
         self._overwrite = overwrite
-        self._batch = self._rows = self._rows_in = 0
+        self._batch = self._rows = self.rows_in = 0
+        self.is_prepared = False
         self._pending: list[pa.RecordBatch] = []
         self._undecided: StoreError | None = None
 
     def prepare(self) -> None:
         """Make the directory ready."""
         prepare(self.directory, self._identity, overwrite=self._overwrite)
+        self.is_prepared = True
 
     def describe(self, query: QueryDeclaration) -> None:
         """Say what the changes are, before the first: a relation's clock may become known late."""
@@ -76,7 +78,7 @@ class FileSink:
         if self._undecided is not None:  # nobody knows whether the last commit is there
             raise self._undecided
         place = Place(self.directory, self._identity.format, self._identity.run, COMPACT_AT.value)
-        new = rows_in - self._rows_in
+        new = rows_in - self.rows_in
         commit = Commit(self._batch, self._identity.run, (), now, new, self._rows, 0, 0)
         try:
             self._make_again()
@@ -99,7 +101,7 @@ class FileSink:
                 remedy="free some space, or create the directory again",
             ) from error
         self._batch, self._rows, self._pending = self._batch + 1, 0, []
-        self._rows_in = rows_in
+        self.rows_in = rows_in
 
     def _make_again(self) -> None:
         """Before the first commit a directory that was removed is as good as a new one."""

@@ -226,7 +226,7 @@ def test_results_do_not_go_where_they_would_be_read_or_removed(into: str, says: 
         CREATE STREAM other (ts BIGINT) FROM 'elsewhere' FORMAT csv;
         CREATE QUERY text AS SELECT ts FROM e INTO 'days/2025' FORMAT csv;
         CREATE QUERY above AS SELECT ts FROM e INTO 'days';
-        CREATE QUERY q AS SELECT ts FROM other INTO 'out';
+        CREATE QUERY q AS SELECT ts AS t FROM other INTO 'out';
         CREATE QUERY fine AS SELECT ts FROM other INTO 'in/other';
         CREATE QUERY shown AS SELECT ts FROM v INTO 'in' FORMAT console;
     """

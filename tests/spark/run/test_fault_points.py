@@ -7,6 +7,7 @@ scenarios are quick; the other 42 of fifty are those of ``tests.faults.scenarios
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -87,16 +88,15 @@ def test_an_attempt_that_does_not_count_leaves_no_trace(tmp_path, monkeypatch):
 
 def test_a_disk_that_is_full_when_results_are_published_is_reported(tmp_path, monkeypatch):
     write_streams(tmp_path, files=FILES, rows=100)
-    real, left = atomic_files.publish, [9]
+    real, left = atomic_files.write, [9]
 
-    def publish(path: Path, text: str, *more: str | None) -> None:
-        left[0] -= 1
-        (full_disk if left[0] < 0 else real)(path, text, *more)
+    def write(path: Path, fill: Callable[[Path], object]) -> None:
+        left[0] -= path.name.startswith((".batch-", "._commit-"))
+        (full_disk if left[0] < 0 else real)(path, fill)
 
     found = compiled(tmp_path, QUERIES, "found")
     with monkeypatch.context() as patch:
-        patch.setattr(atomic_files, "publish", publish)
-        patch.setattr("windrow.spark.stage.state_files.publish", publish)
+        patch.setattr(atomic_files, "write", write)
         with pytest.raises(WindrowError, match="No space left"):
             run_on_spark(found, tmp_path / "checkpoint")
     assert_whole(tmp_path)

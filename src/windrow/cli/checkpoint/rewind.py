@@ -59,6 +59,8 @@ def rewind(
         catalog = on_clocks_of_files(compiled_from(script, Strategy.UPA).catalog)
         with notes_of(checkpoint) as directory:
             chosen = _chosen(rewinds(directory, catalog, wall_clock), query or [])
+        for found in chosen:
+            found.refuse_shared()
         if not without_missing:
             _refuse_missing(chosen)
         if not chosen:

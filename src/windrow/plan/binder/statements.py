@@ -154,7 +154,7 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
     plan = bind_query(statement.query, context)
     check_nrrs(plan, statement.span)
     clock = clock_of(plan, statement.span) or catalog.clock
-    into = destination(statement.into, plan, context)
+    into = destination(statement.into, plan, context, clock)
     return QueryDeclaration(name, plan, clock, into, statement.span, statement.text)
 
 

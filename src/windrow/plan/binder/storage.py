@@ -18,6 +18,7 @@ from windrow.plan.binder.window_ticks import in_ticks
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Destination,
+    QueryDeclaration,
     RelationDeclaration,
     StreamDeclaration,
     SubscriptionsDeclaration,
@@ -189,8 +190,11 @@ def _index_of(name: Name, schema: Schema, what: str) -> int:
     return known.index(name.text.lower())
 
 
-def destination(into: FileClause | None, plan: Node, context: Context) -> Destination | None:
-    """Where results go; two queries that write to one place would remove each other's."""
+def destination(
+    into: FileClause | None, plan: Node, context: Context, clock: Clock | None = None
+) -> Destination | None:
+    """Where results go. Queries with the same columns may share a place, if they have a ``clock``;
+    the results of others there would remove each other's."""
     if into is None:
         return None
     kind = format_of(into, {**WORDS, "console": "console"}, "parquet")
@@ -200,14 +204,48 @@ def destination(into: FileClause | None, plan: Node, context: Context) -> Destin
         return Destination(into.path, kind, into.limit)
     other = context.catalog.writers.get(PurePath(into.path))
     if other is not None:
-        raise BindError(
-            f"{other} writes its results into '{into.path}' already", span=into.span,
-            remedy="give each query a directory of its own",
-        )  # fmt: skip
+        mine = _of_table(plan, clock, Destination(into.path, kind))
+        _check_same_table(into, mine, other, context)
     for scan in walk(plan):
         if isinstance(scan, StreamScan | RelationScan):
             _refuse_own_input(into, kind, scan.name, context)
     return Destination(into.path, kind)
+
+
+def _check_same_table(
+    into: FileClause, mine: dict[str, str] | None, other: str, context: Context
+) -> None:
+    """BindError if results cannot be rows of one table with those of another query."""
+    found = context.catalog.find(other)
+    theirs = None
+    if isinstance(found, QueryDeclaration) and found.into is not None:
+        theirs = _of_table(found.plan, found.clock, found.into)
+    if mine is None or theirs is None:
+        raise BindError(
+            f"{other} writes its results into '{into.path}' already", span=into.span,
+            remedy="give each query a directory of its own",
+        )  # fmt: skip
+    differs = next((what for what, value in mine.items() if value != theirs[what]), None)
+    if differs is not None:
+        raise BindError(
+            f"{other} writes its results into '{into.path}' already, and these cannot be rows of "
+            "the same table", span=into.span, expected=f"{differs} {theirs[differs]}",
+            found=mine[differs], remedy="make them equal, or give each a directory of its own",
+        )  # fmt: skip
+
+
+def _of_table(plan: Node, clock: Clock | None, into: Destination) -> dict[str, str] | None:
+    """What the results of queries have in common that share a table, each under what it is called;
+    None if they have one for themselves. The clock of a query over relations only may be another
+    when updates come."""
+    if clock is None or not any(isinstance(node, StreamScan) for node in walk(plan)):
+        return None
+    return {
+        "FORMAT": into.format,
+        "the columns": ", ".join(f"{f.name} {f.type.value}" for f in plan.schema),
+        "the clock": clock.value,
+        "results of": "a stream" if plan.pattern is UpdatePattern.MONOTONIC else "a relation",
+    }
 
 
 def _refuse_own_input(into: FileClause, kind: str, name: str, context: Context) -> None:

@@ -13,6 +13,7 @@ from windrow.core.errors import StateError
 from windrow.core.paths import is_object_url
 from windrow.core.time import Clock
 from windrow.result_files.commits import Totals, committed_results
+from windrow.result_files.identity import Identity
 from windrow.spark.checkpoint.run_record import Mishap, QueryRecord, Traffic
 from windrow.spark.checkpoint.stream_status import StreamStatus, lag_seconds, rate
 from windrow.spark.stage.state_files import BucketFiles, StateCommits
@@ -89,7 +90,7 @@ def query_status(
     if is_object_url(results):
         totals = around.totals.get(name, Totals())
     else:
-        totals = totals_in(Path(results), _run_of(home)) or Totals()
+        totals = totals_in(Path(results), _run_in(Path(results)) or _run_of(home)) or Totals()
     clock = None if record is None else record.clock
     streams = () if record is None else record.streams
     standing, reason = _standing(name, streams, around)
@@ -151,6 +152,15 @@ def totals_in(directory: Path, run: str | None) -> Totals | None:
         except (OSError, StateError):
             return None
     return None
+
+
+def _run_in(results: Path) -> str | None:
+    """The run whose table results are part of, if they are."""
+    try:
+        known = Identity.read(results)
+    except StateError:
+        return None
+    return known.run if known is not None and known.table else None
 
 
 def _run_of(home: Path) -> str | None:

@@ -33,6 +33,7 @@ from windrow.plan.catalog import (
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.result_files.atomic_files import move_away
 from windrow.result_files.commits import COMPACTED
+from windrow.result_files.query_table import tables_among
 from windrow.result_files.reader import published_results
 from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
 from windrow.spark.checkpoint.query_directory import IDENTITY
@@ -63,13 +64,24 @@ class StreamLog:
 @dataclass(frozen=True)
 class Rewind:
     """A query's directory, its pipeline's, the queries that are answered there, and where their
-    results are."""
+    results are. Queries elsewhere may have ``shared`` a table with them."""
 
     directory: Path
     pipeline: Path
     queries: tuple[str, ...]
     streams: tuple[StreamLog, ...]
     results: tuple[Path, ...]
+    shared: tuple[str, ...] = ()
+
+    def refuse_shared(self) -> None:
+        """Refuse to take the results of a query out of a table that others go on with."""
+        if self.shared:
+            raise StateError(
+                where=f"query {self.queries[0]}",
+                expected="results in a directory of its own",
+                found=f"those of {self.shared[0]} in the same table, which would go too",
+                remedy="start all of them over with another --checkpoint and directory",
+            )
 
     @property
     def astray(self) -> list[StreamLog]:
@@ -142,9 +154,15 @@ def rewinds(checkpoint: Path, catalog: Catalog, wall: Wall) -> list[Rewind]:
         clock = next((d.clock for d in declared if isinstance(d, RUNNING)), catalog.clock)
         read = {name for d in declared for name in _read_by(d)}
         streams = _streams(pipeline, read, catalog, clock, wall)
-        results = tuple(_destinations(declared))
+        results = tuple(dict.fromkeys(_destinations(declared)))
         names = tuple(d.name for d in declared)
-        found.append(Rewind(directory, pipeline, names, streams, results))
+        shared = tuple(
+            q.name
+            for sharing in tables_among(catalog.queries).values()
+            for q in sharing
+            if q.name not in names and any(other.name in names for other in sharing)
+        )
+        found.append(Rewind(directory, pipeline, names, streams, results, shared))
     if not found:
         raise StateError(
             where=address_of(checkpoint),

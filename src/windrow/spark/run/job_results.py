@@ -34,12 +34,14 @@ from windrow.result_files.last_answer import Answer, last_answer
 from windrow.result_files.member_rows import ByMember, OwnColumns
 from windrow.result_files.ownership import prepare
 from windrow.result_files.publication import COMPACT_AT, Publication
+from windrow.result_files.query_table import place_of
 from windrow.result_files.reader import Reading, published_results
 from windrow.spark.archive.filling import Filling
 from windrow.spark.checkpoint.lost_results import Noted, refuse_lost_member, refuse_lost_results
 from windrow.spark.checkpoint.query_directory import Home
 from windrow.spark.checkpoint.query_groups import Group
-from windrow.spark.sink.file_delivery import FileDelivery, MemberDelivery
+from windrow.spark.run.result_table import ResultTable
+from windrow.spark.sink.file_delivery import FileDelivery, MemberDelivery, TablePart
 from windrow.spark.stage.stage_task import Report, ResultDelivery
 
 
@@ -54,6 +56,16 @@ class JobResults:
         self.format = into.format if into and to_files else "parquet"
         self.identity: Identity = identity_of(declaration, home.run, self.format)
         self.schema = self.identity.schema
+        self.table: ResultTable | None = None
+
+    def join_tables(self, tables: Mapping[str, ResultTable]) -> None:
+        """Write into a table, if several queries write where this one does."""
+        self.table = tables.get(place_of(self.declaration.into) or "")
+
+    @property
+    def tables(self) -> Sequence[ResultTable]:
+        """All that it writes into."""
+        return () if self.table is None else (self.table,)
 
     @property
     def directory(self) -> Path:
@@ -67,9 +79,10 @@ class JobResults:
 
     @property
     def _files(self) -> FileDelivery:
-        place, known = str(self.directory), self.declaration
+        place, known, table = str(self.directory), self.declaration, self.table
+        run, name = (self.home.run, None) if table is None else (table.run, known.name)
         return FileDelivery(
-            place, self.format, self.home.run, known.plan.schema, known.clock, COMPACT_AT.value
+            place, self.format, run, known.plan.schema, known.clock, COMPACT_AT.value, query=name
         )
 
     def delivery(self, room: int) -> ResultDelivery:
@@ -86,12 +99,21 @@ class JobResults:
 
     def prepare(self, noted: Noted, *, overwrite: bool = False) -> None:
         """Refuse results that are gone; remove what dead runs left."""
+        for table in self.tables:
+            table.check(self.home, noted)
+            table.prepare(overwrite=overwrite)
+        if self.table is None:
+            self._prepare(noted, overwrite=overwrite)
+
+    def _prepare(self, noted: Noted, *, overwrite: bool) -> None:
         refuse_lost_results(self.home, noted, self.directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         prepare(self.directory, self.identity, overwrite=overwrite)
 
     def begin(self, first: int) -> None:
         """Take note of what there is before the run, which begins after micro-batch ``first``."""
+        for table in self.tables:
+            table.begin()
 
     def for_console(self, after: int, upto: int) -> Iterator[tuple[QueryDeclaration, pa.Table]]:
         """The changes of the micro-batches after ``after`` that are for the console."""
@@ -101,6 +123,8 @@ class JobResults:
 
     def parts(self, _number: int, after: int) -> Iterator[tuple[int, pa.Table]]:
         """The changes of a member after a micro-batch, in parts, with the last that each is of."""
+        if self.table is not None:
+            return self.table.parts(self.declaration.name, after)
         return self.reading.parts(after)
 
     def forget(self, _number: int, drained: int) -> None:
@@ -110,14 +134,22 @@ class JobResults:
 
     def answer_of(self, _number: int) -> pa.Table:
         """What the changes of a member, in all runs, add up to; of a stream, the last of them."""
+        if self.table is not None:
+            return self.table.answer_of(self.declaration.name)
         return self.answer().rows
 
     def rows_out(self, _number: int, new: int) -> int:
         """The changes of a member in this run, of ``new`` in all."""
-        return new
+        return self.rows_out_in_all(new)
+
+    def rows_out_in_all(self, new: int) -> int:
+        """The changes of all members in this run, of ``new`` in the directory."""
+        return new if self.table is None else self.table.rows_out(self.declaration.name)
 
     def total(self, _number: int) -> int:
         """The changes of a member in all runs."""
+        if self.table is not None:
+            return self.table.total(self.declaration.name)
         return published_results(self.directory).totals.rows_out
 
     def place(self, _number: int) -> Path | None:
@@ -196,26 +228,48 @@ class MemberResults(JobResults):
         self._split: tuple[tuple[int, int], ByMember] | None = None
         self._answers: tuple[int, ByMember] | None = None
         self._counted: tuple[int, npt.NDArray[np.int64]] | None = None
+        self._shared: dict[int, ResultTable] = {}
         self._first = -1
         self._earlier: dict[int, int] = {}
         self._drained: dict[int, int] = {}
 
+    def join_tables(self, tables: Mapping[str, ResultTable]) -> None:
+        """Write into tables where several queries, also of other jobs, write into one place."""
+        places = {number: place_of(into) or "" for number, into in self.own.items()}
+        self._shared = {n: tables[place] for n, place in places.items() if place in tables}
+        self.own = {n: into for n, into in self.own.items() if n not in self._shared}
+
+    @property
+    def tables(self) -> Sequence[ResultTable]:
+        return list(dict.fromkeys(self._shared.values()))
+
     @property
     def _files(self) -> MemberDelivery:
         own = {n: (str(path_of(d.path).absolute()), d.format) for n, d in self.own.items()}
-        kept = frozenset(self.group.members) - frozenset(own)
+        kept = frozenset(self.group.members) - frozenset(own) - frozenset(self._shared)
         columns = None if self._changes is None else {n: self._changes[n] for n in own}
-        return MemberDelivery(**vars(super()._files), own=own, kept=kept, columns=columns)
+        tables = tuple(map(self._part_of, self.tables))
+        return MemberDelivery(
+            **vars(super()._files), own=own, kept=kept, columns=columns, tables=tables
+        )
 
-    def prepare(self, noted: Noted, *, overwrite: bool = False) -> None:
+    def _part_of(self, table: ResultTable) -> TablePart:
+        mine = [number for number, shared in self._shared.items() if shared is table]
+        names = {number: self.group.members[number].name for number in mine}
+        places = None if self._changes is None else {n: self._changes[n].places for n in mine}
+        place, schema = str(table.directory), table.identity.schema
+        return TablePart(place, table.format, table.run, names, schema, places)
+
+    def _prepare(self, noted: Noted, *, overwrite: bool) -> None:
         """As for one query, for each; all of them are looked at before anything is removed."""
         for number in self.own:
             refuse_lost_member(self.home, noted, self._own_place(number))
-        super().prepare(noted, overwrite=overwrite)
+        super()._prepare(noted, overwrite=overwrite)
         for number in self.own:
             prepare(self._own_place(number), self.member(number), overwrite=overwrite)
 
     def begin(self, first: int) -> None:
+        super().begin(first)
         self._first = first
         self._earlier = {n: published_results(self._own_place(n)).totals.rows_out for n in self.own}
 
@@ -225,7 +279,12 @@ class MemberResults(JobResults):
                 if on_console(query := self.group.members[number]):
                     yield query, pa.Table.from_batches([changes])
 
+    def _name(self, number: int) -> str:
+        return self.group.members[number].name
+
     def parts(self, number: int, after: int) -> Iterator[tuple[int, pa.Table]]:
+        if number in self._shared:
+            return self._shared[number].parts(self._name(number), after)
         if number in self.own:
             known = self.member(number)
             return Reading(self._own_place(number), known.format, known.schema).parts(after)
@@ -234,12 +293,14 @@ class MemberResults(JobResults):
 
     def forget(self, number: int, drained: int) -> None:
         """Let go of what no member without files needs any more."""
-        if number not in self.own:
+        if number not in self.own and number not in self._shared:
             self._drained[number] = drained
-            kept = set(self.group.members) - set(self.own)
+            kept = set(self.group.members) - set(self.own) - set(self._shared)
             forget_drained(self.directory, min(self._drained.get(n, -1) for n in kept))
 
     def answer_of(self, number: int) -> pa.Table:
+        if number in self._shared:
+            return self._shared[number].answer_of(self._name(number))
         if number not in self.own:
             return pa.Table.from_batches([self.kept_answers().part(number)])
         place = self._own_place(number)
@@ -247,17 +308,23 @@ class MemberResults(JobResults):
         return last_answer(place, self.member(number)).rows
 
     def rows_out(self, number: int, _new: int) -> int:
+        if number in self._shared:
+            return self._shared[number].rows_out(self._name(number))
         if number not in self.own:
             return int(self._counts()[number])
         return self.total(number) - self._earlier.get(number, 0)
 
     def total(self, number: int) -> int:
         """Of a query without files of its own only those of this run are counted."""
+        if number in self._shared:
+            return self._shared[number].total(self._name(number))
         if number not in self.own:
             return int(self._counts()[number])
         return published_results(self._own_place(number)).totals.rows_out
 
     def place(self, number: int) -> Path | None:
+        if number in self._shared:
+            return self._shared[number].directory
         return self._own_place(number) if number in self.own else None
 
     def _own_place(self, number: int) -> Path:

@@ -5,7 +5,7 @@ A ``Feed`` says how rows come to it, and to the others of its pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from windrow.core.errors import InputError
 from windrow.core.time import BEGINNING, Wall, wall_clock
 from windrow.engine.day_store import strategy_for
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import (
     Catalog,
     QueryDeclaration,
@@ -24,9 +25,12 @@ from windrow.plan.jobs import Job
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.strategy import Strategy
+from windrow.result_files.identity import Identity
+from windrow.result_files.query_table import place_of
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
 from windrow.spark.checkpoint.query_groups import Group
 from windrow.spark.run.job_results import ArchiveResults, JobResults, MemberResults
+from windrow.spark.run.result_table import ResultTable, refuse_apart
 from windrow.spark.run.session import index_memory, shuffle_partitions
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.stage_task import StageTask
@@ -110,6 +114,34 @@ class SparkJob:
             )
             for stage in self._stages
         ]
+
+
+def join_tables(jobs: Collection[SparkJob], runs: Collection[str]) -> None:
+    """Let queries that write into one directory write into one table; ``runs`` are those of the
+    checkpoint. A table stays one when the others have left the script."""
+    writers: dict[str, list[tuple[QueryDeclaration, str]]] = {}
+    for job in jobs:
+        for member in job.job.members.values():
+            if (place := place_of(member.into)) is not None:
+                writers.setdefault(place, []).append((member.query, job.home.run))
+    tables = {}
+    for place, found in writers.items():
+        known = Identity.read(path_of(place))
+        if len(found) > 1 or (known is not None and known.table and known.run in runs):
+            tables[place] = ResultTable([query for query, _ in found], found[0][1], runs)
+    for job in jobs:
+        job.results.join_tables(tables)
+
+
+def refuse_tables_apart(pipelines: Iterable[Sequence[SparkJob]]) -> None:
+    """Refuse queries of a table that run in different pipelines: one has been added, or failed."""
+    seen: dict[ResultTable, tuple[int, str]] = {}
+    for number, jobs in enumerate(pipelines):
+        for job in jobs:
+            for table in job.results.tables:
+                first, name = seen.setdefault(table, (number, job.declaration.name))
+                if first != number:
+                    refuse_apart(table.directory, name, job.declaration.name)
 
 
 def inputs_of(query: QueryDeclaration, catalog: Catalog) -> Inputs:

@@ -43,7 +43,7 @@ from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.session import on_one_machine, shuffle_partitions
 from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
-from windrow.spark.sink.file_delivery import room_for_changes
+from windrow.spark.sink.file_delivery import merge, room_for_changes
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encode_specs
 from windrow.spark.source.frame_packer import FramePacker, with_wall
 from windrow.spark.source.stream_task import StreamTask
@@ -384,7 +384,7 @@ class Pipeline:
                 lambda number: self.jobs[number].results.publications(batch, found[number]), found
             ))  # fmt: skip
         for together in zip_longest(*lists, fillvalue=()):
-            publications = [publication for part in together for publication in part]
+            publications = merge(publication for part in together for publication in part)
             if len(publications) > 1:
                 publish_together(publications, self._hands.map)
             else:

@@ -153,7 +153,7 @@ class SparkRun:
     def rows_out(self, number: int | None = None) -> int:
         """The changes of a member, or of all, since this run began."""
         if number is None:
-            return self._new.rows_out
+            return self._results.rows_out_in_all(self._new.rows_out)
         return self._results.rows_out(number, self._new.rows_out)
 
     def progress(self) -> Progress:
@@ -161,7 +161,7 @@ class SparkRun:
         return Progress(
             query=self.job.name,
             rows_in=new.rows_in,
-            rows_out=new.rows_out,
+            rows_out=self.rows_out(),
             now=new.now,
             clock=self.job.clock,
             quarantined=new.late + new.rejected,

@@ -42,6 +42,7 @@ from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish
 from windrow.result_files.directory_lock import Lock, lock_directory
 from windrow.result_files.ownership import refuse_results_of_others
+from windrow.result_files.query_table import refuse_late
 from windrow.result_files.sinks import into, result_directories
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
@@ -57,7 +58,14 @@ from windrow.spark.run.session import (
     open_session,
     refuse_private_checkpoint,
 )
-from windrow.spark.run.spark_job import Delivery, Feed, SparkJob, inputs_of
+from windrow.spark.run.spark_job import (
+    Delivery,
+    Feed,
+    SparkJob,
+    inputs_of,
+    join_tables,
+    refuse_tables_apart,
+)
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.run.spark_run import SparkRun
 from windrow.spark.source.inbox_inputs import InboxInputs
@@ -174,7 +182,9 @@ class OnSpark:
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[SparkRun]:
         """The jobs, ready to run; results of others are refused before anything is touched."""
         started = {member.name for job in jobs for member in job.members.values()}
-        places = result_directories(q for q in catalog.queries if q.name in started)
+        refuse_late(started, catalog.queries)
+        writing = result_directories(q for q in catalog.queries if q.name in started)
+        places = list(dict.fromkeys(writing))
         for place in places:
             self._locks.append(lock_directory(place, into(place)))
         for place in places:
@@ -208,7 +218,10 @@ class OnSpark:
         starting = [Starting(n, j.job.clock, [*j.streams]) for n, j in found.items()]
         running = [pipeline.home.directory for pipeline in self.pipelines]
         runs: dict[str, SparkRun] = {}
-        for home, numbers in pipelines_for(self._directory, starting, running):
+        join_tables(found.values(), runs_of(self._directory))
+        placed = list(pipelines_for(self._directory, starting, running))
+        refuse_tables_apart([[found[name] for name in numbers] for _, numbers in placed])
+        for home, numbers in placed:
             mine = {number: found[name] for name, number in numbers.items()}
             feed = self._feed
             if feed.live:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,9 +34,10 @@ from windrow.core.time import Clock
 from windrow.object_store.object_path import path_of
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files.change_table import changes_batch
-from windrow.result_files.commits import Commit, sum_counts
+from windrow.result_files.commits import COUNTED, Commit, sum_counts
 from windrow.result_files.member_rows import ByMember, OwnColumns
 from windrow.result_files.publication import COMPACT_AT, Place, Publication, publish_together
+from windrow.result_files.query_table import with_members, with_query
 from windrow.spark.stage.stage_task import TOLD, Report, is_told
 
 FEW = Threshold(1 << 18)
@@ -52,7 +54,7 @@ def room_for_changes(tasks: int, queries: int) -> int:
 @dataclass(frozen=True)
 class FileDelivery:
     """Where the changes of a query go. ``run`` is that of the query's checkpoint. Changes of up to
-    ``room`` bytes are told."""
+    ``room`` bytes are told. In a table of several queries they are named after ``query``."""
 
     directory: str
     format: str
@@ -61,6 +63,7 @@ class FileDelivery:
     clock: Clock
     compact_at: int = field(default_factory=lambda: COMPACT_AT.value)
     room: int = 0
+    query: str | None = None
     final: ClassVar = True
 
     @property
@@ -78,7 +81,9 @@ class FileDelivery:
         return {**self._hide(changes), "rows": rows}
 
     def _changes(self, answers: Sequence[Delta]) -> pa.Table:
-        return pa.Table.from_batches([changes_batch(d, self.schema, self.clock) for d in answers])
+        batches = [changes_batch(d, self.schema, self.clock) for d in answers]
+        changes = pa.Table.from_batches(batches)
+        return changes if self.query is None else with_query(changes, self.query)
 
     def _hide(self, changes: pa.Table) -> dict[str, Any]:
         return {"file": self.place.hide(changes)}
@@ -111,44 +116,62 @@ def summary(batch: int, run: str, reports: Sequence[Report], rows_out: int) -> C
 
 
 @dataclass(frozen=True)
+class TablePart:
+    """A table that some queries of a group share, perhaps with others: their names by number, the
+    columns of its changes, and at which ``places`` each has them, if not all have all."""
+
+    directory: str
+    format: str
+    run: str
+    names: Mapping[int, str]
+    schema: pa.Schema
+    places: Mapping[int, tuple[int, ...]] | None = None
+
+
+@dataclass(frozen=True)
 class MemberDelivery(FileDelivery):
-    """``own`` are the directories and formats of queries that have them, by number; the changes
-    of those in ``kept`` stay with the group, and others' are for nobody. ``columns`` says which
-    columns are whose, if not all are everybody's."""
+    """``own`` are the directories and formats of queries that have them, by number, and ``tables``
+    those that several share; the changes of those in ``kept`` stay with the group, and others' are
+    for nobody. A table is known by a number too, from -1 down. ``columns`` says which columns are
+    whose, if not all are everybody's."""
 
     own: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     kept: frozenset[int] = frozenset()
     columns: Mapping[int, OwnColumns] | None = None
+    tables: tuple[TablePart, ...] = ()
 
     def _hide(self, changes: pa.Table) -> dict[str, Any]:
         """A hidden file for each query with changes and a directory, and one for the kept."""
         mine, others = self._split(changes)
-        own = [[n, self._own_place(n).hide(t), t.num_rows] for n, t in others.items()]
+        own = [[n, self._place_of(n).hide(t), t.num_rows] for n, t in others.items()]
         return {"file": None if mine is None else self.place.hide(mine), "own": own}
 
     def _split(self, changes: pa.Table) -> tuple[pa.Table | None, dict[int, pa.Table]]:
-        """The changes of queries that are kept together, and of each that has a directory."""
+        """The changes of queries that are kept together, and of each directory."""
         (batch,) = changes.combine_chunks().to_batches()
         member = batch.column(batch.schema.get_field_index(MEMBER)).to_numpy()
-        common = batch.drop_columns([MEMBER])
-        others = {
-            number: pa.Table.from_batches([rows])
-            for number, rows in ByMember(member, common, self.columns).parts()
-            if number in self.own
-        }
+        rows = batch.drop_columns([MEMBER])
+        others: dict[int, pa.Table] = {}
+        if self.own:
+            parts = ByMember(member, rows, self.columns).parts()
+            others |= {n: pa.Table.from_batches([part]) for n, part in parts if n in self.own}
+        for number, table in enumerate(self.tables):
+            named = with_members(rows, member, table.names, table.schema, table.places)
+            if named.num_rows:
+                others[-1 - number] = named
         kept = np.isin(member, [*self.kept])
         return changes.filter(pa.array(kept)) if kept.any() else None, others
 
     def _known(self, changes: pa.Table) -> pa.Table:
         """Without those of queries that have left."""
-        member = changes[MEMBER].to_numpy()
-        return changes.filter(pa.array(np.isin(member, [*self.own, *self.kept])))
+        known = [*self.own, *self.kept, *(n for table in self.tables for n in table.names)]
+        return changes.filter(pa.array(np.isin(changes[MEMBER].to_numpy(), known)))
 
     def _changes(self, answers: Sequence[Delta]) -> pa.Table:
         return self._known(super()._changes(answers))
 
     def publications(self, batch: int, reports: Sequence[Report]) -> list[list[Publication]]:
-        """Those of every query that has changes, then that of the group."""
+        """Those of every query that has changes, and of tables, then that of the group."""
         hidden = [report.hidden for report in reports]
         whole = summary(batch, self.run, reports, sum(h["rows"] for h in hidden))
         files: dict[int, list[tuple[str, int]]] = {}
@@ -157,13 +180,39 @@ class MemberDelivery(FileDelivery):
         all_told = self._told(hidden)
         mine, told = (None, {}) if all_told is None else self._split(all_told)
         own = []
-        for number in sorted(files.keys() | told.keys()):
+        tables = {-1 - number for number in range(len(self.tables))}
+        for number in sorted(files.keys() | told.keys() | tables):
             written, more = files.get(number, ()), told.get(number)
             rows = sum(rows for _, rows in written) + (0 if more is None else more.num_rows)
-            names, commit = [name for name, _ in written], replace(whole, rows_out=rows)
-            own.append(Publication(self._own_place(number), names, commit, more))
+            names, place = [name for name, _ in written], self._place_of(number)
+            commit = replace(whole, run=place.run, rows_out=rows)
+            own.append(Publication(place, names, commit, more))
         return [own, [Publication(self.place, _names(hidden), whole, mine)]]
 
-    def _own_place(self, number: int) -> Place:
-        directory, format_ = self.own[number]
-        return Place(path_of(directory), format_, self.run, self.compact_at)
+    def _place_of(self, number: int) -> Place:
+        if number >= 0:
+            directory, format_ = self.own[number]
+            return Place(path_of(directory), format_, self.run, self.compact_at)
+        table = self.tables[-1 - number]
+        return Place(path_of(table.directory), table.format, table.run, self.compact_at)
+
+
+def merge(publications: Iterable[Publication]) -> list[Publication]:
+    """The same, those in one place as one: of a table that queries of several jobs share.
+
+    Its rows in are those of the job that has read most: as a rule they have read the same.
+    """
+    places: dict[Path, list[Publication]] = {}
+    for publication in publications:
+        places.setdefault(publication.place.directory, []).append(publication)
+    return [same[0] if len(same) == 1 else _merged(same) for same in places.values()]
+
+
+def _merged(same: Sequence[Publication]) -> Publication:
+    commits = [publication.commit for publication in same]
+    most = {name: max(getattr(c, name) for c in commits) for name in COUNTED}
+    now = max((c.now for c in commits if c.now is not None), default=None)
+    whole = replace(commits[0], now=now, rows_out=sum(c.rows_out for c in commits), **most)
+    more = [publication.more for publication in same if publication.more is not None]
+    hidden = [name for publication in same for name in publication.hidden]
+    return Publication(same[0].place, hidden, whole, pa.concat_tables(more) if more else None)
