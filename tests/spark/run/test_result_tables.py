@@ -81,7 +81,7 @@ def test_a_table_has_of_each_query_what_it_has_alone_wherever_a_run_was_cut_shor
     assert max(len(commit.files) for commit in found) == 1, "one file for all queries and tasks"
     rows = windrow.results(tmp_path / "table").answer().to_pylist()
     for outcome in report.queries:
-        mine = [(r["k"], r["n"]) for r in rows if r["query"] == outcome.query]
+        mine = [(r["k"], r["n"]) for r in rows if r["query"] == outcome.name]
         assert sorted(mine) == sorted((r["k"], r["n"]) for r in outcome.answer.to_pylist())
     compact(tmp_path / "table")
     assert net_in_table(tmp_path) == expected
