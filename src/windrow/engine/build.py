@@ -96,6 +96,7 @@ def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
 def changes_of(node: Node, strategy: Strategy = Strategy.UPA, *, answers: bool = True) -> Changelog:
     """What turns a query's result into the changes that are shown, and keeps it for ``answers``."""
     scan, keeps = strategy is Strategy.DIRECT, answers or not announces_ends(node)
+    keeps = keeps and not isinstance(node, SharedGroupBy)  # which computes answers
     net = sends_net_changes(node)
     return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan, keeps, net)
 

@@ -30,7 +30,7 @@ from windrow.operators.shared_group_by import (
 )
 from windrow.operators.state.predicate_store import PredicateStore
 from windrow.operators.summarise_rows import SummariseForMany
-from windrow.plan.expressions import Expression
+from windrow.plan.expressions import Column, Expression
 from windrow.plan.nodes.shared_groups import (
     GroupMember,
     PredicateSynopses,
@@ -75,6 +75,12 @@ def summary_for(function: str, kind: pa.DataType) -> Summary | None:
         case "VAR" | "STDDEV":
             return VarianceSummary(kind, root=function == "STDDEV")
     return None
+
+
+def _shows_all(member: GroupMember, node: SharedGroupBy) -> bool:
+    shown = {column.index for column in member.columns if isinstance(column, Column)}
+    aggregates = range(len(node.keys), len(node.keys) + len(member.aggregates))
+    return member.having is None and shown.issuperset(aggregates)
 
 
 def _store(synopses: PredicateSynopses, arguments: tuple[Expression, ...]) -> PredicateStore:
@@ -125,7 +131,9 @@ class _Builder:
         kinds = tuple(ARROW[a.type] for a in member.aggregates)
         key = (member.having, member.columns, slots, kinds)
         if key not in self._forms:
-            self._forms[key] = Form(member.having, member.columns, slots, kinds)
+            self._forms[key] = Form(
+                member.having, member.columns, slots, kinds, _shows_all(member, self._node)
+            )
         form = self._forms[key]
         form.members.append(number)
         form.probes.append(at)

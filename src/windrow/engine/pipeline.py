@@ -130,7 +130,10 @@ class Pipeline:
         """The relation at ``now``, for a pipeline that shows ``changes`` of a relation."""
         if self._changes is None or self.plan.pattern is UpdatePattern.MONOTONIC:
             raise StateError("only the changes of a relation are kept", found="a stream")
-        return self._changes.live_rows()
+        last = self.operators[-2]
+        return (
+            last.live_rows() if isinstance(last, SharedAggregation) else self._changes.live_rows()
+        )
 
     @property
     def operators(self) -> list[Operator]:

@@ -3,7 +3,9 @@
 Rows are folded once for each distinct predicate into summaries of sub-windows, and the synopses
 that the rules of sharing chose are kept once (``windrow.operators.state.predicate_store``). A query
 is answered at the multiples of its SLIDE. What it answered last is not remembered: it is read from
-the synopses again, as of one slide ago, and the rows that differ are replaced.
+the synopses again, as of one slide ago, and the rows that differ are replaced. So is the answer of
+whoever asks for it. If members show their keys (``plan.physical.announced_ends``), nothing that
+comes out cancels within its instant.
 
 Queries that read the same synopses over the same window with the same period are one *probe*, and
 aggregates that are put together from the same synopses one *source*. A batch goes through all
@@ -19,13 +21,13 @@ of a synopsis. State: a summary for each predicate, sub-window and group that oc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s
+from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.interner import Crowding, Interner
@@ -79,12 +81,25 @@ class Form:
     columns: tuple[Expression, ...]
     slots: tuple[int, ...]
     kinds: tuple[pa.DataType, ...]
+    shows_all: bool
+    """Whether rows of a group that has changed always differ."""
     members: list[int] = field(default_factory=list)
     probes: list[int] = field(default_factory=list)
     reads: list[tuple[tuple[int, int], ...]] = field(default_factory=list)
     """For each member its aggregates, as a source and a place in it."""
     exists: list[int] = field(default_factory=list)
     """For each member the source that says whether a group is there."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What may change: a probe, an instant and a group; rows of a probe are a stretch."""
+
+    probe: Int64s
+    time: Int64s
+    group: Int64s
+    starts: Int64s
+    lengths: Int64s
 
 
 @dataclass(frozen=True)
@@ -129,6 +144,7 @@ class SharedAggregation:
             np.array([n for n, p in enumerate(probes) if s in p.stores], np.int64)
             for s in range(len(stores))
         ]
+        self._several = np.array([len(p.stores) > 1 for p in probes], np.bool_)
         self._nothing = Delta.empty(schema)
 
     @property
@@ -178,49 +194,74 @@ class SharedAggregation:
 
     # --- answers
 
-    def _touched(self, now: int) -> Touched | None:
-        """All that may change until ``now``, by probe; one of several stores sees their union."""
+    def _touched(self, now: int) -> _Rows | None:
+        """All that may change until ``now``; a probe of several stores sees their union."""
         found = []
         for store, readers in zip(self.stores, self._readers, strict=True):
             due = store.due(
                 self._windows[readers], self._slides[readers], self.now, now, len(self.groups)
             )
             if due is not None:
-                found.append((readers[due.probe], due.time, due.group))
+                found.append(Touched(readers[due.probe], due.time, due.group))
+        return self._by_probe(found)
+
+    def _by_probe(self, found: Sequence[Touched]) -> _Rows | None:
+        """Rows of one probe next to each other, each once, in the order of time."""
         if not found:
             return None
-        probe, time, group = (np.concatenate(column) for column in zip(*found, strict=True))
-        order = np.lexsort((group, time, probe))
-        probe, time, group = probe[order], time[order], group[order]
-        new = np.ones(len(order), np.bool_)
-        new[1:] = (np.diff(probe) != 0) | (np.diff(time) != 0) | (np.diff(group) != 0)
-        return Touched(probe[new], time[new], group[new])
+        columns = zip(*((t.probe, t.time, t.group) for t in found), strict=True)
+        probe, time, group = map(np.concatenate, columns)
+        several = self._several[probe]
+        if several.any():  # of the others each store has had its own
+            at = np.flatnonzero(several)
+            at = at[np.lexsort((group[at], time[at], probe[at]))]
+            new = np.ones(len(at), np.bool_)
+            new[1:] = np.diff(probe[at]) != 0
+            new[1:] |= (np.diff(time[at]) != 0) | (np.diff(group[at]) != 0)
+            order = np.concatenate([np.flatnonzero(~several), at[new]])
+            probe, time, group = probe[order], time[order], group[order]
+        begins = np.flatnonzero(np.append(True, probe[1:] != probe[:-1]))
+        starts, lengths = np.zeros((2, len(self.probes)), np.int64)
+        starts[probe[begins]] = begins
+        lengths[probe[begins]] = np.diff(np.append(begins, len(probe)))
+        return _Rows(probe, time, group, starts, lengths)
 
-    def _answer(self, touched: Touched) -> Delta:
-        numbers = np.arange(len(self.probes))
-        starts = np.searchsorted(touched.probe, numbers, side="left")
-        lengths = np.searchsorted(touched.probe, numbers, side="right") - starts
-        values = [self._read(source, touched, starts, lengths) for source in self.sources]
-        parts = [self._rows_of(form, values, touched, starts, lengths) for form in self.forms]
-        return concat([delta for pair in parts for delta in pair], self.schema)
+    def _answer(self, rows: _Rows) -> Delta:
+        values = [self._read(source, rows) for source in self.sources]
+        parts = [self._changes_of(form, values, rows) for form in self.forms]
+        # Within an instant what goes stands before what comes.
+        return concat([pair[side] for side in (0, 1) for pair in parts], self.schema)
 
-    def _read(
-        self, source: Source, touched: Touched, starts: Int64s, lengths: Int64s
-    ) -> _Values | None:
+    def live_rows(self) -> pa.RecordBatch:
+        """The answers of all members as of the last multiples of their slides."""
+        found = []
+        last = self.now // self._slides * self._slides
+        for store, readers in zip(self.stores, self._readers, strict=True):
+            groups = np.unique(store.held_groups())
+            if self.now != BEGINNING and len(groups) and len(readers):
+                probe = np.repeat(readers, len(groups))
+                found.append(Touched(probe, last[probe], np.tile(groups, len(readers))))
+        rows = self._by_probe(found)
+        if rows is None:
+            return self._nothing.rows
+        values = [self._read(source, rows) for source in self.sources]
+        shown = [self._answer_of(form, values, rows) for form in self.forms]
+        return concat(shown, self.schema).rows
+
+    def _read(self, source: Source, rows: _Rows) -> _Values | None:
         """Sizes of groups and aggregates, one slide before the instants and at them."""
-        due = [p for p in source.probes if lengths[p]]
+        due = [p for p in source.probes if rows.lengths[p]]
         if not due:
             return None
-        offsets = dict(zip(due, np.cumsum([0, *lengths[due]]).tolist(), strict=False))
-        rows = _ranges(starts[due], lengths[due])
-        count, probe = len(rows), touched.probe[rows]
-        until = np.tile(touched.time[rows], 2)
+        offsets = dict(zip(due, np.cumsum([0, *rows.lengths[due]]).tolist(), strict=False))
+        at = _ranges(rows.starts[due], rows.lengths[due])
+        count, probe = len(at), rows.probe[at]
+        until = np.tile(rows.time[at], 2)
         until[:count] -= self._slides[probe]
         after = until - np.tile(self._windows[probe], 2)
-        groups = np.tile(touched.group[rows], 2)
+        groups = np.tile(rows.group[at], 2)
         sizes = CountValue()
-        every = [sizes, *(a.value for a in source.aggregates)]
-        for value in every:
+        for value in (sizes, *(a.value for a in source.aggregates)):
             value.begin(2 * count)
         signed = [(s, 1) for s in source.added] + [(s, -1) for s in source.subtracted]
         for number, sign in signed:
@@ -230,69 +271,80 @@ class SharedAggregation:
             words = store.probe_sums(codes, lo, hi)
             sizes.add(place, words, sign)
             for a in source.aggregates:
-                at = a.places[number]
+                column = a.places[number]
                 if a.extreme:
-                    a.value.add(place, store.probe_extreme(at, codes, lo, hi), sign)
+                    a.value.add(place, store.probe_extreme(column, codes, lo, hi), sign)
                 else:
-                    a.value.add(place, words[:, at : at + a.width], sign)
+                    a.value.add(place, words[:, column : column + a.width], sign)
         read = [a.value.read().cast(a.kind) for a in source.aggregates]
         pairs = [(array.slice(0, count), array.slice(count)) for array in read]
         return _Values(offsets, (sizes.counts[:count], sizes.counts[count:]), pairs)
 
-    def _rows_of(
-        self,
-        form: Form,
-        values: Sequence[_Values | None],
-        touched: Touched,
-        starts: Int64s,
-        lengths: Int64s,
+    def _changes_of(
+        self, form: Form, values: Sequence[_Values | None], rows: _Rows
     ) -> tuple[Delta, Delta]:
         """The rows that members of a form lose and get."""
-        due = [n for n, probe in enumerate(form.probes) if lengths[probe]]
-        if not due:
+        due = _Due.of(form, values, rows)
+        if due is None:
             return self._nothing, self._nothing
-        probes = np.array(form.probes, np.int64)[due]
-        count = lengths[probes]
-        rows = _ranges(starts[probes], count)
-        member = np.repeat(np.array(form.members, np.int64)[due], count)
-        sizes = _sizes(form, due, values, count)
-        columns = [_column(form, j, due, values, count) for j in range(len(form.kinds))]
-        held = sizes[0] > 0, sizes[1] > 0
+        held = due.sizes[0] > 0, due.sizes[1] > 0
         changed = held[0] != held[1]
         both = np.flatnonzero(held[0] & held[1])
-        if len(both) and columns:
-            whole = [pa.concat_arrays(pair) for pair in columns]
-            changed[both] = differ(whole, both, both + len(rows))
-        found = []
-        for side, sign in ((0, -1), (1, 1)):
-            at = np.flatnonzero(changed & held[side])
-            chosen = pa.array(at)
-            keys = self.groups.rows(touched.group[rows[at]])
-            arrays = [k.cast(t) for k, t in zip(keys, _kinds(self.keys), strict=True)]
-            arrays += [pair[side].take(chosen) for pair in columns]
-            row = pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
-            found.append(self._shown(form, row, member[at], touched.time[rows[at]], sign))
-        return found[0], found[1]
+        if len(both) and due.columns:
+            whole = [pa.concat_arrays(pair) for pair in due.columns]
+            changed[both] = differ(whole, both, both + len(changed))
+        at = np.flatnonzero(changed)
+        groups = [self._group_rows(due, side, at) for side in (0, 1)]
+        shown = [held[side][at] & _having(form, groups[side]) for side in (0, 1)]
+        columns = [[evaluate(c, g) for c in form.columns] for g in groups]
+        both = np.flatnonzero(shown[0] & shown[1])
+        if len(both) and not form.shows_all:
+            whole = [pa.concat_arrays(pair) for pair in zip(*columns, strict=True)]
+            equal = both[~differ(whole, both, both + len(at))]
+            shown[0][equal] = shown[1][equal] = False
+        lost, got = (
+            self._in_slots(form, columns[side], due.member[at], due.time[at], shown[side])
+            for side in (0, 1)
+        )
+        return replace(lost, sign=-lost.sign), got
 
-    def _shown(
-        self, form: Form, row: pa.RecordBatch, member: Int64s, time: Int64s, sign: int
-    ) -> Delta:
-        """What a form makes of groups: HAVING, and its columns in their slots."""
-        if form.having is not None and len(member):
-            kept = np.flatnonzero(selection_mask(form.having, row))
-            row, member, time = row.take(pa.array(kept)), member[kept], time[kept]
-        if not len(member):
+    def _answer_of(self, form: Form, values: Sequence[_Values | None], rows: _Rows) -> Delta:
+        """The rows that members of a form have."""
+        due = _Due.of(form, values, rows)
+        if due is None:
             return self._nothing
-        own = dict(zip(form.slots, form.columns, strict=True))
+        at = np.flatnonzero(due.sizes[1] > 0)
+        group = self._group_rows(due, 1, at)
+        columns = [evaluate(c, group) for c in form.columns]
+        return self._in_slots(form, columns, due.member[at], due.time[at], _having(form, group))
+
+    def _group_rows(self, due: _Due, side: int, at: Int64s) -> pa.RecordBatch:
+        """Keys and aggregates, before or after."""
+        keys = self.groups.rows(due.group[at])
+        arrays = [k.cast(t) for k, t in zip(keys, _kinds(self.keys), strict=True)]
+        chosen = pa.array(at)
+        arrays += [pair[side].take(chosen) for pair in due.columns]
+        return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
+
+    def _in_slots(
+        self,
+        form: Form,
+        columns: Sequence[pa.Array],
+        member: Int64s,
+        time: Int64s,
+        shown: Bools,
+    ) -> Delta:
+        """The rows that are shown, with a form's columns in their slots."""
+        if not shown.all():
+            at = np.flatnonzero(shown)
+            member, time, chosen = member[at], time[at], pa.array(at)
+            columns = [column.take(chosen) for column in columns]
+        own = dict(zip(form.slots, columns, strict=True))
         arrays = [pa.array(member)]
         for slot, kind in enumerate(self.schema.types[1:]):
-            shown = own.get(slot)
-            arrays.append(
-                pa.nulls(len(member), kind) if shown is None else evaluate(shown, row).cast(kind)
-            )
-        rows = batch_of(arrays, self.schema, len(member))
-        made = Delta.insertions if sign > 0 else Delta.withdrawals
-        return made(time, rows).sorted()
+            column = own.get(slot)
+            arrays.append(pa.nulls(len(member), kind) if column is None else column.cast(kind))
+        return Delta.insertions(time, batch_of(arrays, self.schema, len(member)))
 
     # --- state
 
@@ -337,32 +389,55 @@ def _ranges(starts: Int64s, lengths: Int64s) -> Int64s:
     return numbers
 
 
-def _sizes(
-    form: Form, due: Sequence[int], values: Sequence[_Values | None], count: Int64s
-) -> tuple[Int64s, Int64s]:
-    found = [_of(values, form.exists[n]) for n in due]
-    spans = [
-        (v.offsets[form.probes[n]], v.offsets[form.probes[n]] + c)
-        for v, n, c in zip(found, due, count.tolist(), strict=True)
-    ]
-    before, after = (
-        np.concatenate([v.sizes[side][a:b] for v, (a, b) in zip(found, spans, strict=True)])
-        for side in (0, 1)
-    )
-    return before, after
+def _having(form: Form, group: pa.RecordBatch) -> Bools:
+    if form.having is None:
+        return np.ones(group.num_rows, np.bool_)
+    return selection_mask(form.having, group)
+
+
+@dataclass(frozen=True)
+class _Due:
+    """The rows of the members of a form that are due, one member after the other."""
+
+    member: Int64s
+    time: Int64s
+    group: Int64s
+    sizes: tuple[Int64s, Int64s]
+    columns: list[Pair]
+
+    @classmethod
+    def of(cls, form: Form, values: Sequence[_Values | None], rows: _Rows) -> _Due | None:
+        due = [n for n, probe in enumerate(form.probes) if rows.lengths[probe]]
+        if not due:
+            return None
+        probes = np.array(form.probes, np.int64)[due]
+        count = rows.lengths[probes]
+        at = _ranges(rows.starts[probes], count)
+        member = np.repeat(np.array(form.members, np.int64)[due], count)
+        spans = [(n, int(probe), int(c)) for n, probe, c in zip(due, probes, count, strict=True)]
+        found = [(_of(values, form.exists[n]), probe, c) for n, probe, c in spans]
+        before, after = (
+            np.concatenate([v.sizes[side][v.offsets[p] : v.offsets[p] + c] for v, p, c in found])
+            for side in (0, 1)
+        )
+        columns = [_column(form, j, spans, values) for j in range(len(form.kinds))]
+        return cls(member, rows.time[at], rows.group[at], (before, after), columns)
 
 
 def _column(
-    form: Form, number: int, due: Sequence[int], values: Sequence[_Values | None], count: Int64s
+    form: Form,
+    number: int,
+    spans: Sequence[tuple[int, int, int]],
+    values: Sequence[_Values | None],
 ) -> Pair:
     """One aggregate of the due members, before and after, one member after the other."""
     sides: tuple[list[pa.Array], list[pa.Array]] = ([], [])
-    for n, c in zip(due, count.tolist(), strict=True):
+    for n, probe, count in spans:
         source, place = form.reads[n][number]
         found = _of(values, source)
         for side in (0, 1):
             whole = found.aggregates[place][side]
-            sides[side].append(whole.slice(found.offsets[form.probes[n]], c))
+            sides[side].append(whole.slice(found.offsets[probe], count))
     before, after = (pa.concat_arrays(side) for side in sides)
     return before, after
 

@@ -135,7 +135,12 @@ class ExtremeValue:
 
     def add(self, place: Int64s | None, words: Int64s, sign: int) -> None:
         """The least by key."""
-        place = np.arange(len(words)) if place is None else place
+        if place is None:
+            better = (words[:, HELD] > 0) & (
+                (self.best[:, HELD] == 0) | (words[:, KEY] < self.best[:, KEY])
+            )
+            self.best[better] = words[better]
+            return
         held = np.flatnonzero(words[:, HELD])
         order = held[np.lexsort((words[held, KEY], place[held]))]
         first = np.ones(len(order), np.bool_)

@@ -41,6 +41,9 @@ def sends_net_changes(node: Node) -> bool:
     match node:
         case GroupBy(every_time=again) | SlidingGroupBy(every_time=again):
             return not again
+        case SharedGroupBy(keys=keys, members=members):
+            shown = ({c.index for c in m.columns if isinstance(c, Column)} for m in members if m)
+            return all(columns.issuperset(range(len(keys))) for columns in shown)
         case Selection(input=below):
             return sends_net_changes(below)
         case Projection(input=below, columns=columns):
