@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from windrow.core.schema import Type
+from windrow.core.thresholds import Threshold
 from windrow.core.time import Clock
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.expressions import (
@@ -39,6 +40,7 @@ from windrow.plan.nodes.shared_groups import (
     slot_types,
 )
 from windrow.plan.sharing.periodic_aggregates import TakenApart, take_apart
+from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.sharing.rules import (
     Function,
     Kept,
@@ -50,6 +52,9 @@ from windrow.sharing.rules import (
 
 FEWEST = 2
 """Queries that are worth a common job: even two scan the stream once instead of twice."""
+MOST_PREDICATES = Threshold(64, least=64)
+"""With more distinct predicates, queries that differ in nothing else are left to an index over them
+(``shared_selection``): it finds those that a tuple satisfies without trying each."""
 SHAREABLE = {
     Function.COUNT: Kept.COUNT,
     Function.SUM: Kept.SUM,
@@ -113,7 +118,17 @@ def shared_synopses(
         member = shareable(query)
         if member is not None:
             families.setdefault((query.clock, member.scan, member.keys), []).append(member)
-    return tuple(_group(family) for family in families.values() if len(family) >= fewest)
+    parts = (family if fewest == 1 else _few_predicates(family) for family in families.values())
+    return tuple(_group(family) for family in parts if len(family) >= fewest)
+
+
+def _few_predicates(family: list[Shareable]) -> list[Shareable]:
+    """Without those that an index serves better."""
+    if len({member.description.predicate for member in family}) <= MOST_PREDICATES.value:
+        return family
+    indexed = shared_selections([member.query for member in family])
+    names = {name for group in indexed for name in group.names}
+    return [member for member in family if member.query.name not in names]
 
 
 def shareable(query: QueryDeclaration) -> Shareable | None:
