@@ -78,6 +78,18 @@ QUERIES = {
     "slide_group_values": "SELECT n, MIN(n), MAX(n), COUNT(DISTINCT n), SUM(DISTINCT a), "
     "MEDIAN(a), QUANTILE(x, 0.9), SUM(x) FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS] "
     "WHERE k > 0 GROUP BY n",
+    "slide_group_rows": "SELECT n, COUNT(*), SUM(x), MIN(a), MAX(n), MEDIAN(a), "
+    "COUNT(DISTINCT k) FROM s [ROWS 11 SLIDE 4] WHERE a > 0 GROUP BY n",
+    "slide_group_rows_derived": "SELECT k, COUNT(*), MAX(a) FROM pairs [ROWS 6 SLIDE 2] GROUP BY k",
+    "approximate": "SELECT k, APPROXIMATE MEDIAN(a) AS m, APPROXIMATE QUANTILE(x, 0.9) AS q, "
+    "APPROXIMATE COUNT(DISTINCT n) AS d, SUM(a) FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS] "
+    "GROUP BY k",
+    "approximate_rows": "SELECT APPROXIMATE COUNT(DISTINCT a), APPROXIMATE MEDIAN(x) "
+    "FROM s [ROWS 12 SLIDE 4] WHERE k > 0",
+    "frequent": "SELECT FREQUENT 2 k, n, COUNT(*) AS c FROM s [RANGE 8 SECONDS SLIDE 2 SECONDS] "
+    "GROUP BY k, n",
+    "frequent_rows": "SELECT FREQUENT 2 n, COUNT(*) AS c FROM s [ROWS 14 SLIDE 5] WHERE k > 0 "
+    "GROUP BY n HAVING c > 1",
     "slide_group_gaps": "SELECT SUM(x), MAX(a) FROM s [RANGE 2 SECONDS SLIDE 5 SECONDS]",
     "slide_group_internal": "SELECT k, SUM(a), MAX(n) FROM s [RANGE 6 SECONDS SLIDE 2 SECONDS "
     "INTERNAL] GROUP BY k",

@@ -30,6 +30,7 @@ BEGINNINGS = (TokenType.L_PAREN, TokenType.DISTINCT, TokenType.STRING, TokenType
 STARTS = ("SELECT", "CREATE", "EXPLAIN", *STREAM_KINDS)
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
 WINDOW, STREAM, EVERY = "windrow_window", "windrow_stream", "windrow_every"
+APPROXIMATE, FREQUENT = "windrow_approximate", "windrow_frequent"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
 
 
@@ -245,6 +246,20 @@ class CqlParser(TokenCursor):
             this.meta[WINDOW] = parse_window(self)
         return self._mark_extent(first, this)
 
+    def _parse_unary(self) -> exp.Expr | None:
+        """APPROXIMATE before a call; elsewhere it may be a column."""
+        first = self._curr
+        if not self.at("APPROXIMATE") or self.at_type(TokenType.IDENTIFIER):
+            return super()._parse_unary()
+        kinds = [t.token_type for t in self._tokens[self._index + 1 : self._index + 3]]
+        if len(kinds) < 2 or kinds[0] not in self.FUNC_TOKENS or kinds[1] is not TokenType.L_PAREN:
+            return super()._parse_unary()
+        self._advance()
+        call = self._parse_function()
+        if call is not None:
+            call.meta[APPROXIMATE] = "ESTIMATE"
+        return self._mark_extent(first, call)
+
     def _parse_paren(self) -> exp.Expr | None:
         first = self._curr
         return self._mark_extent(first, super()._parse_paren())
@@ -265,12 +280,22 @@ class CqlParser(TokenCursor):
     def _parse_limit(
         self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
     ) -> exp.Expr | None:
-        """TOP is a clause only before a number; elsewhere it may be a column."""
+        """TOP and FREQUENT are clauses only before a number; elsewhere they may be columns."""
+        if top and self.at("FREQUENT") and self._next.token_type is TokenType.NUMBER:
+            return self._parse_frequent()
         if top and self._next.token_type not in (TokenType.NUMBER, TokenType.L_PAREN):
             return None
         first = self._curr
         limited = super()._parse_limit(this, top, skip_limit_token)
         return limited if limited is this else self._mark_extent(first, limited)
+
+    def _parse_frequent(self) -> exp.Expr | None:
+        """FREQUENT k stands where TOP k does."""
+        first = self._curr
+        self._advance()
+        limited = exp.Limit(expression=self._parse_number())
+        limited.meta.update({"top": True, FREQUENT: True})
+        return self._mark_extent(first, limited)
 
     # Table references.
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
-from windrow.cql.dialect import EVERY, STREAM, WINDOW
+from windrow.cql.dialect import EVERY, FREQUENT, STREAM, WINDOW
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import (
     EveryOf,
@@ -141,7 +141,8 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
     if node is None:
         return None
     span = span_of(node, sql, default)
-    word = "TOP" if node.meta.get("top") else "LIMIT"
+    frequent = bool(node.meta.get(FREQUENT))
+    word = "FREQUENT" if frequent else "TOP" if node.meta.get("top") else "LIMIT"
     count = node.args.get("expression")
     if node.args.get("limit_options") or node.args.get("expressions"):
         _refuse(f"{word} with PERCENT, WITH TIES or BY", span, sql)
@@ -151,7 +152,7 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
             span=span, source=sql, expected=f"a whole number after {word}",
             found="something else", remedy=f"write for example {word} 10",
         )  # fmt: skip
-    return Limit(int(count.name), span)
+    return Limit(int(count.name), span, frequent)
 
 
 def _refuse(construct: str, span: Span, sql: str) -> NoReturn:

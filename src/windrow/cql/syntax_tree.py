@@ -119,10 +119,11 @@ class OrderItem:
 
 @dataclass(frozen=True)
 class Limit:
-    """``LIMIT count`` or ``TOP count``."""
+    """``LIMIT count``, ``TOP count`` or, if ``frequent``, ``FREQUENT count``."""
 
     count: int
     span: Span = field(compare=False)
+    frequent: bool = False
 
 
 @dataclass(frozen=True)

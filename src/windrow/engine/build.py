@@ -18,7 +18,8 @@ from windrow.operators.aggregates.count_sum_avg import Count, Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
 from windrow.operators.aggregates.extremes import Extreme
-from windrow.operators.aggregates.quantiles import Quantile
+from windrow.operators.aggregates.quantiles import BoundedQuantile, Quantile
+from windrow.operators.aggregates.rank_summaries import RankSummaries
 from windrow.operators.aggregates.variance import Variance
 from windrow.operators.base import Operator
 from windrow.operators.changelog import AnnounceExpiry, Changelog
@@ -26,6 +27,7 @@ from windrow.operators.count_windows import InOrder, LastRows, OutputRows, Parti
 from windrow.operators.difference import BagDifference
 from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
+from windrow.operators.frequent_groups import FrequentGroups
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
 from windrow.operators.lasting_join import LastingPairs
@@ -33,10 +35,18 @@ from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
 from windrow.operators.nrr_join import NonRetroactiveJoin
 from windrow.operators.periodic_output import RelationStream, RestoredInsertions, RestoredRelation
-from windrow.operators.sliding_group_by import Counted, SlidingAggregation, Slot, Summarised
+from windrow.operators.sliding_group_by import (
+    Counted,
+    Sketch,
+    Sketched,
+    SlidingAggregation,
+    Slot,
+    Summarised,
+)
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, SelectRows, TimeWindow
+from windrow.operators.sub_window_clocks import InstantClock, RowClock, SubWindowClock
 from windrow.operators.summarise_rows import SummariseForMany, SummariseRows
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
@@ -56,6 +66,7 @@ from windrow.plan.nodes import (
     Node,
     OutputWindow,
     Projection,
+    Reading,
     RelationScan,
     Routed,
     Selection,
@@ -199,19 +210,35 @@ def _arguments(node: GroupBy | SlidingGroupBy) -> dict[Expression, int]:
 
 
 def _sliding_group_by(node: SlidingGroupBy, schema: pa.Schema, _scan: bool) -> Operator:
-    assert node.spec.slide is not None
     keys, arguments = [k.expression for k in node.keys], _arguments(node)
-    return SlidingAggregation(
-        node.spec.length, node.spec.slide, keys, list(arguments), _slots(node),
-        _stored_input([*keys, *arguments]), schema, kept_in_sub_windows(node), node.every_time,
-        node.merges,
-    )  # fmt: skip
+    stored, kept = _stored_input([*keys, *arguments]), kept_in_sub_windows(node)
+    operator: Operator
+    if node.lists is not None:
+        operator = FrequentGroups(
+            _sub_windows(node.spec), keys, node.lists.size, node.lists.certain, stored, schema,
+            kept, node.every_time, node.where,
+        )  # fmt: skip
+    else:
+        operator = SlidingAggregation(
+            _sub_windows(node.spec), keys, list(arguments), _slots(node), stored, schema, kept,
+            node.every_time, node.merges, node.where,
+        )  # fmt: skip
+    by_rows = isinstance(node.spec, RowsWindow)
+    return InOrder(operator) if by_rows and not arrives_in_order(node.input) else operator
+
+
+def _sub_windows(spec: RangeWindow | RowsWindow) -> SubWindowClock:
+    assert spec.slide is not None
+    if isinstance(spec, RangeWindow):
+        return InstantClock(spec.length, spec.slide)
+    return RowClock(spec.count, spec.slide)
 
 
 def summaries_of(node: SlidingGroupBy | SharedGroupBy) -> SummariseRows | SummariseForMany:
     """What makes summaries of tuples for a group-by that merges them."""
     if isinstance(node, SharedGroupBy):
         return shared_summaries(node)
+    assert isinstance(node.spec, RangeWindow)
     assert node.spec.slide is not None
     keys, arguments = [k.expression for k in node.keys], list(_arguments(node))
     schema = arrow_schema(schema_of_summaries(node))
@@ -222,10 +249,15 @@ def summaries_of(node: SlidingGroupBy | SharedGroupBy) -> SummariseRows | Summar
 
 def _slots(node: SlidingGroupBy) -> list[Slot]:
     arguments, slots = _arguments(node), list[Slot]()
+    sketches = _sketches(node)
     for aggregate in node.aggregates:
         argument = aggregate.argument
         if argument is None:
             slots.append(None)
+        elif not aggregate.exact:
+            sketch, first = sketches[argument, aggregate.distinct, fraction_of(aggregate)]
+            place = first + BOUNDED.index(aggregate.reading)
+            slots.append(Sketched(sketch, arguments[argument], place))
         elif counts_values(aggregate):
             accumulator = _accumulator(aggregate, argument, UpdatePattern.WEAKEST)
             slots.append(Counted(accumulator, arguments[argument]))
@@ -235,6 +267,42 @@ def _slots(node: SlidingGroupBy) -> list[Slot]:
                 raise NotExecutableError(aggregate.function, span=aggregate.span)
             slots.append(Summarised(summary, arguments[argument]))
     return slots
+
+
+BOUNDED = (Reading.ESTIMATE, Reading.LOWER, Reading.UPPER)
+"""The answers of a sketch, in this order."""
+
+
+def _sketches(
+    node: SlidingGroupBy,
+) -> dict[tuple[Expression, bool, float | None], tuple[Sketch, int]]:
+    """What is kept in bounded space, and where in its answers an aggregate begins.
+
+    All quantiles of an argument are read from the same ranks.
+    """
+    found: dict[tuple[Expression, bool, float | None], tuple[Sketch, int]] = {}
+    ranks: dict[Expression, list[float]] = {}
+    for aggregate in node.aggregates:
+        argument, fraction = aggregate.argument, fraction_of(aggregate)
+        if argument is None or aggregate.exact:
+            continue
+        if aggregate.distinct:
+            # The library of sketches is large, and few queries need it.
+            from windrow.operators.aggregates.sketch_windows import SketchWindows  # noqa: PLC0415
+
+            if (argument, True, None) not in found:
+                found[argument, True, None] = SketchWindows(), 0
+        elif fraction is not None and fraction not in ranks.setdefault(argument, []):
+            ranks[argument].append(fraction)
+    for argument, fractions in ranks.items():
+        summaries = RankSummaries(ARROW[argument.type], list(map(BoundedQuantile, fractions)))
+        for number, fraction in enumerate(fractions):
+            found[argument, False, fraction] = summaries, number * len(BOUNDED)
+    return found
+
+
+def fraction_of(aggregate: Aggregate) -> float | None:
+    return 0.5 if aggregate.function == "MEDIAN" else aggregate.parameter
 
 
 def _stored_input(expressions: list[Expression]) -> pa.Schema:
@@ -252,10 +320,8 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
             return Sum(kind, mean=aggregate.function == "AVG")
         case "MIN" | "MAX":
             return Extreme(kind, aggregate.function == "MAX", departs)
-        case "MEDIAN":
-            return Quantile(0.5)
-        case "QUANTILE" if aggregate.parameter is not None:
-            return Quantile(aggregate.parameter)
+        case "MEDIAN" | "QUANTILE" if (fraction := fraction_of(aggregate)) is not None:
+            return Quantile(fraction)
         case "VAR" | "STDDEV":
             return Variance(kind, root=aggregate.function == "STDDEV")
         case function:

@@ -105,7 +105,7 @@ def _is_of_history(node: Node, plan: Node) -> bool:
             return node is not plan or kind not in (StreamKind.ISTREAM, StreamKind.DSTREAM)
         case RelationScan(retroactive=retroactive):
             return not retroactive
-        case Window(spec=RowsWindow(slide=slide)):
+        case Window(spec=RowsWindow(slide=slide)) | SlidingGroupBy(spec=RowsWindow(slide=slide)):
             return slide is not None
     return False
 

@@ -1,30 +1,33 @@
-"""GROUP BY over ``[RANGE T SLIDE s]``: summaries of sub-windows instead of tuples.
+"""GROUP BY over a window that slides: summaries of sub-windows instead of tuples.
 
 The window is a circular array of sub-windows (Golab 2006, 2.3.4); what one is, also where s does
-not divide T, is said in ``windrow.operators.state.sub_window_store``. A row is
+not divide T, is said in ``windrow.operators.state.sub_window_store``, and when it comes and leaves,
+for ``[ROWS n SLIDE m]`` too, in ``windrow.operators.sub_window_clocks``. A row is
 folded into the summary of its group in the open sub-window as it comes, and forgotten. At a
 multiple of s a whole sub-window comes and another one leaves, and the window of each group takes
 summaries in and out. The rows of groups whose aggregates changed are replaced.
 
-The answer at every instant is that of ``Snap`` below ``GroupedAggregation``, which keep all tuples.
+The answer at every instant is that of ``Snap`` or ``LastRows`` below ``GroupedAggregation``, which
+keep all tuples; that of APPROXIMATE aggregates comes from sketches, with bounds.
 
 Cost: O(1) per row, and O(1) per group that has a summary in a sub-window that comes or leaves (for
 counters of values O(log D), as over tuples). State: a summary for each sub-window and group that
-occurs in it; for MEDIAN, QUANTILE, DISTINCT and extreme strings also its different values.
+occurs in it; for MEDIAN, QUANTILE, DISTINCT and extreme strings also its different values, unless
+they are APPROXIMATE.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
-from windrow.columns.evaluate import evaluate
+from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.interner import Crowding, Interner
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
@@ -35,7 +38,7 @@ from windrow.operators.aggregates.sum_summaries import DoubleSumSummary, Integer
 from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.base import Saved, below
-from windrow.operators.snap import round_up
+from windrow.operators.sub_window_clocks import SubWindowClock
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
 
@@ -58,14 +61,42 @@ class Counted:
     argument: int
 
 
-def seen_in_window(delta: Delta, length: int, slide: int) -> tuple[Delta, Int64s, Int64s]:
-    """The rows that are ever in the window, with the instants at which they come and leave."""
-    comes, leaves = round_up(delta.ts, slide), round_up(delta.ts + length, slide)
-    seen = comes < leaves
-    return (delta, comes, leaves) if seen.all() else (delta.filter(seen), comes[seen], leaves[seen])
+class Sketch(Protocol):
+    """What is kept in bounded space of an argument, by sub-window and group, and read by group."""
+
+    def __len__(self) -> int: ...
+
+    def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> None:
+        """Take values into what is kept of their sub-windows."""
+        ...
+
+    def advance(self, clock: SubWindowClock, codes: int) -> list[tuple[pa.Array, pa.Array]]:
+        """Estimates and bounds, before and after what comes and goes by now."""
+        ...
+
+    def replay(self, codes: int) -> None: ...
+
+    def forget(self) -> None: ...
+
+    def regroup(self, live: Int64s, remap: Int64s) -> None: ...
+
+    def save(self, groups: Interner) -> Saved: ...
+
+    def load(
+        self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any], groups: Interner
+    ) -> None: ...
 
 
-Slot = Summarised | Counted | None
+@dataclass(frozen=True, eq=False)
+class Sketched:
+    """An aggregate in bounded space: the ``place``-th of the answers that a sketch gives."""
+
+    sketch: Sketch
+    argument: int
+    place: int
+
+
+Slot = Summarised | Counted | Sketched | None
 """How an aggregate is kept; None for COUNT(*)."""
 
 
@@ -77,8 +108,7 @@ class SlidingAggregation:
 
     def __init__(
         self,
-        length: int,
-        slide: int,
+        clock: SubWindowClock,
         keys: Sequence[Expression],
         arguments: Sequence[Expression],
         slots: Sequence[Slot],
@@ -87,9 +117,10 @@ class SlidingAggregation:
         kept: Kept,
         every_time: bool = False,
         merges: bool = False,
+        where: Expression | None = None,
     ) -> None:
-        self.merges = merges
-        self.length, self.slide, self.every_time = length, slide, every_time
+        self.merges, self.where = merges, where
+        self.clock, self.every_time = clock, every_time
         self.inputs, self.width, self.schema = (*keys, *arguments), len(keys), schema
         self.kept, self.slots = kept, tuple(slots)
         self.groups, self.crowding = Interner(stored.types[: self.width]), Crowding()
@@ -105,6 +136,8 @@ class SlidingAggregation:
             )
             for argument in self.counted
         )
+        sketched = [(s.sketch, s.argument) for s in self.slots if isinstance(s, Sketched)]
+        self.sketches = dict(sketched)
 
     @property
     def state(self) -> tuple[Kept, ...]:
@@ -112,21 +145,20 @@ class SlidingAggregation:
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        if len(delta):
-            self._fold(delta)
-        events = self.summaries.advance(now, len(self.groups))
+        self._fold(*choose_rows(delta, now, self.clock, self.where))
+        size = len(self.groups)
+        events = self.summaries.advance(self.clock, size)
         if events is None:
             return Delta.empty(self.schema)
-        values = self._values(events, [c.advance(now, len(self.groups)) for c in self.counters])
+        values = self._values(events, [c.advance(self.clock, size) for c in self.counters])
         answer = replaced_rows(self.groups, events, *values, self.schema, self.every_time)
         for part in self._parts().values():
             part.forget()
         self._forget_groups()
         return answer
 
-    def _fold(self, delta: Delta) -> None:
-        """Take rows into the open sub-windows; some rows are never in the window."""
-        delta, comes, leaves = seen_in_window(delta, self.length, self.slide)
+    def _fold(self, delta: Delta, comes: Int64s, leaves: Int64s) -> None:
+        """Take rows into the open sub-windows."""
         if not len(delta):
             return
         if self.merges:
@@ -141,6 +173,8 @@ class SlidingAggregation:
         self.summaries.fold(codes, comes, leaves, arguments)
         for argument, counter in zip(self.counted, self.counters, strict=True):
             counter.fold(codes, comes, leaves, arguments[argument])
+        for sketch, argument in self.sketches.items():
+            sketch.fold(codes, comes, leaves, arguments[argument])
 
     def _values(
         self, events: Events, counted: Sequence[Sequence[tuple[pa.Array, pa.Array]]]
@@ -149,6 +183,8 @@ class SlidingAggregation:
         sizes, summarised = self.summaries.update(events)
         sources = {a: iter(found) for a, found in zip(self.counted, counted, strict=True)}
         following = iter(summarised)
+        size = len(self.groups)
+        answers = {sketch: sketch.advance(self.clock, size) for sketch in self.sketches}
         counts = tuple(map(pa.array, sizes))
         values = []
         for slot in self.slots:
@@ -159,6 +195,8 @@ class SlidingAggregation:
                     values.append(next(following))
                 case Counted():
                     values.append(next(sources[slot.argument]))
+                case Sketched():
+                    values.append(answers[slot.sketch][slot.place])
         return sizes, values
 
     def _forget_groups(self) -> None:
@@ -189,19 +227,33 @@ class SlidingAggregation:
 
     def save(self) -> Saved:
         saved = Saved()
+        saved.meta["clock"] = self.clock.save()
         for name, part in self._parts().items():
             saved.add(name, part.save(self.groups))
         return saved
 
-    def _parts(self) -> dict[str, GroupSummaries | ValueCounts]:
+    def _parts(self) -> dict[str, GroupSummaries | ValueCounts | Sketch]:
         counters = {f"values{a}": c for a, c in zip(self.counted, self.counters, strict=True)}
-        return {"summaries": self.summaries, **counters}
+        sketches = {f"sketch{i}": sketch for i, sketch in enumerate(self.sketches)}
+        return {"summaries": self.summaries, **counters, **sketches}
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.clock.load(meta["clock"])
         for name, part in self._parts().items():
             part.load(below(name, segments), meta[name], self.groups)
         events = self.summaries.living(len(self.groups))
         if events is not None:
             self.summaries.update(events)
-            for counter in self.counters:
-                counter.replay(len(self.groups))
+            for part in (*self.counters, *self.sketches):
+                part.replay(len(self.groups))
+
+
+def choose_rows(
+    delta: Delta, now: int, clock: SubWindowClock, where: Expression | None
+) -> tuple[Delta, Int64s, Int64s]:
+    """The rows that are ever in the window and for which ``where`` is true, and their instants."""
+    delta, comes, leaves = clock.take(delta, now)
+    if where is None or not len(delta):
+        return delta, comes, leaves
+    chosen = selection_mask(where, delta.rows)
+    return delta.filter(chosen), comes[chosen], leaves[chosen]

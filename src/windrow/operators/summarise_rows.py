@@ -18,8 +18,9 @@ from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.interner import Interner
 from windrow.operators.aggregates.group_summaries import GroupSummaries
-from windrow.operators.sliding_group_by import Slot, Summarised, seen_in_window
+from windrow.operators.sliding_group_by import Slot, Summarised
 from windrow.operators.state.predicate_store import PredicateStore
+from windrow.operators.sub_window_clocks import seen_in_window
 from windrow.plan.expressions import Expression
 
 

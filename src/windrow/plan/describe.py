@@ -161,11 +161,13 @@ def _group_by(node: GroupBy | SlidingGroupBy, _clock: Clock) -> str:
     schema = node.input.schema
     aggregates = ", ".join(_aggregate(a, schema) for a in node.aggregates)
     keys = ", ".join(render(k.expression, schema) for k in node.keys)
-    return f"GroupBy {keys}{': ' if keys and aggregates else ''}{aggregates}"
+    lists = f"FREQUENT {node.lists.size} " if node.lists is not None else ""
+    return f"GroupBy {lists}{keys}{': ' if keys and aggregates else ''}{aggregates}"
 
 
 def _sliding_group_by(node: SlidingGroupBy, clock: Clock) -> str:
-    return f"Sliding{_group_by(node, clock)}, over {window(node.spec, clock)}"
+    where = f" where {render(node.where, node.input.schema)}" if node.where is not None else ""
+    return f"Sliding{_group_by(node, clock)}, over {window(node.spec, clock)}{where}"
 
 
 def _shared_group_by(node: SharedGroupBy, _clock: Clock) -> str:
@@ -180,7 +182,8 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> str:
         inner = f"DISTINCT {inner}"
     if aggregate.parameter is not None:
         inner += f", {aggregate.parameter}"
-    return f"{aggregate.function}({inner}) AS {aggregate.name}"
+    reading = "" if aggregate.exact else f"{aggregate.reading.value} of "
+    return f"{reading}{aggregate.function}({inner}) AS {aggregate.name}"
 
 
 def _projection(node: Projection, _clock: Clock) -> str:

@@ -69,15 +69,16 @@ class Strategy(Enum):
 def apply_strategy(plan: Node, strategy: Strategy) -> Node:
     """The plan as the strategy wants it.
 
-    NT has a node above each window that can expire; UPA has group-bys over sub-windows.
+    NT has a node above each window that can expire; UPA has group-bys over sub-windows. What is
+    kept in bounded space is kept by sub-windows under all of them.
     """
     match strategy:
         case Strategy.NT:
-            return _announce(plan)
+            return _announce(use_sub_windows(plan, exact_too=False))
         case Strategy.UPA:
             return use_sub_windows(plan)
         case Strategy.DIRECT:
-            return plan
+            return use_sub_windows(plan, exact_too=False)
 
 
 def _announce(plan: Node) -> Node:

@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.synopses.estimates import Estimate
 from windrow.synopses.interval_content import Array
-from windrow.synopses.sketch_content import SketchContent, Sketches
+from windrow.synopses.sketch_content import SketchContent
 
 DEVIATIONS = 2
 """Standard deviations between an estimate of COUNT DISTINCT and its bounds."""
@@ -34,30 +34,33 @@ class DistinctSketches(SketchContent):
     def __init__(self, lg_k: int = 11) -> None:
         self.lg_k = lg_k
 
-    def _make(self, values: Array) -> Any:
-        sketch = ds.cpc_sketch(self.lg_k)
+    def make_empty(self) -> Any:
+        """A sketch to be updated one value at a time, and to be read through ``unite`` only."""
+        return ds.cpc_sketch(self.lg_k)
+
+    def make(self, values: Array) -> Any:
+        sketch = self.make_empty()
         for value in np.unique(values).tolist():
             sketch.update(value)
         # As a union of one: what is read depends on the values alone, not on their order.
-        return self._unite([sketch])
+        return self.unite([sketch])
 
-    def _unite(self, sketches: Iterable[Any]) -> Any:
+    def unite(self, sketches: Iterable[Any]) -> Any:
         union = ds.cpc_union(self.lg_k)
         for sketch in sketches:
             union.update(sketch)
         return union.get_result()
 
-    def estimate(self, summary: Sketches, group: Any, parameter: float | None = None) -> Estimate:
+    def read(self, sketch: Any, parameter: float | None = None) -> Estimate:
         """How many different values, and the bounds of two standard deviations."""
-        sketch = summary[group]
         return Estimate(
             sketch.get_estimate(),
             sketch.get_lower_bound(DEVIATIONS),
             sketch.get_upper_bound(DEVIATIONS),
         )
 
-    def _to_bytes(self, sketch: Any) -> bytes:
+    def to_bytes(self, sketch: Any) -> bytes:
         return bytes(sketch.serialize())
 
-    def _from_bytes(self, content: bytes) -> Any:
+    def from_bytes(self, content: bytes) -> Any:
         return ds.cpc_sketch.deserialize(content)

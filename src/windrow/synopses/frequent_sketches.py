@@ -40,7 +40,7 @@ class FrequentSketches(SketchContent):
     def __init__(self, lg_size: int = 10) -> None:
         self.lg_size = lg_size
 
-    def _make(self, values: Array) -> _Counted:
+    def make(self, values: Array) -> _Counted:
         different, counts = np.unique(values, return_counts=True)
         kind = different.dtype.kind
         sketch = _fresh(kind, self.lg_size)
@@ -48,7 +48,7 @@ class FrequentSketches(SketchContent):
             sketch.update(value, count)
         return _Counted(kind, sketch)
 
-    def _unite(self, sketches: Iterable[_Counted]) -> _Counted:
+    def unite(self, sketches: Iterable[_Counted]) -> _Counted:
         parts = list(sketches)
         kinds = {part.kind for part in parts}
         if "U" in kinds and len(kinds) > 1:
@@ -62,12 +62,12 @@ class FrequentSketches(SketchContent):
             union.merge(part.sketch)
         return _Counted(kind, union)
 
-    def estimate(self, summary: Sketches, group: Any, parameter: float | None = None) -> Estimate:
+    def read(self, sketch: _Counted, parameter: float | None = None) -> Estimate:
         """How often the most frequent value is there; ``answer`` has the others."""
-        sketch = summary[group].sketch
-        for _, estimate, lower, upper in _ranked(sketch)[:1]:
+        items = sketch.sketch
+        for _, estimate, lower, upper in _ranked(items)[:1]:
             return Estimate(estimate, lower, upper)
-        return Estimate(0, 0, sketch.epsilon * sketch.total_weight)
+        return Estimate(0, 0, items.epsilon * items.total_weight)
 
     def answer(
         self, function: str, summary: Sketches, parameter: float | None = None
@@ -82,11 +82,11 @@ class FrequentSketches(SketchContent):
             {name: pa.array(column) for name, column in zip(names, columns, strict=True)}
         )
 
-    def _to_bytes(self, sketch: _Counted) -> bytes:
+    def to_bytes(self, sketch: _Counted) -> bytes:
         serde = () if sketch.kind == "U" else (_SERDES[sketch.kind](),)
         return sketch.kind.encode() + bytes(sketch.sketch.serialize(*serde))
 
-    def _from_bytes(self, content: bytes) -> _Counted:
+    def from_bytes(self, content: bytes) -> _Counted:
         kind = content[:1].decode("ascii", "replace")
         if kind == "U":
             return _Counted(kind, ds.frequent_strings_sketch.deserialize(content[1:]))

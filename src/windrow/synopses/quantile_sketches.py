@@ -11,7 +11,7 @@ import numpy as np
 from windrow.synopses.estimates import Estimate
 from windrow.synopses.interval_content import Array
 from windrow.synopses.interval_values import check_numbers
-from windrow.synopses.sketch_content import SketchContent, Sketches
+from windrow.synopses.sketch_content import SketchContent
 from windrow.synopses.value_counters import check_p
 
 
@@ -35,26 +35,26 @@ class QuantileSketches(SketchContent):
     def _check(self, values: Array) -> Array:
         return check_numbers(self.function, values).astype(np.float64)
 
-    def _make(self, values: Array) -> Any:
+    def make(self, values: Array) -> Any:
         sketch = ds.kll_doubles_sketch(self.k)
         sketch.update(np.ascontiguousarray(values))
         return sketch
 
-    def _unite(self, sketches: Iterable[Any]) -> Any:
+    def unite(self, sketches: Iterable[Any]) -> Any:
         union = ds.kll_doubles_sketch(self.k)
         for sketch in sketches:
             union.merge(sketch)
         return union
 
-    def estimate(self, summary: Sketches, group: Any, parameter: float | None = None) -> Estimate:
+    def read(self, sketch: Any, parameter: float | None = None) -> Estimate:
         """The value at rank p, and those between which it lies."""
-        p, sketch = check_p(parameter), summary[group]
+        p = check_p(parameter)
         error = sketch.normalized_rank_error(False) if sketch.is_estimation_mode() else 0.0
         ranks = [p, max(0.0, p - error), min(1.0, p + error)]
         return Estimate(*sketch.get_quantiles(ranks, True))
 
-    def _to_bytes(self, sketch: Any) -> bytes:
+    def to_bytes(self, sketch: Any) -> bytes:
         return bytes(sketch.serialize())
 
-    def _from_bytes(self, content: bytes) -> Any:
+    def from_bytes(self, content: bytes) -> Any:
         return ds.kll_doubles_sketch.deserialize(content)

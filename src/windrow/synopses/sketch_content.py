@@ -41,14 +41,14 @@ class SketchContent(ABC):
         starts = starts_of(groups)
         parts = np.split(values, starts[1:])
         keys = groups[starts].tolist()
-        return {key: self._make(part) for key, part in zip(keys, parts, strict=False)}
+        return {key: self.make(part) for key, part in zip(keys, parts, strict=False)}
 
     def merge(self, parts: Sequence[Sketches]) -> Sketches:
         full = [part for part in parts if part]
         if len(full) < 2:
             return full[0] if full else {}
         groups = dict.fromkeys(group for part in full for group in part)
-        return {g: self._unite([part[g] for part in full if g in part]) for g in sorted(groups)}
+        return {g: self.unite([part[g] for part in full if g in part]) for g in sorted(groups)}
 
     def subtract(self, whole: Sketches, part: Sketches) -> Sketches:
         raise UnsuitableSynopsisError(
@@ -73,14 +73,18 @@ class SketchContent(ABC):
         return len(summary)
 
     def to_batch(self, summary: Sketches) -> pa.RecordBatch:
-        sketches = [self._to_bytes(sketch) for sketch in summary.values()]
+        sketches = [self.to_bytes(sketch) for sketch in summary.values()]
         columns = {"group": pa.array(list(summary)), "sketch": pa.array(sketches, pa.binary())}
         return pa.RecordBatch.from_pydict(columns)
 
     def from_batch(self, batch: pa.RecordBatch) -> Sketches:
         pairs = zip(batch["group"].to_pylist(), batch["sketch"].to_pylist(), strict=True)
+        return {group: self.restore(content) for group, content in pairs}
+
+    def restore(self, content: bytes) -> Any:
+        """A sketch from what ``to_bytes`` wrote; bytes that are damaged are refused."""
         try:
-            return {group: self._from_bytes(content) for group, content in pairs}
+            return self.from_bytes(content)
         except (RuntimeError, ValueError, IndexError) as error:
             raise StateError(
                 where=self.name, expected="a sketch as DataSketches writes it", found=str(error),
@@ -90,19 +94,22 @@ class SketchContent(ABC):
     def _check(self, values: Array) -> Array:
         return values
 
-    @abstractmethod
-    def estimate(
-        self, summary: Sketches, group: Any, parameter: float | None = None
-    ) -> Estimate: ...
+    def estimate(self, summary: Sketches, group: Any, parameter: float | None = None) -> Estimate:
+        """What the sketch of a group answers, and its bounds."""
+        return self.read(summary[group], parameter)
 
     @abstractmethod
-    def _make(self, values: Array) -> Any: ...
+    def read(self, sketch: Any, parameter: float | None = None) -> Estimate: ...
 
     @abstractmethod
-    def _unite(self, sketches: Iterable[Any]) -> Any: ...
+    def make(self, values: Array) -> Any: ...
 
     @abstractmethod
-    def _to_bytes(self, sketch: Any) -> bytes: ...
+    def unite(self, sketches: Iterable[Any]) -> Any:
+        """A new sketch of what all of them are of."""
 
     @abstractmethod
-    def _from_bytes(self, content: bytes) -> Any: ...
+    def to_bytes(self, sketch: Any) -> bytes: ...
+
+    @abstractmethod
+    def from_bytes(self, content: bytes) -> Any: ...

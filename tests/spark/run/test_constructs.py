@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 FILES = 2
 TOGETHER = 6
 """Queries that run side by side."""
-FIRST = ["join_relation", "join_nrr"]
+FIRST = ["join_relation", "join_nrr", "approximate", "approximate_rows", "frequent"]
 OTHERS = [q for q in QUERIES if q not in FIRST and q not in JOINS]
 
 
@@ -59,7 +59,7 @@ def compare(directory: Path, queries: list[str]) -> None:
         assert (two.name, two.quarantined, two.now) == (one.name, one.quarantined, one.now)
 
 
-def test_relations_read_from_files_are_judged_and_joined_as_embedded(spark, tmp_path):
+def test_relations_are_judged_and_joined_and_sketches_kept_as_embedded(spark, tmp_path):
     compare(tmp_path, FIRST)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from tests.operators.samples import QUERIES, plan_of, random_input, run
+from tests.operators.samples import QUERIES, STREAMS, plan_of, random_input, run
 from tests.spark.staged import end_of, expected, run_staged
+from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
+from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
 from windrow.spark.stage import level_task
 from windrow.spark.stage.worker_cache import WorkerCache
@@ -36,3 +40,26 @@ def test_buckets_that_are_loaded_every_time_give_the_answer_of_one_pipeline(quer
     monkeypatch.setattr(level_task, "CACHE", WorkerCache(seconds=-1))
     found = run_staged(plan_of(query), INPUTS, Strategy.UPA, seed=2, run=query)
     assert found == whole_answer(query)
+
+
+BOUNDED = {
+    "sketches": "SELECT k, APPROXIMATE MEDIAN(x) AS m, APPROXIMATE COUNT(DISTINCT a) AS d "
+    "FROM s [RANGE 400 SECONDS SLIDE 100 SECONDS] GROUP BY k",
+    "lists": "SELECT FREQUENT 3 n, COUNT(*) AS c FROM s [ROWS 400 SLIDE 100] GROUP BY n",
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_summaries_of_many_values_in_buckets_are_those_of_one_pipeline(name):
+    plan = compile_script(STREAMS + BOUNDED[name] + ";").queries[-1].plan
+    rng, ts = np.random.default_rng(6), np.arange(2_000) // 2
+    columns = [
+        pa.array(ts), pa.array(rng.integers(0, 3, 2_000).astype(np.int32)),
+        pa.array(rng.integers(0, 900, 2_000)), pa.array(rng.normal(size=2_000)),
+        pa.array((rng.zipf(1.5, 2_000) % 50).astype(str)),
+    ]  # fmt: skip
+    rows = pa.RecordBatch.from_arrays(columns, ["ts", "k", "a", "x", "n"])
+    inputs = {"s": Delta.insertions(ts, rows)}
+    whole = run(Pipeline(plan, changes=True), inputs, [end_of(plan, inputs)])
+    found = run_staged(plan, inputs, Strategy.UPA, seed=3, run=f"many {name}")
+    assert found == expected(whole) != {}

@@ -20,6 +20,7 @@ from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.base import Saved
 from windrow.operators.state.sub_window_store import DueSummaries, SubWindows
+from windrow.operators.sub_window_clocks import SubWindowClock
 
 Sizes = tuple[Int64s, Int64s]
 
@@ -110,9 +111,9 @@ class GroupSummaries:
         """Those of all summaries, in turn."""
         return self.groups_of(self.store.cells.view)
 
-    def advance(self, now: int, codes: int) -> Events | None:
-        """The summaries that come and go up to ``now``, if any; groups are below ``codes``."""
-        return self._events(self.store.advance(now), codes)
+    def advance(self, clock: SubWindowClock, codes: int) -> Events | None:
+        """The summaries that come and go by now, if any; groups are below ``codes``."""
+        return self._events(clock.translate(self.store.advance(clock.now)), codes)
 
     def living(self, codes: int) -> Events | None:
         """What is in the window, as if it all came now; None if nothing is."""

@@ -27,6 +27,7 @@ from windrow.columns.exactsum import (
     magnitude_of,
     mantissa_of,
 )
+from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import (
     boolean,
     float64,
@@ -39,7 +40,7 @@ from windrow.columns.kernels import (
     kernel,
     void,
 )
-from windrow.operators.aggregates.events import ArgumentValues, Events
+from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 from windrow.windows.avl import WEIGHT, nth
 from windrow.windows.forest import Forest, change
@@ -134,6 +135,82 @@ def _quantiles(  # type: ignore[no-untyped-def]
                 change(key[i], code[i], weight[i], links, counts, state, roots, occupied)
             i += 1
         _read_quantile(before + j, roots[code[last[j]]], fraction, links, counts, low, high, share)
+
+
+@kernel(
+    void, ints, ints, ints, ints, ints, ints, float64, grid_out, grid_out, ints_out, ints_out,
+    ints_out, ints_out, ints_out, floats_out, ints_out, ints_out,
+)  # fmt: skip
+def _bounded_quantiles(  # type: ignore[no-untyped-def]
+    code, key, weight, last, groups, error, fraction, links, counts, state, roots, occupied,
+    low, high, share, least, most,
+):  # fmt: skip
+    """As ``_quantiles``, and the keys that are ``error`` places away on both sides."""
+    before = len(groups)
+    i = 0
+    for j in range(before + len(last)):
+        if j < before:
+            root = roots[groups[j]]
+        else:
+            while i <= last[j - before]:
+                if weight[i] != 0:
+                    change(key[i], code[i], weight[i], links, counts, state, roots, occupied)
+                i += 1
+            root = roots[code[last[j - before]]]
+        _read_quantile(j, root, fraction, links, counts, low, high, share)
+        least[j], most[j] = low[j], high[j]
+        if share[j] >= 0.0 and error[j] > 0:
+            size = links[root, WEIGHT]
+            k = np.int64(np.floor(fraction * (size - 1)))
+            above = k + (1 if share[j] > 0.0 else 0)
+            least[j] = links[nth(max(k - error[j], 0), root, links, counts), VALUE]
+            most[j] = links[nth(min(above + error[j], size - 1), root, links, counts), VALUE]
+
+
+class BoundedQuantile:
+    """QUANTILE(x, p) over summaries whose ranks have errors: the estimate, and its bounds.
+
+    A group's error is that of all its summaries; without one the bounds are the estimate.
+    """
+
+    def __init__(self, fraction: float) -> None:
+        self.fraction = fraction
+        self.trees, self.error = Forest(), fresh(0)
+
+    def grow(self, size: int) -> None:
+        self.trees.reserve(size, 0)
+        self.error = grow(self.error, size, 0)
+
+    def weigh(
+        self, events: Events, argument: pa.Array, weight: Int64s, error: Int64s
+    ) -> list[tuple[pa.Array, pa.Array]]:
+        """Events bring a value ``weight`` times, and ``error`` places; or take them away."""
+        valid = validity(argument)
+        if valid is not None:
+            weight = np.where(valid, weight, 0)
+        self.trees.reserve(0, len(weight))
+        before = self.error[events.groups]
+        after = events.running(error, before)
+        self.error[events.code[events.last]] = after  # the last segment of each group wins
+        errors = np.concatenate([before, after])
+        low, high, least, most = (np.empty(len(errors), np.int64) for _ in range(4))
+        share = np.empty(len(errors))
+        _bounded_quantiles(
+            events.code, order_keys(argument), weight, events.last, events.groups, errors,
+            self.fraction, *self.trees.arrays(), low, high, share, least, most,
+        )  # fmt: skip
+        self.trees.purge()
+        inside = np.where(errors > 0, np.minimum(share, 0.0), share)
+        rows = [(low, high, share)]
+        rows += [(np.where(errors > 0, end, low), np.where(errors > 0, end, high), inside)
+                 for end in (least, most)]  # fmt: skip
+        groups = len(events.groups)
+        found = [_between(*row, argument.type) for row in rows]
+        return [(answer.slice(0, groups), answer.slice(groups)) for answer in found]
+
+    def regroup(self, codes: Int64s, remap: Int64s) -> None:
+        self.trees.renumber(codes, remap)
+        self.error = renumber_groups(self.error, codes, remap)
 
 
 class Quantile:

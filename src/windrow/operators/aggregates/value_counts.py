@@ -22,17 +22,23 @@ from windrow.columns.interner import Crowding, Interner
 from windrow.columns.rowstore import RowStore
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.aggregates.quantiles import Quantile
-from windrow.operators.aggregates.summaries import CountSummary
+from windrow.operators.aggregates.summaries import CountSummary, add_columns
 from windrow.operators.base import Saved
-from windrow.operators.state.sub_window_store import DueSummaries, SubWindows
+from windrow.operators.state.sub_window_store import LEAVES, DueSummaries, SubWindows
+from windrow.operators.sub_window_clocks import SubWindowClock
 
 
 class ValueCounts:
-    """Counters of one argument, and the ``accumulators`` over them."""
+    """Counters of one argument, and the ``accumulators`` over them.
 
-    def __init__(self, kind: pa.DataType, accumulators: Sequence[Accumulator]) -> None:
-        self.kind, self.accumulators = kind, tuple(accumulators)
-        self.store, self._counting = SubWindows(1), CountSummary()
+    A counter is a row of ``width`` integers, of which the first says how often its value occurs.
+    """
+
+    def __init__(
+        self, kind: pa.DataType, accumulators: Sequence[Accumulator], width: int = 1
+    ) -> None:
+        self.kind, self.accumulators, self.width = kind, tuple(accumulators), width
+        self.store, self._counting = SubWindows(width), CountSummary()
         self.groups = Growable(np.int64)
         self.values = RowStore(pa.schema([("value", kind)]))
         self.crowding = Crowding()
@@ -46,19 +52,30 @@ class ValueCounts:
 
     def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> None:
         """Count values in their sub-windows; NULLs too, so that each group has a counter."""
+        rows = self._place(codes, comes, leaves, argument)
+        self._counting.fold(rows, None, 0, self.store.table.view)
+
+    def merge(
+        self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array, parts: Int64s
+    ) -> None:
+        """Take counters, which are rows of ``parts``, into those of their sub-windows."""
+        rows = self._place(codes, comes, leaves, argument)
+        add_columns(rows, parts, 0, self.width, self.store.table.view)
+
+    def _place(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> Int64s:
         cells = self._pairs.codes([pa.array(codes), argument], len(codes))
         positions, made = self.store.place(cells, comes, leaves, len(self._pairs))
-        self._counting.fold(self.store.rows_of(positions), None, 0, self.store.table.view)
         self._describe(*self._pairs.rows(made))
+        return self.store.rows_of(positions)
 
     def _describe(self, groups: pa.Array, values: pa.Array) -> None:
         """Keep what new counters are of."""
         self.groups.append(groups.to_numpy())
         self.values.append(pa.RecordBatch.from_arrays([values], schema=self.values.schema))
 
-    def advance(self, now: int, codes: int) -> list[tuple[pa.Array, pa.Array]]:
-        """What the accumulators answer after what comes and goes up to ``now``."""
-        return self._update(self.store.advance(now), codes)
+    def advance(self, clock: SubWindowClock, codes: int) -> list[tuple[pa.Array, pa.Array]]:
+        """What the accumulators answer after what comes and goes by now."""
+        return self._update(clock.translate(self.store.advance(clock.now)), codes)
 
     def replay(self, codes: int) -> None:
         """Let the accumulators take in what is in the window."""
@@ -81,9 +98,11 @@ class ValueCounts:
                 found.append(accumulator.update(events, values))
         return found
 
-    def forget(self) -> None:
-        """Drop the sub-windows that have left, and pairs that nothing counts, if they are many."""
-        first = self.store.forget()
+    def forget(self, by: int = LEAVES) -> None:
+        """Drop the sub-windows that have left (or, by COMES, that have come), and pairs that
+        nothing counts, if they are many.
+        """
+        first = self.store.forget(by)
         self.groups.drop_before(first)
         self.values.drop_before(first)
         for accumulator in self.accumulators:

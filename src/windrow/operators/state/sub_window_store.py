@@ -136,12 +136,21 @@ class SubWindows:
         )
         return DueSummaries(position, np.repeat(time, lengths), np.repeat(sign, lengths))
 
-    def forget(self) -> int:
-        """Drop the sub-windows that have left; the position of the first summary that is kept."""
+    def instants_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """When the summaries at these positions come and leave."""
+        of = self.windows.view
+        of = of[np.searchsorted(of[:, FIRST], positions, side="right") - 1]
+        return of[:, COMES], of[:, LEAVES]
+
+    def forget(self, by: int = LEAVES) -> int:
+        """Drop the sub-windows that have left or, ``by`` COMES, have come; the position of the
+        first summary that is kept.
+        """
         windows = self.windows
-        going = int(np.searchsorted(windows.view[:, LEAVES], self.now, side="right"))
+        going = int(np.searchsorted(windows.view[:, by], self.now, side="right"))
         windows.drop_before(windows.base + going)
         first = int(windows.view[0, FIRST]) if len(windows) else self.cells.next
+        self._changed |= first > self._saved  # what was saved as open is gone
         self.cells.drop_before(first)
         self.table.drop_before(first)
         return first
@@ -199,9 +208,7 @@ class SubWindows:
         self, first: int, stop: int, describe: Callable[[Int64s], Sequence[pa.Array]]
     ) -> pa.RecordBatch:
         positions = np.arange(first, stop, dtype=np.int64)
-        windows = self.windows.view
-        of = windows[np.searchsorted(windows[:, FIRST], positions, side="right") - 1]
-        numbers = [positions, of[:, COMES], of[:, LEAVES], *self.table.take(positions).T]
+        numbers = [positions, *self.instants_of(positions), *self.table.take(positions).T]
         arrays = [pa.array(np.ascontiguousarray(column)) for column in numbers]
         arrays += describe(positions)
         return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])

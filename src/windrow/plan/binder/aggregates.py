@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
+from windrow.cql.dialect import APPROXIMATE
+from windrow.plan.binder.bounded_space import refuse_exact, refuse_in_lists
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.functions import aggregate_type
-from windrow.plan.nodes import Aggregate
+from windrow.plan.nodes import Aggregate, Reading
+
+ENDS = (("_low", Reading.LOWER), ("_high", Reading.UPPER))
+"""What the names of bounds end in."""
+BOUNDS = {Reading.ESTIMATE: ENDS, Reading.LOWER: ENDS[1:]}
 
 
 @dataclass
@@ -22,6 +29,8 @@ class Aggregates:
     """The distinct aggregates met so far, in the order in which they were met."""
 
     found: list[Aggregate] = field(default_factory=list)
+    by_lists: bool = False
+    """Whether the SELECT is one of FREQUENT, whose COUNT(*) is a lower bound."""
 
     def add(
         self,
@@ -59,12 +68,34 @@ class Aggregates:
         if function in ("MIN", "MAX"):
             distinct = False  # duplicates make no difference to them
         name = node.name.lower() + (f"_{argument.name}" if isinstance(argument, Column) else "")
-        made = Aggregate(function, argument, name, kind, distinct, parameter, span)
+        reading = Reading[node.meta.get(APPROXIMATE, Reading.EXACT.name)]
+        if self.by_lists:
+            refuse_in_lists(function, argument, reading, span)
+            reading = Reading.LOWER
+        elif reading is not Reading.EXACT:
+            refuse_exact(function, distinct, span)
+        return self._add(
+            Aggregate(function, argument, name, kind, distinct, parameter, span, reading)
+        )
+
+    def bounds(self, stand_in: Column) -> list[tuple[str, Column]]:
+        """Stand-ins for the bounds that are shown beside an aggregate, and the ends of their names.
+
+        An aggregate that is exact has none; the count of FREQUENT is a lower bound itself.
+        """
+        made = self.found[-1 - stand_in.index]
+        return [
+            (end, self._add(replace(made, reading=reading)))
+            for end, reading in BOUNDS.get(made.reading, ())
+        ]
+
+    def _add(self, made: Aggregate) -> Column:
+        name = made.name
         place = next((i for i, a in enumerate(self.found) if replace(a, name=name) == made), None)
         if place is None:
             place = len(self.found)
             self.found.append(made)
-        return Column(-1 - place, made.name, kind)
+        return Column(-1 - place, name, made.type)
 
     def rename(self, place: int, name: str) -> None:
         self.found[place] = replace(self.found[place], name=name)
@@ -114,6 +145,18 @@ class Grouping:
             args = tuple(self.over_groups(a, seen) for a in expression.args)
             return replace(expression, args=args)
         return expression
+
+
+def read_bound(call: exp.Expr, reading: Reading) -> exp.Expr:
+    """The call of an approximate aggregate, as one that reads a bound of it."""
+    bound = call.copy()
+    bound.meta[APPROXIMATE] = reading.name
+    return bound
+
+
+def is_aggregate(expression: Expression) -> TypeGuard[Column]:
+    """Whether it is a stand-in for an aggregate and nothing else."""
+    return isinstance(expression, Column) and expression.index < 0
 
 
 def has_aggregates(expression: Expression) -> bool:

@@ -7,9 +7,17 @@ from dataclasses import dataclass, field, replace
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
+from windrow.cql.dialect import APPROXIMATE
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Item, Select
-from windrow.plan.binder.aggregates import Aggregates, Grouping, has_aggregates
+from windrow.plan.binder.aggregates import (
+    ENDS,
+    Aggregates,
+    Grouping,
+    has_aggregates,
+    is_aggregate,
+    read_bound,
+)
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Context, Scope, did_you_mean
 from windrow.plan.expressions import Column, Expression, Literal, Named
@@ -38,8 +46,12 @@ class _Binder:
     select: Select
     scope: Scope
     context: Context
-    aggregates: Aggregates = field(default_factory=Aggregates)
+    aggregates: Aggregates = field(init=False)
     seen: dict[int, Span] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        limit = self.select.limit
+        self.aggregates = Aggregates(by_lists=limit is not None and limit.frequent)
 
     def bind(self) -> Clauses:
         select = self.select
@@ -81,12 +93,13 @@ class _Binder:
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             return self._star(node.table, item)
         bound = binder.bind(node)
-        if item.alias is not None:
-            return [Named(item.alias.text, bound)]
-        if isinstance(bound, Column) and bound.index >= 0:
+        if isinstance(bound, Column) and bound.index >= 0 and item.alias is None:
             return [Named(bound.name, bound, self.scope.schema[bound.index].qualifier)]
         name = bound.name if isinstance(bound, Column) else f"column{position + 1}"
-        return [Named(name, bound)]
+        if item.alias is not None:
+            name = item.alias.text
+        bounds = self.aggregates.bounds(bound) if is_aggregate(bound) else ()
+        return [Named(name, bound), *(Named(name + end, each) for end, each in bounds)]
 
     def _star(self, qualifier: str | None, item: Item) -> list[Named]:
         columns = []
@@ -111,6 +124,9 @@ class _Binder:
     def _resolve_aliases(self, node: exp.Expr, items: list[Named]) -> exp.Expr:
         """HAVING may name an item of the select list by its alias."""
         aliases = {i.alias.text.lower(): i.expression for i in self.select.items if i.alias}
+        for alias, expression in list(aliases.items()):
+            if APPROXIMATE in expression.meta:
+                aliases |= {alias + end: read_bound(expression, r) for end, r in ENDS}
 
         def swap(part: exp.Expr) -> exp.Expr:
             if self._alias_of(part, items) is not None and part.name.lower() in aliases:

@@ -22,6 +22,7 @@ from windrow.plan.functions import common
 from windrow.plan.nodes import (
     AppendOnly,
     Every,
+    GroupBy,
     Negation,
     NegationForm,
     Node,
@@ -197,6 +198,12 @@ def _restore(plan: Node, kind: StreamKind, every: int | None, clock: Clock, span
             remedy="make them equal",
         )  # fmt: skip
     continual = _without_slides(body)
+    if not all(node.exact for node in walk(continual) if isinstance(node, GroupBy)):
+        raise BindError(
+            f"{kind.value} lets windows move continually, which have no sub-windows then",
+            span=span, expected="exact aggregates", found="APPROXIMATE or FREQUENT",
+            remedy="use RSTREAM or ISTREAM, which speak at every SLIDE",
+        )  # fmt: skip
     if isinstance(plan, AppendOnly):
         continual = replace(plan, input=continual)
     return ToStream(continual, kind, slides.pop(), span=span)

@@ -10,9 +10,11 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
+from windrow.cql.dialect import APPROXIMATE
 from windrow.cql.positions import span_of
 from windrow.cql.statement_parser import TYPES
 from windrow.plan.binder.aggregates import Aggregates
+from windrow.plan.binder.bounded_space import APPROXIMATED
 from windrow.plan.binder.calls import (
     bind_between,
     bind_case,
@@ -158,6 +160,11 @@ class ExpressionBinder:
         name = node.name.lower()
         if name in AGGREGATES:
             return self._aggregate(node, AGGREGATES[name], span)
+        if APPROXIMATE in node.meta:
+            raise BindError(
+                span=span, expected=f"{APPROXIMATED} after APPROXIMATE", found=node.name,
+                remedy="leave APPROXIMATE out",
+            )  # fmt: skip
         name = SYNONYMS.get(name, name)
         if name not in FUNCTIONS or name in OPERATORS_ONLY:
             known = [*(f for f in FUNCTIONS if f not in OPERATORS_ONLY), *SYNONYMS, *AGGREGATES]

@@ -17,6 +17,8 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError
 from windrow.core.schema import Schema
 from windrow.cql.syntax_tree import Limit, Select
+from windrow.plan.binder.aggregates import Grouping
+from windrow.plan.binder.bounded_space import check_sub_windows, lists_of
 from windrow.plan.binder.clauses import Clauses, Order, bind_clauses
 from windrow.plan.binder.from_clause import (
     BoundTable,
@@ -66,11 +68,12 @@ def bind_select(select: Select, context: Context) -> Node:
     plan = _filter_tables(select, tables, scope, context)
     clauses = bind_clauses(select, scope, context)
     if clauses.grouping is not None:
-        grouping = clauses.grouping
-        plan = GroupBy(plan, grouping.keys, grouping.aggregates, span=select.span)
+        plan = _group(plan, clauses.grouping, clauses.having, select)
+    elif select.limit is not None and select.limit.frequent:
+        lists_of(select, select.limit, 0, (), None, select.span)  # refuses
     if clauses.having is not None:
         plan = Selection(plan, clauses.having, span=select.span)
-    limited = select.limit is not None or bool(select.order_by)
+    limited = bool(select.order_by) or (select.limit is not None and not select.limit.frequent)
     if select.distinct:
         refuse_internal(tables, "DISTINCT", select.span)
         plan = DuplicateElimination(project(plan, clauses.items, select.span), span=select.span)
@@ -80,6 +83,18 @@ def bind_select(select: Select, context: Context) -> Node:
     else:
         plan = project(plan, clauses.items, select.span)
     return append_only(plan, tables, select.span)
+
+
+def _group(plan: Node, grouping: Grouping, having: Expression | None, select: Select) -> Node:
+    """The groups; sub-windows are needed where tuples are not to be kept."""
+    keys, aggregates, lists = grouping.keys, grouping.aggregates, None
+    if select.limit is not None and select.limit.frequent:
+        lists = lists_of(select, select.limit, len(keys), aggregates, having, select.span)
+        check_sub_windows("FREQUENT", plan, select.limit.span)
+    for aggregate in aggregates:
+        if not aggregate.exact and aggregate.span is not None and lists is None:
+            check_sub_windows("APPROXIMATE", plan, aggregate.span)
+    return GroupBy(plan, keys, aggregates, lists=lists, span=select.span)
 
 
 def _row(tables: tuple[BoundTable, ...]) -> Schema:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from itertools import takewhile
 from typing import ClassVar
@@ -118,9 +119,21 @@ def arrives_in_order(node: Node) -> bool:
     return isinstance(node, StreamScan)
 
 
+class Reading(Enum):
+    """What is read of an aggregate: its value or, of one in bounded space, an end of its bounds."""
+
+    EXACT = "exact"
+    ESTIMATE = "estimate"
+    LOWER = "lower bound"
+    UPPER = "upper bound"
+
+
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate of a GROUP BY; ``argument`` is None for COUNT(*)."""
+    """One aggregate of a GROUP BY; ``argument`` is None for COUNT(*).
+
+    Those of APPROXIMATE are three: the estimate and its bounds, which one sketch answers.
+    """
 
     function: str  # SUM COUNT AVG MIN MAX MEDIAN QUANTILE VAR STDDEV
     argument: Expression | None
@@ -129,6 +142,23 @@ class Aggregate:
     distinct: bool = False
     parameter: float | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
+    reading: Reading = Reading.EXACT
+
+    @property
+    def exact(self) -> bool:
+        return self.reading is Reading.EXACT
+
+
+@dataclass(frozen=True)
+class TopLists:
+    """FREQUENT (Golab 2006, Algorithm 6): of a sub-window its ``size`` most frequent groups stay.
+
+    If ``certain``, what is reported is more frequent than anything that is on no list; else HAVING
+    has a threshold.
+    """
+
+    size: int
+    certain: bool
 
 
 @dataclass(frozen=True)
@@ -137,12 +167,19 @@ class GroupBy(Unary):
 
     Without keys there is one group, absent while it is empty. ``every_time`` replaces a group's
     tuple whenever its input changes, also by an equal one: an append-only result counts how
-    often a value was produced (3.3.2, 3.4).
+    often a value was produced (3.3.2, 3.4). With ``lists`` it counts by them, and its aggregates
+    are the least and the greatest count that a group can have.
     """
 
     keys: tuple[Named, ...]
     aggregates: tuple[Aggregate, ...]
     every_time: bool = False
+    lists: TopLists | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it answers what tuples would, and needs no sub-windows for it."""
+        return self.lists is None and all(a.exact for a in self.aggregates)
 
     @cached_property
     def schema(self) -> Schema:

@@ -177,8 +177,10 @@ class _StageBuilder:
         A summary has one instant in place of those of its tuples. So the query must not know of
         late tuples that its stream does not know of: it reads no other stream.
         """
+        if isinstance(node.spec, RowsWindow) or node.lists is not None:
+            return self.alone(node)  # rows are counted, and groups compared, all together
         below = self._fragment(node.input)
-        leaf, by_value = below.plan, any(map(counts_values, node.aggregates))
+        leaf, by_value = below.plan, any(counts_values(a) or not a.exact for a in node.aggregates)
         if by_value or not self._one_stream or not isinstance(leaf, _Open):
             return self._grouped(node, below)
         columns = leaf.schema.with_qualifier(None)

@@ -10,8 +10,8 @@ from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Aggregate, Node
 from windrow.plan.nodes.shared_groups import KeptContent, PredicateSynopses, SharedGroupBy
 from windrow.plan.nodes.sliding_groups import SlidingGroupBy
-from windrow.plan.nodes.window_specs import RangeWindow
-from windrow.plan.physical.state_kinds import Kept, SubWindowKind
+from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
+from windrow.plan.physical.state_kinds import Kept, State, SubWindowKind
 
 Merging = TypeVar("Merging", SlidingGroupBy, SharedGroupBy)
 EXTREMES = frozenset({"MIN", "MAX"})
@@ -19,7 +19,15 @@ HOLISTIC = frozenset({"MEDIAN", "QUANTILE"})
 FLOATING = frozenset({Type.FLOAT, Type.DOUBLE})
 
 
-def sub_windows_of(spec: RangeWindow) -> int:
+RANKS = 100
+"""How many values stand for those of a group in a sub-window; the least and the greatest do."""
+
+
+RANK_ERROR = "wrong by at most 1 % of the ranks"
+SKETCH_ERROR = "within 3 % in 95 of 100 cases"
+
+
+def sub_windows_of(spec: RangeWindow | RowsWindow) -> int:
     """How many sub-windows are in the window at one time.
 
     Where the slide does not divide the length there are two between two multiples of it, of which
@@ -29,15 +37,28 @@ def sub_windows_of(spec: RangeWindow) -> int:
     [10, 5, 1]
     """
     assert spec.slide is not None
-    whole, rest = divmod(spec.length, spec.slide)
+    length = spec.length if isinstance(spec, RangeWindow) else spec.count
+    whole, rest = divmod(length, spec.slide)
     return 2 * whole + 1 if rest else whole
 
 
 def counts_values(aggregate: Aggregate) -> bool:
     """Whether an aggregate needs the different values, each with how often it occurs."""
+    if not aggregate.exact:
+        return False
     textual = aggregate.argument is not None and aggregate.argument.type is Type.STRING
     extreme = aggregate.function in EXTREMES
     return aggregate.distinct or aggregate.function in HOLISTIC or (extreme and textual)
+
+
+def ranks_values(aggregate: Aggregate) -> bool:
+    """Whether an aggregate is approximated by values at known ranks."""
+    return not aggregate.exact and aggregate.function in HOLISTIC
+
+
+def hashes_values(aggregate: Aggregate) -> bool:
+    """Whether an aggregate is approximated by a sketch of hashes."""
+    return not aggregate.exact and aggregate.distinct
 
 
 def summary_width(aggregate: Aggregate) -> int:
@@ -105,7 +126,15 @@ def merging(node: Merging, summaries: Node) -> Merging:
 def kept_in_sub_windows(node: SlidingGroupBy) -> Kept:
     """What is kept, in the words of EXPLAIN."""
     count = sub_windows_of(node.spec)
-    summaries = SubWindowKind(count, "summaries by group")
-    if not any(map(counts_values, node.aggregates)):
-        return (summaries,)
-    return (summaries, SubWindowKind(count, "counts by group and value"))
+    if node.lists is not None:
+        size = node.lists.size
+        most = f"at most {size * count:,} counters, and those of the open sub-window"
+        return (SubWindowKind(count, f"lists of the {size:,} most frequent groups", most),)
+    kept: list[State] = [SubWindowKind(count, "summaries by group")]
+    if any(map(counts_values, node.aggregates)):
+        kept.append(SubWindowKind(count, "counts by group and value"))
+    if any(map(ranks_values, node.aggregates)):
+        kept.append(SubWindowKind(count, f"{RANKS} ranks by group", RANK_ERROR))
+    if any(map(hashes_values, node.aggregates)):
+        kept.append(SubWindowKind(count, "CPC sketches by group", SKETCH_ERROR))
+    return tuple(kept)

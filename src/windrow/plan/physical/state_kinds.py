@@ -65,15 +65,19 @@ class Structure(Enum):
 class SubWindowKind:
     """``count`` sub-windows of a window that slides, each ``of`` something by group.
 
+    In bounded space there is a ``bound``: of how wrong an answer is, or of how much is kept.
+
     >>> str(SubWindowKind(10, "summaries by group"))
     '10 sub-windows of summaries by group'
     """
 
     count: int
     of: str
+    bound: str = ""
 
     def __str__(self) -> str:
-        return f"{self.count:,} sub-window{'' if self.count == 1 else 's'} of {self.of}"
+        bound = f" ({self.bound})" if self.bound else ""
+        return f"{self.count:,} sub-window{'' if self.count == 1 else 's'} of {self.of}{bound}"
 
 
 State = BufferKind | Structure | Expiry | SubWindowKind

@@ -152,8 +152,8 @@ def _push_into_negation(node: Negation, parts: Parts) -> Node:
 
 
 def _push_into_groups(node: GroupBy, parts: Parts) -> Node:
-    """A predicate over keys keeps or drops whole groups."""
-    keys = tuple(range(len(node.keys)))
+    """A predicate over keys keeps or drops whole groups; which are on a list it would change."""
+    keys = tuple(range(len(node.keys))) if node.lists is None else ()
     passing = tuple(p for p in parts if _uses_only(p, keys))
     rest = tuple(p for p in parts if p not in passing)
     below = tuple(replace_columns(p, lambda c: node.keys[c.index].expression) for p in passing)

@@ -70,7 +70,7 @@ def take_apart(query: QueryDeclaration) -> TakenApart | None:
         (node,) = node.inputs
     if isinstance(node, SlidingGroupBy):
         node = node.logical
-    if not isinstance(node, GroupBy) or node.every_time:
+    if not isinstance(node, GroupBy) or node.every_time or not node.exact:
         return None
     slide = _slide(node.input, above)
     if slide is None or not isinstance(node.input, Window):
