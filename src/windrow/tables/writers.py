@@ -59,7 +59,11 @@ def _result_lines(table: pa.Table) -> Iterator[str]:
 
 @contextmanager
 def _parquet(path: Path, schema: pa.Schema) -> Iterator[Write]:
-    with pa.parquet.ParquetWriter(path, schema, **_encodings(schema)) as writer:
+    # Given a path, Arrow looks for its file system first, which takes as long as a small file.
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.parquet.ParquetWriter(file, schema, **_encodings(schema)) as writer,
+    ):
         yield writer.write_table
 
 
