@@ -10,13 +10,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
+import numpy as np
 import pytest
 
 import windrow
 from tests.support.altered import altered
 from windrow.columns import kernels
-from windrow.columns.kernels import own_directory
+from windrow.columns.kernels import int64, ints_out, kernel, own_directory
 
 PACKAGE = Path(windrow.__file__).parent
 NOBODY = 65534
@@ -136,3 +139,30 @@ def test_an_account_that_can_write_nowhere_goes_without(account):
     found = run("without")
     assert (found.returncode, found.stdout) == (0, "['bc']\n"), found.stderr
     assert found.stderr.count("set NUMBA_CACHE_DIR") == 1
+
+
+def wait_for_flag(flag: Any, steps: Any, most: Any) -> int:
+    """1 if the flag is set before ``most`` steps; counts steps where others can see them."""
+    for i in range(most):
+        steps[0] = i + 1
+        if flag[0] != 0:
+            return 1
+    return 0
+
+
+def test_a_kernel_leaves_other_threads_to_run(monkeypatch):
+    """Compiled anew: numba finds code that it kept by source and types, whatever the options."""
+    compile_it = kernels._compile
+    monkeypatch.setattr(
+        kernels, "_compile", lambda f, *s, **o: compile_it(f, *s, **{**o, "cache": False})
+    )
+    waiting = kernel(int64, ints_out, ints_out, int64)(wait_for_flag)
+    flag, steps = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    found = []
+    thread = Thread(target=lambda: found.append(waiting(flag, steps, 10**10)))
+    thread.start()
+    while not steps[0]:  # the kernel runs, and so does this
+        pass
+    flag[0] = 1
+    thread.join(60)
+    assert found == [1]

@@ -5,6 +5,13 @@ on a machine and never while data flows; later imports load the compiled code. W
 keep no code, it is compiled in each process. Arguments that a kernel only reads
 are declared read-only, which admits Arrow's own buffers without a copy.
 
+A kernel runs without the interpreter's lock, so that the kernels of several threads run side by
+side. That is safe because no two threads give a kernel the same array to write to: what operators
+hold is changed under the lock of its connection, sub-windows that an executor's threads read are
+replaced and not changed, arrays that are lent to SQL are left alone, and whatever only looks
+something up writes to arrays of its own. (Blocks of an archive are noted as compared by every
+reader that compares them; notes that are made twice say the same.)
+
 Numba keeps code beside the module, or below the user's home. An account in a container, or of a
 service, may be able to write to neither. Then a directory of the user's own below the system's
 temporary one takes its place. What is kept there is executed when it is loaded, so a directory is
@@ -107,8 +114,8 @@ Compiled = Callable[..., Any]
 
 
 def kernel(result: Any, *arguments: Any) -> Callable[[Compiled], Compiled]:
-    """Compile for exactly these types."""
-    return _compile_cached(result(*arguments))
+    """Compile for exactly these types, to run without the interpreter's lock."""
+    return _compile_cached(result(*arguments), nogil=True)
 
 
 def helper(function: Compiled) -> Compiled:
@@ -116,18 +123,18 @@ def helper(function: Compiled) -> Compiled:
     return _compile_cached()(function)
 
 
-def _compile_cached(*signature: Any) -> Callable[[Compiled], Compiled]:
+def _compile_cached(*signature: Any, **options: Any) -> Callable[[Compiled], Compiled]:
     """Compile, and keep the code where numba or we can; where nobody can, go without."""
 
     def compile_function(function: Compiled) -> Compiled:
         if not home_is_nowhere() or use_own_directory():
             with suppress(*_REFUSALS):
-                return _compile(function, *signature, cache=True)
+                return _compile(function, *signature, cache=True, **options)
             with suppress(*_REFUSALS):
                 if use_own_directory():
-                    return _compile(function, *signature, cache=True)
+                    return _compile(function, *signature, cache=True, **options)
         warn_once()
-        return _compile(function, *signature)
+        return _compile(function, *signature, **options)
 
     return compile_function
 
