@@ -26,6 +26,10 @@ class Commands(LazyGroup):
             "windrow.cli.status",
             "Show how the run of CHECKPOINT is doing, or how it ended.",
         ),
+        "query": (
+            "windrow.cli.query",
+            "Answer one SQL query over the answers, relations and live windows of CHECKPOINT.",
+        ),
         "explain": (
             "windrow.cli.explain",
             "Show the plan of each query of SCRIPT, with the update pattern of every edge.",

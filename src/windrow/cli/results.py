@@ -107,7 +107,12 @@ def _give(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape, into: P
                 write(table)
                 rows += table.num_rows
         return rows
-    shown = schema.empty_table()
+    return print_tables(tables, schema, format_)
+
+
+def print_tables(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape) -> int:
+    """Print rows, as a table the first of them; how many there were."""
+    rows, shown = 0, schema.empty_table()
     for number, table in enumerate(tables):
         rows += table.num_rows
         if format_ is Shape.TABLE:
@@ -122,7 +127,7 @@ def _give(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape, into: P
     if format_ is Shape.TABLE and rows:
         out().print(answer_table(shown, ordered=True))
         if rows > SHOWN:
-            out().print(f"... and {rows - SHOWN:,} more; see them all with --format or --into")
+            out().print(f"... and {rows - SHOWN:,} more; see them all with --format json or csv")
     return rows
 
 

@@ -161,12 +161,12 @@ class Connection:
     def query(self, sql: str) -> pa.Table:
         """Answer one SELECT over answers, relations and live windows, as they are now.
 
-        Every query is a table under its name, with what ``answer`` gives; so is every relation,
-        embedded. A stream, or a view that is one, may have a window clause and is that window, if
-        running queries hold its tuples; without a clause it is the longest that is held. All are of
-        one moment between two pushes, also if another thread pushes meanwhile, and streams go on
-        while DuckDB, whose SQL it is, works. The metadata of the answer's schema say as of which
-        instant each table is (``windrow.instants``).
+        Every query is a table under its name, with what ``answer`` gives; so is every relation, on
+        Spark as far as queries hold its columns. A stream, or a view that is one, may have a window
+        clause and is that window, if running queries hold its tuples; without a clause it is the
+        longest that is held. All are of one moment between two pushes, also if another thread
+        pushes meanwhile, and streams go on while DuckDB, whose SQL it is, works. The metadata of
+        the answer's schema say as of which instant each table is (``windrow.instants``).
 
         >>> import windrow
         >>> db = windrow.connect()
@@ -186,7 +186,8 @@ class Connection:
         from windrow.engine.sql_tables import read_request  # noqa: PLC0415 - DuckDB
 
         with self._lock:
-            request = read_request(sql, self.catalog)
+            held = self._runtime.inputs.relations_in_state
+            request = read_request(sql, self.catalog, relations_are_held=held)
             remedy = self._known_tables()
         tables, instants = self._one_moment(request)
         return answer_sql(request.sql, tables, instants, remedy)
@@ -212,7 +213,8 @@ class Connection:
                     n.lower(): h for n, h in self.queries.items() if n.lower() in request.names
                 }
                 relations = [r.name.lower() for r in self.catalog.relations]
-                rows = self._relation_rows([name for name in relations if name in request.names])
+                own = [n for n in relations if n in request.names and n not in request.windows]
+                rows = self._relation_rows(own)
                 before = {name: handle.closed_instant() for name, handle in queries.items()}
                 tables = {name: handle.answer() for name, handle in queries.items()}
                 live = [w for run in self._runs for w in run.windows()] if request.windows else []

@@ -60,6 +60,8 @@ class Inputs:
         self, quarantine: Path | None = None, wall: Wall = no_wall_clock, *, watch: bool = False
     ) -> None:
         self._watch = watch
+        self.relations_in_state = False
+        """Whether rows of relations are held by queries, and not here."""
         self.monitors: dict[str, InputMonitor] = {}
         self.feeds: dict[str, Feed] = {}
         self.quarantine = None if quarantine is None else Quarantine(quarantine)

@@ -17,9 +17,14 @@ from windrow.core.time import Clock
 from windrow.engine.live_windows import Choice, LiveWindow, choose, choose_longest
 from windrow.engine.one_time_sql import tables_in
 from windrow.engine.sql_windows import columns_in, take_out_windows
-from windrow.plan.catalog import Catalog, StreamDeclaration, ViewDeclaration
+from windrow.plan.catalog import (
+    Catalog,
+    RelationDeclaration,
+    StreamDeclaration,
+    ViewDeclaration,
+)
 from windrow.plan.expressions import Column, Named
-from windrow.plan.nodes import Node, Projection, StreamScan, Window, walk
+from windrow.plan.nodes import Node, Projection, RelationScan, StreamScan, Window, walk
 from windrow.plan.nodes.window_specs import UnboundedWindow, WindowSpec
 from windrow.plan.program import compile_script
 from windrow.plan.window_contents import contents_of
@@ -46,13 +51,18 @@ class Request:
     columns: frozenset[str] | None = None
 
 
-def read_request(sql: str, catalog: Catalog) -> Request:
-    """What a text asks of what a catalog has."""
+def read_request(sql: str, catalog: Catalog, *, relations_are_held: bool = False) -> Request:
+    """What a text asks of what a catalog has.
+
+    ``relations_are_held``: relations are where windows are, in the state of queries.
+    """
     named = [s.name for s in catalog.streams] + [v.name for v in _stream_views(catalog)]
     streams = {name.lower(): name for name in named}
     clauses = take_out_windows(sql, streams)
     names = frozenset(tables_in(clauses.sql))
     asked = {table: AskedWindow(*found) for table, found in clauses.tables.items()}
+    if relations_are_held:
+        streams |= {r.name.lower(): r.name for r in catalog.relations}
     plain = {name: AskedWindow(shown) for name, shown in streams.items() if name in names}
     return Request(clauses.sql, names, plain | asked, columns_in(clauses.sql))
 
@@ -79,7 +89,7 @@ def _choice(
     windows: Sequence[LiveWindow],
 ) -> Choice:
     base = _base(asked, catalog)
-    scans = [node for node in walk(base) if isinstance(node, StreamScan)]
+    scans = [node for node in walk(base) if isinstance(node, StreamScan | RelationScan)]
     source = catalog.find(scans[0].name) if len(scans) == 1 else None
     names = [f.name for f in base.schema if columns is None or f.name.lower() in columns]
     spec = None if asked.clause is None else _spec(asked, catalog)
@@ -88,11 +98,14 @@ def _choice(
         for i, f in enumerate(base.schema)
         if f.name in names
     )
-    wanted = contents_of(Projection(Window(base, spec or UnboundedWindow()), kept))
-    found = None
-    if wanted is not None and isinstance(source, StreamDeclaration):
+    found: Choice | None = None
+    if isinstance(source, StreamDeclaration):
+        wanted = contents_of(Projection(Window(base, spec or UnboundedWindow()), kept))
         select = choose_longest if spec is None else choose
-        found = select(wanted, names, windows, source.timestamp)
+        found = None if wanted is None else select(wanted, names, windows, source.timestamp)
+    else:
+        wanted = contents_of(Projection(base, kept))
+        found = None if wanted is None else choose(wanted, names, windows, None)
     if found is None:
         clock = source.clock if isinstance(source, StreamDeclaration) else Clock.INTEGER
         streams = {scan.name.lower() for scan in scans}
@@ -104,6 +117,8 @@ def _base(asked: AskedWindow, catalog: Catalog) -> Node:
     found = catalog.find(asked.name)
     if isinstance(found, StreamDeclaration):
         return StreamScan(found.name, found.schema, found.clock)
+    if isinstance(found, RelationDeclaration):
+        return RelationScan(found.name, found.schema, found.retroactive)
     assert isinstance(found, ViewDeclaration)
     return found.plan
 
@@ -132,5 +147,5 @@ def _not_held(
         where="SQL",
         expected=f"a window of tuples that a running query holds: {held or 'there is none'}",
         found=f"{wanted} with {', '.join(names) or 'any column'}",
-        remedy="create a query that selects these columns from the window, or ask for less",
+        remedy="create a query that selects these columns, or ask for less",
     )

@@ -156,16 +156,20 @@ Declaration = (
 
 @dataclass(frozen=True)
 class Catalog:
-    """Declarations by lower-case name, in the order in which they were made."""
+    """Declarations by lower-case name, in the order in which they were made.
+
+    ``texts`` are the scripts that made them.
+    """
 
     declarations: dict[str, Declaration] = field(default_factory=dict)
+    texts: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def find(self, name: str) -> Declaration | None:
         return self.declarations.get(name.lower())
 
     def adding(self, declaration: Declaration) -> Catalog:
         """A catalog that knows ``declaration`` too; this one is left as it is."""
-        more = Catalog({**self.declarations, declaration.name.lower(): declaration})
+        more = Catalog({**self.declarations, declaration.name.lower(): declaration}, self.texts)
         if "writers" in self.__dict__:  # told on, so that a long script stays linear in looking
             more.__dict__["writers"] = {**self.writers, **_writer(declaration)}
         return more

@@ -60,6 +60,7 @@ def compile_script(
             bound = replace(bound, plan=optimise(bound.plan, statistics, strategy))
             queries.append(bound if isinstance(bound, QueryDeclaration) else bound.query)
         catalog = catalog.adding(bound)
+    catalog = replace(catalog, texts=(*catalog.texts, text))
     return Compiled(catalog, tuple(queries), tuple(explains), tuple(warned))
 
 
@@ -71,7 +72,7 @@ def _without_places(catalog: Catalog) -> Catalog:
         if isinstance(plain, ViewDeclaration | SubscriptionsDeclaration):
             plain = replace(plain, plan=without_spans(plain.plan))
         declarations[name] = plain
-    return Catalog(declarations)
+    return Catalog(declarations, catalog.texts)
 
 
 def warnings_of(bound: Declaration | ExplainRequest, source: str) -> Iterator[ScriptWarning]:

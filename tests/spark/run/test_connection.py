@@ -282,17 +282,29 @@ def test_one_time_sql_is_answered_as_embedded(spark):
         CREATE RELATION hosts (k STRING, owner STRING);
         CREATE QUERY live AS SELECT k, v FROM s [RANGE 10 SECONDS];
         CREATE QUERY totals AS SELECT k, SUM(v) AS total FROM s [RANGE 10 SECONDS] GROUP BY k;
+        CREATE QUERY owned AS SELECT owner, v FROM s [RANGE 3 SECONDS], hosts WHERE s.k = hosts.k;
     """
     sql = "SELECT k, total, SUM(v) AS again FROM totals JOIN live USING (k) GROUP BY ALL ORDER BY k"
+    of_windows = """
+        SELECT s.k, s.v, s.ts, owner FROM s [RANGE 10 SECONDS] LEFT JOIN hosts USING (k) ORDER BY ts
+    """
     found = []
     with windrow.connect() as embedded, windrow.connect(spark=spark) as db:
         for connection in (embedded, db):
             connection.execute(script)
+            connection.push("hosts", {"k": ["a"], "owner": ["Ann"]})
             connection.push("s", {"ts": [1, 2, 9], "k": ["a", "b", "a"], "v": [1, 2, 4]})
             connection.advance(to=11)
-            answer = connection.query(sql)
-            found.append((answer.to_pylist(), answer.schema.metadata))
-        with pytest.raises(InputError, match="a query that selects all"):
-            db.query("SELECT * FROM hosts")
+            answers = [connection.query(sql), connection.query(of_windows)]
+            found.append([(answer.to_pylist(), answer.schema.metadata) for answer in answers])
+        with pytest.raises(InputError, match=r"s \[RANGE 10 SECONDS\] with k, v \(totals\)"):
+            db.query("SELECT v FROM s [RANGE 11 SECONDS]")
     assert found[0] == found[1]
-    assert found[0][0] == [{"k": "a", "total": 4, "again": 4}, {"k": "b", "total": 2, "again": 2}]
+    assert found[0][1][0] == [
+        {"k": "b", "v": 2, "ts": 2, "owner": None},
+        {"k": "a", "v": 4, "ts": 9, "owner": "Ann"},
+    ]
+    assert found[0][0][0] == [
+        {"k": "a", "total": 4, "again": 4},
+        {"k": "b", "total": 2, "again": 2},
+    ]

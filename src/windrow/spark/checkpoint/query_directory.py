@@ -88,6 +88,16 @@ def open_home(
                 found="a query, stream or strategy that has changed since",
                 remedy="run the old script, or choose a new directory with --checkpoint",
             )
+    return _home(directory, known)
+
+
+def read_home(directory: Path) -> tuple[Home, str]:
+    """The query's directory as a run left it, for those who only look, and its fingerprint."""
+    known = read_record(directory / IDENTITY, "the checkpoint", lambda found: found, remedy=REMEDY)
+    return _home(directory, known), known["fingerprint"]
+
+
+def _home(directory: Path, known: Mapping[str, Any]) -> Home:
     found = known.get("cut")
     cut = None if found is None else Ranges(**{**found, "starts": tuple(found["starts"])})
     return Home(directory, known["run"], Layout(tuple(known["buckets"]), cut))

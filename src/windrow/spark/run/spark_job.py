@@ -54,11 +54,11 @@ class SparkJob:
         strategy: Strategy,
         group: Group | None = None,
     ) -> None:
-        self.job, self._strategy = job, strategy
+        self.job, self.strategy = job, strategy
         if group is not None:
             group.take_seats()
         elif job.archive is not None:
-            self._strategy = strategy_for(job.archive, strategy)
+            self.strategy = strategy_for(job.archive, strategy)
         self.declaration = job.members[0].query if group is None else group.declaration
         plan = with_whole_paths(self.declaration.plan)
         self.inputs = inputs_of(self.declaration, catalog)
@@ -66,14 +66,14 @@ class SparkJob:
             name: updates_of(i, job.clock) if isinstance(i, RelationDeclaration) else i
             for name, i in self.inputs.items()
         }
-        stages = cut_into_stages(plan, self._strategy)
+        stages = cut_into_stages(plan, self.strategy)
         self.home: Home = open_home(
             directory.absolute(),
             self.declaration.name,
-            fingerprint_of(stages, self.inputs, self._strategy),
+            fingerprint_of(stages, self.inputs, self.strategy),
             lambda: layout_for(plan, stages, shuffle_partitions(session), index_memory(session)),
         )
-        self._stages = cut_into_stages(with_cut(plan, self.home.layout.cut), self._strategy)
+        self.stages = cut_into_stages(with_cut(plan, self.home.layout.cut), self.strategy)
         self.results = self._results(group)
 
     @property
@@ -90,7 +90,7 @@ class SparkJob:
 
     def routes(self, source: str | int, exchange: str | None) -> Routes:
         """Where the tuples of a stream, or of one of its stages, go."""
-        return Routes.of(source, self._stages, self.home.buckets, exchange)
+        return Routes.of(source, self.stages, self.home.buckets, exchange)
 
     def tasks(
         self, number: int, exchange: str | None, quarantine: Quarantine | None, room: int
@@ -98,7 +98,7 @@ class SparkJob:
         """Its stages in tasks, by level; ``number`` is the job's in its pipeline. Results of up to
         ``room`` bytes are told."""
         delivery = self.results.delivery(room)
-        edges = {e.source: e.name for s in reversed(self._stages) for e in reversed(s.inputs)}
+        edges = {e.source: e.name for s in reversed(self.stages) for e in reversed(s.inputs)}
         return [
             StageTask(
                 run=self.home.run,
@@ -107,12 +107,12 @@ class SparkJob:
                 routes=self.routes(stage.number, exchange),
                 clock=self.declaration.clock,
                 job=number,
-                delivery=delivery if stage is self._stages[-1] else None,
+                delivery=delivery if stage is self.stages[-1] else None,
                 judging=frozenset(edges.values()),
                 quarantine=quarantine,
-                strategy=self._strategy,
+                strategy=self.strategy,
             )
-            for stage in self._stages
+            for stage in self.stages
         ]
 
 

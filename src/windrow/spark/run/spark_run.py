@@ -21,6 +21,12 @@ from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals, new_commits
 from windrow.result_files.reader import published_results
+from windrow.spark.checkpoint.saved_windows import (
+    SavedJob,
+    newest_version,
+    pushed_before,
+    saved_windows,
+)
 from windrow.spark.run.change_consumers import BatchHook, Consuming
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
@@ -223,8 +229,17 @@ class SparkRun:
         return self._results.answer_of(number)
 
     def windows(self) -> Sequence[LiveWindow]:
-        """None: its operators are in the processes of workers."""
-        return []
+        """The windows and relations that it holds, read from its committed state.
+
+        Of queries that share a selection or synopses there are none.
+        """
+        job, home = self._spark_job, self._pipeline.home
+        if self.job.archive is not None or self.job.is_shared:
+            return []
+        self.catch_up()
+        _, version = newest_version(home.state)
+        saved = SavedJob(self.job.name, self._number, job.stages, job.strategy, pushed_before(home))
+        return list(saved_windows(saved, home.state, version, saved.sources))
 
     last_rows = live_rows
     """Of a stream the answer is its last changes."""

@@ -48,6 +48,7 @@ from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
+from windrow.spark.checkpoint.script_record import write_script
 from windrow.spark.checkpoint.working_copy import WorkingCopy
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.session import (
@@ -231,6 +232,7 @@ class OnSpark:
             self.pipelines.append(pipeline)
             for name, number in numbers.items():
                 runs[name] = SparkRun(pipeline, number, self.inputs.refusals)
+        write_script(self._directory, catalog, self.strategy)
         if self._copy is not None:  # before anything is published
             self._copy.push()
         return [runs[name] for name in found]

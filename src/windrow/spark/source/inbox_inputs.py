@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from windrow.core.errors import InputError
 from windrow.core.time import FOREVER, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.inputs import Inputs
@@ -29,6 +28,7 @@ class InboxInputs(Inputs):
         pages: RefusedPages | None = None,
     ) -> None:
         super().__init__(quarantine, wall)
+        self.relations_in_state = True
         self._pages = pages
         self.directory = directory
         self.inboxes: dict[str, Inbox] = {}
@@ -61,15 +61,6 @@ class InboxInputs(Inputs):
                 inbox.push(rows, monitor.top)
             if monitor.advanced_to > inbox.advanced:
                 inbox.advance(monitor.advanced_to)
-
-    def relation_rows(self, name: str) -> tuple[pa.RecordBatch, int]:
-        """Tasks hold them, not this process."""
-        raise InputError(
-            where=f"relation {name}",
-            expected="the name of a query, on Spark",
-            found="a relation, whose rows are in the state of the queries that read it",
-            remedy="create a query that selects all of it, and ask that",
-        )
 
     def quarantined_rows(self, name: str) -> pa.Table:
         """The newest rows of a stream that were put aside, here or by queries."""

@@ -1,0 +1,172 @@
+"""The windows of tuples in the state of a checkpoint, read from its files.
+
+A stage's plan says which operator holds what (``windrow.operators.state.held_tuples``), and under
+which name its buffer is saved; of each bucket only the segments of that buffer are read, and no
+operator is brought back to work. It needs neither Spark nor the run, which may go on: a commit
+names files that stay for a while, and who finds one gone takes a newer commit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.columns.delta import concat
+from windrow.core.time import BEGINNING
+from windrow.engine.live_windows import LiveWindow, Tuples
+from windrow.engine.pipeline import Pipeline
+from windrow.operators.base import below
+from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.held_tuples import HeldInput
+from windrow.plan.nodes import Node, StageInput, Subscribe, walk
+from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.physical.stages import Stage
+from windrow.plan.strategy import Strategy
+from windrow.plan.window_contents import WindowContents, contents_of
+from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.stage.bucket_host import PIPELINE
+from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits, Version
+
+
+@dataclass(frozen=True)
+class SavedJob:
+    """A query whose state is in a pipeline: its number there, and its stages."""
+
+    name: str
+    number: int
+    stages: Sequence[Stage]
+    strategy: Strategy
+    since: Mapping[str, int]
+
+    @property
+    def sources(self) -> set[str]:
+        """Lower-case names of the streams and relations that it reads."""
+        edges = (edge for stage in self.stages for edge in stage.inputs)
+        return {edge.source.lower() for edge in edges if isinstance(edge.source, str)}
+
+
+def saved_windows(
+    job: SavedJob, state: Path, version: Version, wanted: Collection[str]
+) -> Iterator[LiveWindow]:
+    """Windows of ``wanted`` streams and relations in a version of the state."""
+    if not job.sources & set(wanted):
+        return
+    for stage in job.stages:
+        if any(isinstance(node, Subscribe) for node in walk(stage.plan)):
+            continue
+        found = {
+            name: (part, contents)
+            for name, (part, contents) in _held_parts(job, stage).items()
+            if contents.stream in wanted
+        }
+        buckets = _buckets(stage, state, version, job.number) if found else []
+        for name, (part, contents) in found.items():
+            window = _window(job, name, part, contents, buckets)
+            if window is not None:
+                yield window
+
+
+def _held_parts(job: SavedJob, stage: Stage) -> dict[str, tuple[HeldInput, WindowContents]]:
+    """What operators of a stage hold of streams and relations, by the names it is saved under."""
+    sent = {
+        edge.name: edge.pre
+        for edge in stage.inputs
+        if isinstance(edge.source, str) and edge.post is None and edge.summed is None
+    }
+    left = Strategy.UPA if job.strategy is Strategy.NT else job.strategy
+    final = stage is job.stages[-1]
+    pipeline = Pipeline(stage.plan, changes=final, strategy=left, answers=False)
+    found = {}
+    for name, (node, part) in pipeline.held_inputs().items():
+        contents = contents_of(_with_senders(node, sent))
+        if contents is not None:
+            expressions = part.expressions
+            found[name] = (
+                part,
+                contents if expressions is None else contents.as_columns(expressions),
+            )
+    return found
+
+
+def _with_senders(node: Node, sent: Mapping[str, Node]) -> Node:
+    """A part of a stage's plan with what its senders do below it."""
+    if isinstance(node, StageInput):
+        return sent.get(node.name, node)
+    return map_inputs(node, lambda child: _with_senders(child, sent))
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    """The state of a job in one bucket: files, what they contain, and its small values."""
+
+    files: BucketFiles
+    contents: Contents
+    meta: Mapping[str, Any]
+    prefix: str
+
+    def load(self, name: str, buffer: StateBuffer) -> StateBuffer:
+        """Fill a fresh buffer with what was saved under a name."""
+        start = f"{self.prefix}.{PIPELINE}.{name}"
+        mine = {n: s for n, s in self.contents.segments.items() if n.startswith(f"{start}.")}
+        segments: Mapping[str, pa.RecordBatch] = self.files.segments(Contents(mine))
+        buffer.load(below(start, segments), self.small(name))
+        return buffer
+
+    def small(self, name: str) -> Mapping[str, Any]:
+        operator, _, part = name.partition(".")
+        known: Mapping[str, Any] = self.meta[PIPELINE][operator][part]
+        return known
+
+
+def _buckets(stage: Stage, state: Path, version: Version, number: int) -> list[_Bucket]:
+    found = []
+    for key, file in version.files.items():
+        level, bucket = map(int, key.split("."))
+        if level == stage.number:
+            files = BucketFiles(state, level, bucket)
+            contents = files.read(file)
+            meta = contents.meta.get(str(number))
+            if meta is not None:
+                found.append(_Bucket(files, contents, meta, str(number)))
+    return found
+
+
+def _window(
+    job: SavedJob,
+    name: str,
+    part: HeldInput,
+    contents: WindowContents,
+    buckets: Sequence[_Bucket],
+) -> LiveWindow | None:
+    """What all buckets hold together; None if there is none, or one has left tuples out."""
+    if not buckets or not all(bucket.small(name).get("whole", False) for bucket in buckets):
+        return None
+    now = min(int(bucket.meta["now"]) for bucket in buckets)
+    schema, pattern, scan = part.buffer.schema, part.buffer.pattern, job.strategy is Strategy.DIRECT
+
+    def take() -> Tuples:
+        lent = [b.load(name, StateBuffer(schema, pattern, scan)).lend(now) for b in buckets]
+        return lambda: concat([tuples.tuples() for tuples in lent], schema)
+
+    since = job.since.get(contents.stream, BEGINNING)
+    return LiveWindow(job.name, contents, now, since, take)
+
+
+def newest_version(state: Path) -> tuple[int, Version]:
+    """The newest commit of state, and its micro-batch; -1 if there is none."""
+    commits = StateCommits(state)
+    numbers = commits.numbers()
+    return (numbers[-1], commits.read(numbers[-1])) if numbers else (-1, Version())
+
+
+def pushed_before(home: PipelineHome) -> dict[str, int]:
+    """Of streams of a connection that had rows before a pipeline was made, up to which instant."""
+    if not home.inboxes.exists():
+        return {}
+    known = json.loads(home.inboxes.read_text())
+    return {name.lower(): max(time) for name, (first, _, *time) in known.items() if first and time}

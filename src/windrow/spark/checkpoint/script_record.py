@@ -1,0 +1,58 @@
+"""``script.json`` of a checkpoint: the scripts that its last run has carried out.
+
+Nothing of a run depends on it. Whoever asks the checkpoint (``checkpoint_query``) finds in it what
+the streams, views and queries are whose state is there.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from windrow.core.errors import StateError
+from windrow.object_store.shared_place import address_of
+from windrow.plan.catalog import Catalog
+from windrow.plan.program import compile_script
+from windrow.plan.strategy import Strategy
+from windrow.result_files.atomic_files import publish, read_record
+
+SCRIPT = "script.json"
+
+
+@dataclass(frozen=True)
+class ScriptRecord:
+    """What was declared, how it runs, and the directory that relative paths start from."""
+
+    catalog: Catalog
+    strategy: Strategy
+    base: Path
+
+
+def write_script(checkpoint: Path, catalog: Catalog, strategy: Strategy) -> None:
+    """Write down what runs with a checkpoint."""
+    known = {"texts": catalog.texts, "strategy": strategy.value, "base": str(Path.cwd())}
+    publish(checkpoint / SCRIPT, json.dumps(known, indent=1, ensure_ascii=False))
+
+
+def read_script(checkpoint: Path) -> ScriptRecord:
+    """StateError if there is none."""
+    try:
+        return read_record(checkpoint / SCRIPT, "the script of the checkpoint", _record, remedy="")
+    except FileNotFoundError:
+        raise StateError(
+            where=address_of(checkpoint),
+            expected="a directory that was passed to --checkpoint",
+            found=f"no {SCRIPT}",
+            remedy="if an older Windrow wrote it, run the script once more with this one",
+        ) from None
+
+
+def _record(known: dict[str, object]) -> ScriptRecord:
+    catalog = Catalog()
+    texts = known["texts"]
+    assert isinstance(texts, list)
+    for text in texts:
+        catalog = compile_script(str(text), catalog).catalog
+    strategy = Strategy.from_name(str(known["strategy"]))
+    return ScriptRecord(catalog, strategy, Path(str(known["base"])))
