@@ -104,6 +104,29 @@ def test_late_is_as_from_the_beginning(
             check(early, late)
 
 
+NO_VIEW = ("TOP", "EVERY", "ISTREAM", "[RANGE 20]")
+VIEWS = [query for query in LATE if not any(word in query for word in NO_VIEW)]
+
+
+@pytest.mark.parametrize("query", VIEWS)
+@settings(max_examples=5)
+@given(s=streams, r=streams, now=st.integers(1, 40), least=st.booleans())
+def test_a_view_is_answered_as_a_query_that_ran_from_the_beginning(
+    query: str, s: list[Row], r: list[Row], now: int, least: bool
+) -> None:
+    sized = lowered_thresholds() if least else nullcontext()
+    with sized, windrow.connect() as db, windrow.connect() as other:
+        db.execute(f"{STREAMS} CREATE VIEW asked AS {query};")
+        [*_, early] = other.execute(f"{STREAMS} CREATE QUERY early AS {query};")
+        for connection in (db, other):
+            connection.push("h", {"k": ["a"], "owner": ["Ann"]})
+            push(connection, "s", [row for row in s if row[0] <= now])
+            push(connection, "r", [row for row in r if row[0] <= now])
+            connection.advance(to=now)
+        found = db.query("SELECT * FROM asked").to_pylist()
+        assert Counter(tuple(row.values()) for row in found) == bag(early)
+
+
 def check(early: Handle, late: Handle) -> None:
     complete = late.complete_from
     if late.now is None or (complete is not None and late.now < complete):

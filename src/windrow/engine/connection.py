@@ -205,21 +205,26 @@ class Connection:
         On Spark a query may go on by itself, with files; then they are taken once more. Of windows
         references are taken, and tables made when others may go on.
         """
-        from windrow.engine.sql_tables import choose_windows  # noqa: PLC0415 - DuckDB
+        from windrow.engine.sql_tables import (  # noqa: PLC0415 - DuckDB
+            choose_windows,
+            relations_below,
+        )
 
+        in_state = self._runtime.inputs.relations_in_state
         for _ in range(MOMENTS):
             with self._lock:
                 queries = {
                     n.lower(): h for n, h in self.queries.items() if n.lower() in request.names
                 }
                 relations = [r.name.lower() for r in self.catalog.relations]
-                own = [n for n in relations if n in request.names and n not in request.windows]
-                rows = self._relation_rows(own)
+                names = request.names | relations_below(request, self.catalog)
+                own = [n for n in relations if n in names and n not in request.windows]
+                rows = {} if in_state else self._relation_rows(own)
                 before = {name: handle.closed_instant() for name, handle in queries.items()}
                 tables = {name: handle.answer() for name, handle in queries.items()}
                 live = [w for run in self._runs for w in run.windows()] if request.windows else []
-                chosen = choose_windows(request, self.catalog, live)
-                taken = {name: choice.window.take() for name, choice in chosen.items()}
+                chosen = choose_windows(request, self.catalog, live, rows.get)
+                taken = {name: source.take() for name, source in chosen.items()}
                 after = {name: handle.closed_instant() for name, handle in queries.items()}
             if before == after:
                 break
@@ -232,9 +237,9 @@ class Connection:
                 remedy="ask fewer queries at once",
             )
         tables |= {name: pa.Table.from_batches([batch]) for name, (batch, _) in rows.items()}
-        tables |= {name: choice.table(taken[name]()) for name, choice in chosen.items()}
+        tables |= {name: make() for name, make in taken.items()}
         instants = {name: instant for name, (_, instant) in rows.items()}
-        return tables, before | instants | {n: choice.window.now for n, choice in chosen.items()}
+        return tables, before | instants | {n: source.now for n, source in chosen.items()}
 
     def _relation_rows(self, names: Sequence[str]) -> dict[str, tuple[pa.RecordBatch, int]]:
         """What relations hold; files that no query has asked for yet are read first."""

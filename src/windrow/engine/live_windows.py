@@ -114,6 +114,15 @@ class Choice:
     names: Sequence[str]
     derivation: Derivation
 
+    @property
+    def now(self) -> int:
+        return self.window.now
+
+    def take(self) -> Callable[[], pa.Table]:
+        """Take the tuples while nothing moves; the table is made of them later."""
+        taken = self.window.take()
+        return lambda: self.table(taken())
+
     def table(self, tuples: Delta) -> pa.Table:
         """A table of tuples that were taken."""
         held = self._selected(self._in_window(tuples))

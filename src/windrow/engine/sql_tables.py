@@ -3,22 +3,33 @@
 A name is a query, a relation, a stream or a view. A stream, or a view that is one, may have a
 window clause, and is then that window of it; without one it is the longest window that is held.
 Where it is held is found among the live windows of all running queries
-(``windrow.engine.live_windows``).
+(``windrow.engine.live_windows``). A view with windows of its own is evaluated over what is held of
+them: its operators are filled as those of a late query are (``windrow.engine.late_start``), give
+one answer and are forgotten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.delta import Delta
+from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError, ScriptError
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import Clock
-from windrow.engine.live_windows import Choice, LiveWindow, choose, choose_longest
+from windrow.core.time import BEGINNING, Clock
+from windrow.engine.late_start import LateStart, fill_points, late_start
+from windrow.engine.live_windows import Choice, LiveWindow, Tuples, choose, choose_longest
 from windrow.engine.one_time_sql import tables_in
+from windrow.engine.pipeline import Pipeline
 from windrow.engine.sql_windows import columns_in, take_out_windows
 from windrow.plan.catalog import (
     Catalog,
+    Declaration,
     RelationDeclaration,
     StreamDeclaration,
     ViewDeclaration,
@@ -26,13 +37,27 @@ from windrow.plan.catalog import (
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Node, Projection, RelationScan, StreamScan, Window, walk
 from windrow.plan.nodes.window_specs import UnboundedWindow, WindowSpec
+from windrow.plan.optimiser import optimise
 from windrow.plan.program import compile_script
 from windrow.plan.window_contents import contents_of
 
 
+class Source(Protocol):
+    """Where a table comes from: as of which instant, and what makes it of what is taken now."""
+
+    @property
+    def now(self) -> int: ...
+
+    def take(self) -> Callable[[], pa.Table]: ...
+
+
+RelationRows = Callable[[str], tuple[pa.RecordBatch, int] | None]
+"""The rows of a relation and their instant, by its lower-case name; None if nobody has them."""
+
+
 @dataclass(frozen=True)
 class AskedWindow:
-    """A stream, or a view that is one, and its window clause if it has one."""
+    """A stream, or a view, and its window clause if it has one."""
 
     name: str
     clause: str | None = None
@@ -58,28 +83,114 @@ def read_request(sql: str, catalog: Catalog, *, relations_are_held: bool = False
     """
     named = [s.name for s in catalog.streams] + [v.name for v in _stream_views(catalog)]
     streams = {name.lower(): name for name in named}
+    others = {v.name.lower(): v.name for v in _views(catalog) if v.name.lower() not in streams}
     clauses = take_out_windows(sql, streams)
     names = frozenset(tables_in(clauses.sql))
     asked = {table: AskedWindow(*found) for table, found in clauses.tables.items()}
+    streams |= others
     if relations_are_held:
         streams |= {r.name.lower(): r.name for r in catalog.relations}
     plain = {name: AskedWindow(shown) for name, shown in streams.items() if name in names}
     return Request(clauses.sql, names, plain | asked, columns_in(clauses.sql))
 
 
+def _views(catalog: Catalog) -> list[ViewDeclaration]:
+    return [d for d in catalog.declarations.values() if isinstance(d, ViewDeclaration)]
+
+
 def _stream_views(catalog: Catalog) -> list[ViewDeclaration]:
-    views = (d for d in catalog.declarations.values() if isinstance(d, ViewDeclaration))
-    return [view for view in views if view.plan.pattern is UpdatePattern.MONOTONIC]
+    return [view for view in _views(catalog) if view.plan.pattern is UpdatePattern.MONOTONIC]
+
+
+def relations_below(request: Request, catalog: Catalog) -> set[str]:
+    """Lower-case names of the relations that views which are asked for read."""
+    declared = (catalog.find(asked.name) for asked in request.windows.values())
+    views = (view for view in declared if isinstance(view, ViewDeclaration))
+    scans = (node for view in views for node in walk(view.plan) if isinstance(node, RelationScan))
+    return {scan.name.lower() for scan in scans}
 
 
 def choose_windows(
-    request: Request, catalog: Catalog, windows: Sequence[LiveWindow]
-) -> dict[str, Choice]:
-    """Where the tuples of each window that is asked for are; InputError if one is nowhere."""
+    request: Request,
+    catalog: Catalog,
+    windows: Sequence[LiveWindow],
+    relation_rows: RelationRows = lambda _: None,
+) -> dict[str, Source]:
+    """Where each window and view that is asked for comes from; InputError if from nowhere."""
     return {
-        table: _choice(asked, request.columns, catalog, windows)
+        table: _view(asked, catalog, windows, relation_rows)
+        if _is_relation(catalog.find(asked.name))
+        else _choice(asked, request.columns, catalog, windows)
         for table, asked in request.windows.items()
     }
+
+
+def _is_relation(declared: Declaration | None) -> bool:
+    """Whether it is a view whose rows may be withdrawn, so that it is no stream."""
+    if not isinstance(declared, ViewDeclaration):
+        return False
+    return declared.plan.pattern is not UpdatePattern.MONOTONIC
+
+
+@dataclass(frozen=True)
+class ViewSource:
+    """A view, evaluated once over what is held of its windows, as a query that starts full is."""
+
+    pipeline: Pipeline
+    start: LateStart
+    relations: Mapping[str, pa.RecordBatch]
+    now: int
+
+    def take(self) -> Callable[[], pa.Table]:
+        """Take the tuples of its windows while nothing moves; operators work on them later."""
+        taken = {number: choice.window.take() for number, choice in self.start.fills.items()}
+        return lambda: self._table(taken)
+
+    def _table(self, taken: Mapping[int, Tuples]) -> pa.Table:
+        points = {point.number: point for point in fill_points(self.pipeline.plan) or ()}
+        filled = {}
+        for number, tuples in taken.items():
+            schema = arrow_schema(points[number].node.schema)
+            filled[number] = (
+                self.start.fills[number].insertions(tuples(), schema).split(self.now)[0]
+            )
+        inputs = {
+            name: Delta.insertions(np.full(rows.num_rows, self.now, np.int64), rows)
+            for name, rows in self.relations.items()
+        }
+        self.pipeline.process(inputs, self.now, filled)
+        return pa.Table.from_batches([self.pipeline.live_rows()])
+
+
+def _view(
+    asked: AskedWindow,
+    catalog: Catalog,
+    windows: Sequence[LiveWindow],
+    relation_rows: RelationRows,
+) -> ViewSource:
+    """A view that is no stream, if all of its windows are held."""
+    pipeline = Pipeline(optimise(_base(asked, catalog)), changes=True)
+    scans = [n for n in walk(pipeline.plan) if isinstance(n, StreamScan | RelationScan)]
+    relations = {
+        n.name: relation_rows(n.name.lower()) for n in scans if isinstance(n, RelationScan)
+    }
+    known = {name: found for name, found in relations.items() if found is not None}
+    streams = {n.name.lower(): catalog.find(n.name) for n in scans if isinstance(n, StreamScan)}
+    latest = max((w.now for w in windows if w.contents.stream in streams), default=BEGINNING)
+    stamps = {n: d.timestamp for n, d in streams.items() if isinstance(d, StreamDeclaration)}
+    missed = dict.fromkeys(streams, latest)
+    start = late_start(pipeline.plan, windows, missed, stamps, latest)
+    if start is None:  # it reads relations only
+        start = LateStart({}, BEGINNING, latest, {})
+    reached = [choice.window.now for choice in start.fills.values()]
+    now = min(reached or [instant for _, instant in known.values()], default=BEGINNING)
+    if start.complete_from > now or len(known) < len(relations):
+        names = [field.name for field in pipeline.plan.schema]
+        wanted = [w for w in windows if w.contents.stream in streams]
+        declared = next(iter(streams.values()), None)
+        clock = declared.clock if isinstance(declared, StreamDeclaration) else Clock.INTEGER
+        raise _not_held(asked, names, wanted, clock)
+    return ViewSource(pipeline, start, {name: rows for name, (rows, _) in known.items()}, now)
 
 
 def _choice(

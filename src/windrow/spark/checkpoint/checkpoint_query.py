@@ -100,8 +100,8 @@ class CheckpointTables:
         for name, query in queries.items():
             tables[name], instants[name] = self._answer_of(query)
         chosen = choose_windows(request, catalog, list(self._windows(request)))
-        for name, choice in chosen.items():
-            tables[name], instants[name] = choice.table(choice.window.take()()), choice.window.now
+        for name, source in chosen.items():
+            tables[name], instants[name] = source.take()(), source.now
         named = [d.name for d in catalog.declarations.values()]
         remedy = f"the tables are {', '.join(sorted(named))}"
         return answer_sql(request.sql, tables, instants, remedy)
