@@ -23,19 +23,24 @@ from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.engine.live_windows import Choice, LiveWindow, derivation_from
 from windrow.plan.describe import window as window_text
 from windrow.plan.nodes import (
+    AppendOnly,
+    DuplicateElimination,
     Every,
-    LastingJoin,
+    GroupBy,
+    Join,
+    MultiJoin,
+    Negation,
+    NegativeTuples,
     Node,
-    OutputWindow,
+    Projection,
     RelationScan,
-    Routed,
-    SharedGroupBy,
+    Selection,
     SlidingGroupBy,
-    Stamped,
     StreamKind,
     StreamScan,
-    Subscribe,
+    TopK,
     ToStream,
+    Union,
     Window,
     walk,
 )
@@ -48,8 +53,11 @@ from windrow.plan.nodes.window_specs import (
 )
 from windrow.plan.window_contents import WindowContents, contents_of, is_held_by
 
-OF_HISTORY = (OutputWindow, LastingJoin, Routed, SharedGroupBy, Stamped, Subscribe)
-"""Nodes whose output depends on more than what is in windows now."""
+OF_CONTENTS = (
+    AppendOnly, DuplicateElimination, Every, GroupBy, Join, MultiJoin, Negation, NegativeTuples,
+    Projection, RelationScan, Selection, SlidingGroupBy, StreamScan, TopK, ToStream, Union, Window,
+)  # fmt: skip
+"""Nodes whose output depends on nothing but what is in windows now; some of them not always."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,9 @@ def _up(instant: int, period: int) -> int:
 
 def fill_points(plan: Node) -> list[FillPoint] | None:
     """Where the tuples of streams come into windows; None if contents of windows are not enough."""
-    if any(isinstance(node, OF_HISTORY) or _is_of_history(node, plan) for node in walk(plan)):
+    if not all(isinstance(node, OF_CONTENTS) for node in walk(plan)):
+        return None
+    if any(_is_of_history(node, plan) for node in walk(plan)):
         return None
     found = [
         _fill_point(number, node, above)

@@ -38,6 +38,7 @@ from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.result_files.change_table import sort_by_rank
 from windrow.result_files.identity import CHANGE, INSTANT, Identity
 from windrow.result_files.last_answer import last_answer
+from windrow.result_files.query_table import rows_of_query, tables_among
 from windrow.result_files.reader import Reading, published_results
 from windrow.spark.checkpoint.pipeline_directory import (
     PipelineHome,
@@ -147,6 +148,8 @@ class CheckpointTables:
             results = path_of(into.path)
             results = results if results.is_absolute() else self._record.base / results
         rows, now = _rows(results, place.batch)
+        if any(query in sharing for sharing in tables_among(self._record.catalog.queries).values()):
+            rows = rows_of_query(rows, query.name)
         if group is not None and not own:
             rows = _rows_of_member(rows, query, group)
         return sort_by_rank(rows, query.plan), now
