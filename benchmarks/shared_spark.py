@@ -31,7 +31,7 @@ from windrow.engine.progress import Report
 from windrow.engine.runner import run
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
-from windrow.spark.run import spark_runtime
+from windrow.spark.run import runtime_factory, spark_runtime
 from windrow.spark.run.session import spark_session
 
 DOMAIN = 1 << 16
@@ -76,7 +76,7 @@ def script(directory: Path, count: int) -> Catalog:
 
 def timed(catalog: Catalog) -> tuple[float, Report]:
     began = time.perf_counter()
-    on_spark = spark_runtime.over_files("local[2]", None, None, once=True, files_per_trigger=1)
+    on_spark = runtime_factory.over_files("local[2]", None, None, once=True, files_per_trigger=1)
     report = run(catalog, on_spark, once=True, on_progress=lambda _: None)
     return time.perf_counter() - began, report
 

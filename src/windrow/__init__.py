@@ -59,7 +59,7 @@ def connect(
                 found=type(spark).__name__,
                 remedy="make one with SparkSession.builder.getOrCreate(), or leave it out",
             )
-        from windrow.spark.run.spark_runtime import on_session  # noqa: PLC0415
+        from windrow.spark.run.runtime_factory import on_session  # noqa: PLC0415
 
         return Connection(on_session(spark, checkpoint, quarantine, strategy, overwrite=overwrite))
     if checkpoint is not None:

@@ -157,7 +157,7 @@ def test_options_of_spark_are_refused_without_it(here, option):
     ],
 )
 def test_what_spark_could_not_do_is_refused_before_it_is_started(here, monkeypatch, options, words):
-    monkeypatch.setitem(sys.modules, "windrow.spark.run.spark_runtime", None)
+    monkeypatch.setitem(sys.modules, "windrow.spark.run.runtime_factory", None)
     found = windrow("run", "calls.cql", "--once", *options)
     assert found.exit_code == 2
     assert words in " ".join(found.stderr.split())

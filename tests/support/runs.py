@@ -48,7 +48,7 @@ def run_on_spark(
     files_per_trigger: int | None = None,
     on_restart: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    from windrow.spark.run.spark_runtime import over_files  # noqa: PLC0415 - Spark is not for all tests
+    from windrow.spark.run.runtime_factory import over_files  # noqa: PLC0415 - Spark is not for all tests
 
     stop = stop or threading.Event()
     runtime = over_files(

@@ -149,7 +149,7 @@ def _runtime(
             settings.quarantine, settings.strategy, wall_clock,
             overwrite=settings.overwrite, keep=False, watch=not settings.once,
         )  # fmt: skip
-    from windrow.spark.run.spark_runtime import over_files  # noqa: PLC0415
+    from windrow.spark.run.runtime_factory import over_files  # noqa: PLC0415
 
     on_spark = over_files(
         master, settings.checkpoint, settings.quarantine, settings.strategy,
