@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -21,7 +23,9 @@ INPUTS = random_input(seed=5)
 RIVALS = [pytest.param(s, marks=pytest.mark.slow) for s in Strategy if s is not Strategy.UPA]
 
 
+@cache
 def whole_answer(query: str):
+    """Of one pipeline, whatever the thresholds are: they change no answer."""
     plan = plan_of(query)
     changes = run(Pipeline(plan, changes=True), INPUTS, [end_of(plan, INPUTS)])
     assert changes
