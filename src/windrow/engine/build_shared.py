@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from windrow.columns.types import ARROW, arrow_schema
+from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.shared_values import (
@@ -139,6 +140,7 @@ class _Builder:
         form.probes.append(at)
         form.reads.append(reads)
         form.exists.append(reads[0][0])
+        form.since.append(BEGINNING if member.since is None else member.since)
 
     def _place(self, aggregate: SharedAggregate, probe: int) -> tuple[int, int]:
         """The source of an aggregate, and its place there."""

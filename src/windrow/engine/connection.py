@@ -88,9 +88,10 @@ class Connection:
     def _hand_out(self, runs: Sequence[Run]) -> dict[str, Handle]:
         """The handles of what was started, by name."""
         added: dict[str, Handle] = {}
-        self._runs += runs
+        self._runs += [run for run in runs if run not in self._runs]
         for run in runs:
-            for number, member in run.job.members.items():
+            new = {n: m for n, m in run.job.members.items() if m.name not in self.queries}
+            for number, member in new.items():
                 if isinstance(member.deliver, Days):
                     self.archives[member.name] = ArchiveHandle(run, number, self._warn_once)
                     continue

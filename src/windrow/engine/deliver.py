@@ -37,25 +37,31 @@ class DeliveredChanges:
     """
 
     def __init__(self, job: Job, *, keep: bool = True) -> None:
-        self._schema, self.clock = job.plan.schema, job.clock
-        self._own: dict[int, OwnColumns] | None = None
+        self.clock, self._keep = job.clock, keep
+        self._own: dict[int, OwnColumns] | None = {} if job.is_shared else None
         self._own_changes: dict[int, OwnColumns] = {}
-        if job.is_shared:
-            self._schema = Schema(tuple(self._schema)[1:])
-            schemas = {number: m.query.plan.schema for number, m in job.members.items()}
-            own = job.own_columns
-            self._own = {n: OwnColumns(own[n], arrow_schema(s)) for n, s in schemas.items()}
-            self._own_changes = {
-                n: OwnColumns((0, 1, *(i + 2 for i in own[n])), changes_schema(s, job.clock))
-                for n, s in schemas.items()
-            }
         self._tailed = not keep and any(member.is_stream for member in job.members.values())
         self._tails: dict[int, pa.RecordBatch] = {}
-        self.counts = np.zeros(max(job.members) + 1, np.int64)
+        self.counts = np.zeros(0, np.int64)
         self.log: ChangeLog[ByMember | OfOne] = ChangeLog()
-        self.consumers = {
-            number: QueryChanges(self.log, _part_of(number), keep=keep) for number in job.members
-        }
+        self.consumers: dict[int, QueryChanges[ByMember | OfOne]] = {}
+        self.follow(job)
+
+    def follow(self, job: Job) -> None:
+        """Deliver to all members of the job, some of which may have come just now."""
+        self._schema = job.plan.schema
+        if self._own is not None:
+            self._schema = Schema(tuple(self._schema)[1:])
+            for n, member in job.members.items():
+                schema, places = member.query.plan.schema, job.own_columns[n]
+                self._own[n] = OwnColumns(places, arrow_schema(schema))
+                places = (0, 1, *(i + 2 for i in places))
+                self._own_changes[n] = OwnColumns(places, changes_schema(schema, job.clock))
+        self.counts = np.append(
+            self.counts, np.zeros(max(job.members) + 1 - len(self.counts), np.int64)
+        )
+        for n in job.members.keys() - self.consumers.keys():
+            self.consumers[n] = QueryChanges(self.log, _part_of(n), keep=self._keep)
 
     def take(self, delta: Delta, _now: int) -> None:
         """Results up to ``now``, as explicit changes."""

@@ -25,8 +25,9 @@ from windrow.engine.late_start import LateStart, late_start
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
-from windrow.plan.jobs import Job, arrange
+from windrow.plan.jobs import Job, arrange, job_of_synopses
 from windrow.plan.nodes import Node, StreamScan, walk
+from windrow.plan.sharing.shared_synopses import SharedSynopses, with_query
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.identity import identity_in_place
@@ -70,9 +71,10 @@ class Outlet:
             self._sink.close()
 
 
-def open_outlets(runs: Sequence[EmbeddedRun], *, overwrite: bool = False) -> list[Outlet]:
+def open_outlets(
+    members: Sequence[tuple[EmbeddedRun, int]], *, overwrite: bool = False
+) -> list[Outlet]:
     """The outlets of those members that are INTO somewhere; all of them or none."""
-    members = [(run, number) for run in runs for number in run.job.members]
     ends = {key: into for key in members if (into := key[0].job.members[key[1]].into) is not None}
     files = {key: into for key, into in ends.items() if into.format != "console"}
     owner = uuid.uuid4().hex
@@ -116,6 +118,7 @@ class Embedded:
         self.strategy, self.wall = Strategy.from_name(strategy), wall
         self.inputs = Inputs(None if quarantine is None else Path(quarantine), wall, watch=watch)
         self.runs: list[EmbeddedRun] = []
+        self._joining: list[tuple[EmbeddedRun, Job]] = []
         self._overwrite, self._keep = overwrite, keep
         self._outlets: list[Outlet] = []
         self._steps, self._looked = 0, wall()
@@ -125,6 +128,7 @@ class Embedded:
     def all_or_nothing(self) -> Iterator[None]:
         """Whatever fails within, a file that cannot be read, say, leaves everything as it was."""
         outlets, runs = [*self._outlets], {run: run.job for run in self.runs}
+        pipelines = [run.pipeline for run in self.runs]
         try:
             with self.inputs.all_or_nothing():
                 yield
@@ -134,7 +138,9 @@ class Embedded:
                     outlet.close()
             self._outlets = outlets
             self.runs = [run for run in runs if run.failure is None]
-            for run, job in runs.items():
+            for (run, job), pipeline in zip(runs.items(), pipelines, strict=True):
+                if len(run.job.members) > len(job.members):
+                    run.job, run.pipeline = job, pipeline
                 run.put_on_clock(job.clock)
             raise
 
@@ -144,22 +150,59 @@ class Embedded:
         archives: Sequence[ArchiveDeclaration],
         catalog: Catalog,
     ) -> Sequence[Job]:
-        """What the queries and archives of a script run as."""
-        return arrange(queries, archives, catalog, self.strategy)
+        """What the queries and archives of a script run as; some join a job that runs.
+
+        Files are read again for a query that comes late, so only pushed rows are worth it.
+        """
+        groups, left = self._joinable(), []
+        before = dict(groups)
+        for query in queries:
+            for run, group in groups.items():
+                joined = with_query(group, query, run.pipeline.now)
+                if joined is not None:
+                    groups[run] = joined
+                    break
+            else:
+                left.append(query)
+        grown = [run for run, group in groups.items() if group is not before[run]]
+        self._joining = [(run, job_of_synopses(groups[run])) for run in grown]
+        late = {query.name for query in left if self.inputs.missed_before(_streams(query))}
+        jobs = [job for _, job in self._joining]
+        return [*jobs, *arrange(left, archives, catalog, self.strategy, late)]
+
+    def _joinable(self) -> dict[EmbeddedRun, SharedSynopses]:
+        """Runs over pushed rows whose synopses others may read too."""
+        return {
+            run: run.job.synopses
+            for run in self.runs
+            if run.job.synopses is not None
+            and run.failure is None
+            and self.inputs.missed_before(run.streams)
+        }
 
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[EmbeddedRun]:
         """Start jobs, which see what the relations hold and what was read of streams' files."""
         refuse_late({m.name for job in jobs for m in job.members.values()}, catalog.queries)
         self.inputs.declare(catalog)
-        runs = [EmbeddedRun(job, self.strategy, self.wall, keep=self._keep) for job in jobs]
+        joining, self._joining = self._joining, []
+        together = [id(job) for _, job in joining]
+        runs = [
+            EmbeddedRun(job, self.strategy, self.wall, keep=self._keep)
+            for job in jobs
+            if id(job) not in together
+        ]
         self.inputs.show(runs)
         earlier = [*self.runs]
         self.runs += runs
         self.inputs.open(name for run in runs for name in run.streams)
-        self._outlets += open_outlets(runs, overwrite=self._overwrite)
+        members = [(run, number) for run in runs for number in run.job.members]
+        for run, job in joining:
+            members += [(run, number) for number in job.members if number not in run.job.members]
+            run.join(job)
+        self._outlets += open_outlets(members, overwrite=self._overwrite)
         for run in runs:
             self._start_late(run, earlier)
-        return runs
+        return [*runs, *(run for run, _ in joining)]
 
     def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> None:
         """Fill a run whose streams have had rows with what earlier runs hold."""
@@ -177,9 +220,14 @@ class Embedded:
 
     def late_words(self, query: QueryDeclaration) -> str | None:
         """What to say of a query that would be made now; None if it has missed nothing."""
+        for run, group in self._joinable().items():
+            joined = with_query(group, query, run.pipeline.now)
+            if joined is not None:
+                since = joined.sharing.member(query.name).complete_from
+                when = "at once" if since is None else f"from instant {since}"
+                return f"late: it shares the synopses of {run.name}; complete {when}"
         plan = apply_strategy(query.plan, self.strategy)
-        streams = [node.name.lower() for node in walk(plan) if isinstance(node, StreamScan)]
-        start = self._late_start(plan, streams, self.runs)
+        start = self._late_start(plan, _streams(query), self.runs)
         return None if start is None else start.words(query.clock)
 
     def _late_start(
@@ -329,3 +377,8 @@ class Embedded:
             outlet.close()
         self.runs, self._outlets = [], []
         self.inputs.forget()
+
+
+def _streams(query: QueryDeclaration) -> list[str]:
+    """The lower-case names of the streams that it reads."""
+    return [node.name.lower() for node in walk(query.plan) if isinstance(node, StreamScan)]

@@ -114,6 +114,22 @@ class EmbeddedRun:
         if now > self.pipeline.now:
             self.delivery.take(self._process(now), now)
 
+    def join(self, job: Job) -> None:
+        """Go on with one query more, which reads the synopses that are there."""
+        pipeline = Pipeline(job.plan, changes=True)
+        pipeline.go_on_from(self.pipeline)
+        assert isinstance(self.delivery, DeliveredChanges)
+        self.delivery.follow(job)
+        self.job, self.pipeline, self._live = job, pipeline, None
+
+    def complete_for(self, number: int) -> int | None:
+        """From which instant on the answers of a member are complete; None: from its first one."""
+        synopses = self.job.synopses
+        if synopses is None:
+            return self.complete_from
+        joined = synopses.sharing.member(self.job.members[number].name).complete_from
+        return self.complete_from if joined is None else joined
+
     def fill(self, start: LateStart) -> None:
         """Start with what others hold; what they let wait has been offered."""
         self.since, self.complete_from = dict(start.since), start.complete_from

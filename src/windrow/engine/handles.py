@@ -62,7 +62,7 @@ class Handle:
         None if it has missed no rows of its streams. It is FOREVER of ``windrow.core.time``
         (2**63 - 1) if what it has missed will never be irrelevant, or nobody knows when it is.
         """
-        return self._run.complete_from
+        return self._run.complete_for(self._number)
 
     @property
     def rows_in(self) -> int:

@@ -56,6 +56,9 @@ class Run(Protocol):
     def complete_from(self) -> int | None:
         """From which instant on nothing that it has missed matters; None if it missed nothing."""
 
+    def complete_for(self, number: int) -> int | None:
+        """The same for one member, which may have come later than others."""
+
     @property
     def rows_in(self) -> int: ...
 

@@ -89,6 +89,8 @@ class Form:
     """For each member its aggregates, as a source and a place in it."""
     exists: list[int] = field(default_factory=list)
     """For each member the source that says whether a group is there."""
+    since: list[int] = field(default_factory=list)
+    """For each member the instant after which it answers."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,21 @@ class SharedAggregation:
             for s in range(len(stores))
         ]
         self._several = np.array([len(p.stores) > 1 for p in probes], np.bool_)
+        self._fresh = {
+            (probe, since)
+            for form in forms
+            for probe, since in zip(form.probes, form.since, strict=True)
+            if since != BEGINNING
+        }
+        self._several[[probe for probe, _ in self._fresh]] = True
         self._nothing = Delta.empty(schema)
+
+    def adopt(self, other: SharedAggregation) -> None:
+        """Go on where another one over fewer queries was, whose synopses come first."""
+        self.now, self.groups, self.crowding = other.now, other.groups, other.crowding
+        for mine, held in zip(self.stores, other.stores, strict=False):
+            held.serve(mine)
+        self.stores = (*other.stores, *self.stores[len(other.stores) :])
 
     @property
     def state(self) -> tuple[Kept, ...]:
@@ -203,10 +219,20 @@ class SharedAggregation:
             )
             if due is not None:
                 found.append(Touched(readers[due.probe], due.time, due.group))
-        return self._by_probe(found)
+        return self._by_probe([*found, *self._first_answers(now)])
+
+    def _first_answers(self, now: int) -> Iterator[Touched]:
+        """All groups, for queries that came while others ran and answer for the first time."""
+        for probe, since in self._fresh:
+            first = (since // self.probes[probe].slide + 1) * self.probes[probe].slide
+            if self.now < first <= now:
+                held = [self.stores[s].held_groups() for s in self.probes[probe].stores]
+                groups = np.unique(np.concatenate(held))
+                yield Touched(np.full(len(groups), probe), np.full(len(groups), first), groups)
 
     def _by_probe(self, found: Sequence[Touched]) -> _Rows | None:
         """Rows of one probe next to each other, each once, in the order of time."""
+        found = [touched for touched in found if len(touched)]
         if not found:
             return None
         columns = zip(*((t.probe, t.time, t.group) for t in found), strict=True)
@@ -284,7 +310,7 @@ class SharedAggregation:
         self, form: Form, values: Sequence[_Values | None], rows: _Rows
     ) -> tuple[Delta, Delta]:
         """The rows that members of a form lose and get."""
-        due = _Due.of(form, values, rows)
+        due = _Due.of(form, values, rows, self._slides)
         if due is None:
             return self._nothing, self._nothing
         held = due.sizes[0] > 0, due.sizes[1] > 0
@@ -310,10 +336,10 @@ class SharedAggregation:
 
     def _answer_of(self, form: Form, values: Sequence[_Values | None], rows: _Rows) -> Delta:
         """The rows that members of a form have."""
-        due = _Due.of(form, values, rows)
+        due = _Due.of(form, values, rows, self._slides)
         if due is None:
             return self._nothing
-        at = np.flatnonzero(due.sizes[1] > 0)
+        at = np.flatnonzero((due.sizes[1] > 0) & (due.time > due.since))
         group = self._group_rows(due, 1, at)
         columns = [evaluate(c, group) for c in form.columns]
         return self._in_slots(form, columns, due.member[at], due.time[at], _having(form, group))
@@ -402,11 +428,14 @@ class _Due:
     member: Int64s
     time: Int64s
     group: Int64s
+    since: Int64s
     sizes: tuple[Int64s, Int64s]
     columns: list[Pair]
 
     @classmethod
-    def of(cls, form: Form, values: Sequence[_Values | None], rows: _Rows) -> _Due | None:
+    def of(
+        cls, form: Form, values: Sequence[_Values | None], rows: _Rows, slides: Int64s
+    ) -> _Due | None:
         due = [n for n, probe in enumerate(form.probes) if rows.lengths[probe]]
         if not due:
             return None
@@ -421,7 +450,9 @@ class _Due:
             for side in (0, 1)
         )
         columns = [_column(form, j, spans, values) for j in range(len(form.kinds))]
-        return cls(member, rows.time[at], rows.group[at], (before, after), columns)
+        since, time = np.repeat(np.array(form.since, np.int64)[due], count), rows.time[at]
+        before = np.where(time - np.repeat(slides[probes], count) <= since, 0, before)
+        return cls(member, time, rows.group[at], since, (before, after), columns)
 
 
 def _column(

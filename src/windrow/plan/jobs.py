@@ -9,7 +9,7 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -131,13 +131,16 @@ def arrange(
     archives: Iterable[ArchiveDeclaration] = (),
     catalog: Catalog | None = None,
     strategy: Strategy = Strategy.UPA,
+    late: Collection[str] = (),
 ) -> tuple[Job, ...]:
     """The jobs of a script: those that share synopses or a selection together, others alone.
 
     Summaries of sub-windows, and so synopses, are what the UPA strategy keeps; others keep tuples.
+    Queries that come ``late`` make no new synopses: alone they can be filled with tuples.
     """
     catalog = catalog or Catalog()
-    periodic = shared_synopses(queries) if strategy is Strategy.UPA else ()
+    early = [query for query in queries if query.name not in late]
+    periodic = shared_synopses(early) if strategy is Strategy.UPA else ()
     together = {name for group in periodic for name in group.names}
     groups = shared_selections([q for q in queries if q.name not in together])
     together |= {name for group in groups for name in group.names}

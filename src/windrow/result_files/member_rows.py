@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
+from windrow.columns.delta import empty_batch
 
 
 class OwnColumns(NamedTuple):
@@ -54,7 +55,8 @@ class ByMember:
         members, starts, rows = self._ordered
         at = int(np.searchsorted(members, member))
         if at == len(members) or members[at] != member:
-            return self._own_columns(member, rows.slice(0, 0))
+            own = None if self._own is None else self._own.get(member)
+            return rows.slice(0, 0) if own is None else empty_batch(own.schema)
         return self._own_columns(member, rows.slice(starts[at], starts[at + 1] - starts[at]))
 
     def _own_columns(self, member: int, rows: pa.RecordBatch) -> pa.RecordBatch:

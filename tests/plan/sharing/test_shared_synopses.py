@@ -228,3 +228,48 @@ LEFT_ALONE = {
 def test_what_cannot_be_a_member_runs_alone(name):
     script = f"CREATE QUERY a AS {LEFT_ALONE[name]}; CREATE QUERY b AS {LEFT_ALONE[name]};"
     assert shared_synopses(compile_script(STREAM + script).queries) == ()
+
+
+@pytest.mark.usefixtures("sizes")
+@settings(max_examples=12)
+@given(
+    texts=st.lists(MEMBERS, min_size=2, max_size=3),
+    late=st.lists(MEMBERS, min_size=1, max_size=3),
+    rows=ROWS.map(in_time),
+    when=st.integers(0, 15),
+)
+def test_a_query_that_comes_later_has_complete_answers_from_when_it_says(texts, late, rows, when):
+    db = windrow.connect()
+    db.execute(STREAM + script_of(texts))
+    db.push("s", rows[:when])
+    began = rows[:when][-1]["ts"] if rows[:when] else -1
+    db.advance(to=began + 1)
+    names = [f"late{i}" for i in range(len(late))]
+    script = "".join(f"CREATE QUERY {n} AS {t};" for n, t in zip(names, late, strict=True))
+    queries = db.execute(script)
+    joined = bool(rows[:when])
+    if joined:
+        assert len({id(query._run) for query in db.queries.values()}) == 1
+    rest = [row for row in rows[when:] if row["ts"] > began + 1]
+    for row in rest:
+        db.push("s", [row])
+    for end in range(began + 2, 60, 7):
+        if rest and end < rest[-1]["ts"]:
+            continue
+        db.advance(to=end)
+        for query, text in zip(queries, late, strict=True):
+            complete = query.complete_from
+            if not joined or (complete is not None and end < complete):
+                continue
+            slide = int(text.split("SLIDE ")[1].split()[0])
+            if end // slide * slide <= began + 1:
+                continue  # it has not been due yet
+            (whole,) = run(f"{text};", [[*rows[:when], *rest]], end)
+            assert bag(query.answer()) == bag(whole.answer()), text
+            net: dict[str, int] = {}
+            for change in query.changes().to_pylist():
+                sign = {"+": 1, "-": -1}[change.pop("change")]
+                assert change.pop("instant") > began + 1
+                net[repr(change)] = net.get(repr(change), 0) + sign
+            held = sorted(row for row, n in net.items() for _ in range(n))
+            assert held == bag(query.answer())

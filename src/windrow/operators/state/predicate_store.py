@@ -124,6 +124,15 @@ class PredicateStore:
     def __len__(self) -> int:
         return len(self.summaries)
 
+    def serve(self, other: PredicateStore) -> None:
+        """Keep sub-windows as long as another store of the same contents, as the same kinds."""
+        self.keep = other.keep
+        windows = self.summaries.store.windows.view
+        windows[:, LEAVES] = windows[:, COMES] + self.keep
+        if self._scanned != other._scanned:  # one kind is made from the other at once
+            self._scanned = other._scanned
+            self._build()
+
     # --- updates
 
     def fold(self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]) -> Int64s:

@@ -62,7 +62,8 @@ class SharedAggregate:
 class GroupMember:
     """A query: its window and period, what it reads, and what becomes of its groups.
 
-    ``having`` and ``columns`` are over the node's keys and then the query's aggregates.
+    ``having`` and ``columns`` are over the node's keys and then the query's aggregates. One that
+    came while others ran answers after the instant ``since``.
     """
 
     window: int
@@ -70,6 +71,7 @@ class GroupMember:
     aggregates: tuple[SharedAggregate, ...]
     having: Expression | None
     columns: tuple[Expression, ...]
+    since: int | None = None
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,11 @@ class SharedGroupBy(Unary):
         return STRICT
 
 
-def slot_types(members: Iterable[GroupMember]) -> tuple[Type, ...]:
-    """As many columns of each type as any of the members has."""
-    most = dict.fromkeys(Type, 0)
+def slot_types(members: Iterable[GroupMember], known: tuple[Type, ...] = ()) -> tuple[Type, ...]:
+    """As many columns of each type as any of the members has, after those that are ``known``."""
+    most = {kind: known.count(kind) for kind in Type}
     for member in members:
         types = [c.type for c in member.columns]
         most = {kind: max(count, types.count(kind)) for kind, count in most.items()}
-    return tuple(kind for kind, count in most.items() for _ in range(count))
+    more = (kind for kind, n in most.items() for _ in range(n - known.count(kind)))
+    return (*known, *more)

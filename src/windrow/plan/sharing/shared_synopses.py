@@ -13,7 +13,7 @@ of one query must not stop the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -47,6 +47,7 @@ from windrow.sharing.rules import (
     PeriodicQuery,
     Predicate,
     SharingPlan,
+    add_query,
     plan_queries,
 )
 
@@ -91,12 +92,14 @@ class Shareable:
 class SharedSynopses:
     """One plan for several periodic aggregates, told apart by its first column.
 
-    A query's number is its place in ``queries``; ``sharing`` says who reads which synopsis.
+    A query's number is its place in ``queries``; ``sharing`` says who reads which synopsis, and
+    ``places`` where each of these is among the node's.
     """
 
     plan: SharedGroupBy
     queries: tuple[QueryDeclaration, ...]
     sharing: SharingPlan
+    places: Mapping[int, int]
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -214,43 +217,74 @@ def _may_fail(expression: Expression) -> bool:
 
 def _group(family: Sequence[Shareable]) -> SharedSynopses:
     sharing = plan_queries(member.description for member in family)
-    plan = _node(family, sharing)
-    return SharedSynopses(plan, tuple(member.query for member in family), sharing)
-
-
-def _node(family: Sequence[Shareable], sharing: SharingPlan) -> SharedGroupBy:
-    """The node of members by number, as the rules have planned them."""
     stores = _Stores(family, sharing)
     keys = tuple(Named(f"key{i}", key) for i, key in enumerate(family[0].keys))
     members = tuple(stores.member(member) for member in family)
-    return SharedGroupBy(
+    plan = SharedGroupBy(
         family[0].scan, keys, tuple(stores.synopses()), members, slot_types(members)
     )
+    return SharedSynopses(plan, tuple(m.query for m in family), sharing, stores.places)
+
+
+def with_query(group: SharedSynopses, query: QueryDeclaration, now: int) -> SharedSynopses | None:
+    """The group with one query more, which comes at ``now``; None if it does not belong to it.
+
+    It starts at once on synopses that hold enough, extends one that is too short, or fills its own
+    (Golab 2006, 8.2). Synopses that there are keep their places.
+    """
+    member = shareable(query)
+    keys = tuple(key.expression for key in group.plan.keys)
+    clock = group.queries[0].clock
+    if member is None or (query.clock, member.scan, member.keys) != (clock, group.plan.input, keys):
+        return None
+    sharing = add_query(group.sharing, member.description, now)
+    stores = _Stores([member], sharing, group)
+    added = replace(stores.member(member), since=now)
+    plan = replace(
+        group.plan,
+        synopses=tuple(stores.synopses()),
+        members=(*group.plan.members, added),
+        types=slot_types([added], group.plan.types),
+    )
+    return SharedSynopses(plan, (*group.queries, query), sharing, stores.places)
 
 
 class _Stores:
-    """The synopses of a plan by predicate and s, and what members read of them."""
+    """The synopses of a plan by predicate and s, and what members read of them.
 
-    def __init__(self, members: Sequence[Shareable], sharing: SharingPlan) -> None:
-        self._sharing = sharing
-        self._arguments: dict[str, Expression] = {}
+    What is ``known`` already stays where it is, and new synopses come after it.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Shareable],
+        sharing: SharingPlan,
+        known: SharedSynopses | None = None,
+    ) -> None:
+        self._sharing, self._known = sharing, () if known is None else known.plan.synopses
+        self._arguments: dict[str, Expression] = (
+            {} if known is None else {render(a): a for a in known.plan.arguments}
+        )
         self._predicates: dict[Predicate, Expression | None] = {}
         for member in members:
             self._arguments |= _arguments(member.parts)
             predicate = member.description.predicate
             self._predicates.setdefault(predicate, member.parts.source.where)
         self._read_by = {m.query.name: m for m in sharing.members}
-        self._places: dict[tuple[Predicate, int], int] = {}
+        self.places: dict[int, int] = {} if known is None else dict(known.places)
+        new: dict[tuple[Predicate, int], int] = {}
         for synopsis in sharing.synopses:
-            place = (synopsis.shape.predicate, synopsis.shape.s)
-            self._places.setdefault(place, len(self._places))
+            if synopsis.number not in self.places:
+                shape = synopsis.shape
+                place = new.setdefault((shape.predicate, shape.s), len(self._known) + len(new))
+                self.places[synopsis.number] = place
 
     def synopses(self) -> Iterator[PredicateSynopses]:
-        for predicate, s in self._places:
+        for place in range(max(self.places.values()) + 1):
             here = [
                 (synopsis.number, synopsis.shape)
                 for synopsis in self._sharing.synopses
-                if (synopsis.shape.predicate, synopsis.shape.s) == (predicate, s)
+                if self.places[synopsis.number] == place
             ]
             contents = tuple(
                 KeptContent(
@@ -263,7 +297,12 @@ class _Stores:
             )
             readers = (m.query for number, _ in here for m in self._sharing.readers(number))
             keep = max(reader.window + reader.slide for reader in readers)
-            yield PredicateSynopses(self._predicates[predicate], s, contents, keep)
+            if place < len(self._known):
+                yield replace(self._known[place], contents=contents, keep=keep)
+            else:
+                shape = here[0][1]
+                predicate = self._predicates[shape.predicate]
+                yield PredicateSynopses(predicate, shape.s, contents, keep)
 
     def member(self, member: Shareable) -> GroupMember:
         described = member.description
@@ -279,15 +318,11 @@ class _Stores:
                     aggregate.function.value,
                     argument,
                     kind,
-                    self._numbers(part.added),
-                    self._numbers(part.subtracted),
+                    tuple(self.places[number] for number in part.added),
+                    tuple(self.places[number] for number in part.subtracted),
                 )
             )
         return GroupMember(
             member.parts.window, member.parts.slide, tuple(aggregates), member.having,
             member.columns,
         )  # fmt: skip
-
-    def _numbers(self, synopses: Iterable[int]) -> tuple[int, ...]:
-        shapes = (self._sharing.synopsis(number).shape for number in synopses)
-        return tuple(self._places[shape.predicate, shape.s] for shape in shapes)
