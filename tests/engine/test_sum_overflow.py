@@ -80,7 +80,15 @@ def test_a_sum_that_passes_beyond_within_an_instant_is_not_told_of() -> None:
     assert total.answer().to_pylist() == [{"t": MOST}]
 
 
-@pytest.mark.parametrize("window", ["", "[ROWS 2]"])
+def test_a_window_of_rows_over_results_is_told_of_too() -> None:
+    db = windrow.connect()
+    db.execute(f"{STREAM} CREATE VIEW v AS ISTREAM(SELECT k, v, COUNT(*) FROM s GROUP BY k, v);")
+    db.execute("SELECT k, SUM(v) AS total FROM v [ROWS 3 SLIDE 1] GROUP BY k;")
+    with pytest.warns(WindrowWarning, match="integers overflowed"):
+        db.push("s", ROWS)
+
+
+@pytest.mark.parametrize("window", ["", "[ROWS 2]", "[ROWS 2 SLIDE 1]"])
 def test_a_sum_beyond_is_saved_and_loaded_and_counted_once(window: str) -> None:
     script = compile_script(f"{STREAM} SELECT SUM(v) AS t FROM s {window}")
     plan, segments = script.queries[-1].plan, {}

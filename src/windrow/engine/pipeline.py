@@ -21,6 +21,7 @@ from windrow.engine.build import changes_of, operator_for
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.base import Operator, Saved, below
+from windrow.operators.count_windows import InOrder
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.sliding_group_by import SlidingAggregation
@@ -193,7 +194,8 @@ def take_overflows(operators: Iterable[Operator]) -> int:
 
 
 def _sums(operators: Iterable[Operator]) -> Iterator[Sum]:
-    for operator in operators:
+    for outer in operators:
+        operator = outer.window if isinstance(outer, InOrder) else outer
         if isinstance(operator, SlidingAggregation | SharedAggregation):
             yield from operator.sums()
         if isinstance(operator, GroupedAggregation):
