@@ -54,7 +54,7 @@ from windrow.sharing.rules import (
 FEWEST = 2
 """Queries that are worth a common job: even two scan the stream once instead of twice."""
 MOST_PREDICATES = Threshold(64, least=64)
-"""With more distinct predicates, queries that differ in nothing else are left to an index over them
+"""More queries than this that differ in their predicates only are left to an index over these
 (``shared_selection``): it finds those that a tuple satisfies without trying each."""
 SHAREABLE = {
     Function.COUNT: Kept.COUNT,
@@ -129,7 +129,7 @@ def _few_predicates(family: list[Shareable]) -> list[Shareable]:
     """Without those that an index serves better."""
     if len({member.description.predicate for member in family}) <= MOST_PREDICATES.value:
         return family
-    indexed = shared_selections([member.query for member in family])
+    indexed = shared_selections([m.query for m in family], fewest=MOST_PREDICATES.value + 1)
     names = {name for group in indexed for name in group.names}
     return [member for member in family if member.query.name not in names]
 
