@@ -12,6 +12,7 @@ from windrow.core.schema import Type
 from windrow.core.time import FOREVER
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.expressions import Column
+from windrow.plan.jobs import arrange
 from windrow.plan.nodes import MultiJoin, Node
 from windrow.plan.program import compile_script
 
@@ -154,6 +155,9 @@ def plan_of(name: str) -> Node:
     """The optimised plan of a sample query."""
     if name in JOINS:
         return multi_join(*JOINS[name])
+    if name in SHARED:
+        (job,) = arrange(compile_script(STREAMS + SHARED[name]).queries)
+        return job.plan
     compiled = compile_script(STREAMS + QUERIES[name] + ";")
     return compiled.queries[-1].plan
 
@@ -169,7 +173,16 @@ JOINS = {
         (3, 1, 0, 2),
     ),
 }
-QUERIES.update(dict.fromkeys(JOINS, ""))
+SHARED = {
+    "shared_groups": """
+CREATE QUERY positive AS SELECT k, COUNT(*) AS c, SUM(x) AS t, MAX(a) AS m
+  FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] WHERE a > 0 GROUP BY k;
+CREATE QUERY many AS SELECT k, COUNT(*) AS c, SUM(x) AS t, MAX(a) AS m
+  FROM s [RANGE 12 SECONDS SLIDE 4 SECONDS] GROUP BY k HAVING COUNT(*) > 2;
+""",
+}
+"""Queries that are one job, over shared synopses."""
+QUERIES.update(dict.fromkeys((*JOINS, *SHARED), ""))
 
 
 def multi_join(windows: tuple[str, ...], order: tuple[int, ...]) -> Node:

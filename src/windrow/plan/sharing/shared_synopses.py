@@ -53,7 +53,7 @@ from windrow.sharing.rules import (
 
 FEWEST = 2
 """Queries that are worth a common job: even two scan the stream once instead of twice."""
-MOST_PREDICATES = Threshold(64, least=64)
+MOST_PREDICATES = Threshold(64, least=1)
 """More queries than this that differ in their predicates only are left to an index over these
 (``shared_selection``): it finds those that a tuple satisfies without trying each."""
 SHAREABLE = {
