@@ -7,6 +7,7 @@ there. A micro-batch is one file and one commit for all of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import Destination, QueryDeclaration
 from windrow.result_files.identity import QUERY
 
+Changes = TypeVar("Changes", pa.Table, pa.RecordBatch)
 AFTER = 2
 """The name stands behind ``instant`` and ``change``."""
 
@@ -54,10 +56,9 @@ def refuse_late(starting: Collection[str], queries: Iterable[QueryDeclaration]) 
             )
 
 
-def with_query(changes: pa.Table, name: str) -> pa.Table:
+def with_query(changes: Changes, name: str) -> Changes:
     """Changes of a query as rows of a table."""
-    names = pa.array([name]).take(pa.array(np.zeros(changes.num_rows, np.int64)))
-    return changes.add_column(AFTER, QUERY, names)
+    return changes.add_column(AFTER, QUERY, pa.repeat(name, changes.num_rows))
 
 
 def with_members(

@@ -46,9 +46,7 @@ class QuerySink:
 
     def write(self, changes: pa.RecordBatch, rows_in: int, now: int | None) -> None:
         """Take changes in; they are published when there are enough for a file."""
-        named = with_query(pa.Table.from_batches([changes]), self._name)
-        for batch in named.to_batches():
-            self._table.write(batch, self._most(rows_in), now)
+        self._table.write(with_query(changes, self._name), self._most(rows_in), now)
 
     def flush(self, rows_in: int, now: int | None) -> None:
         """Publish what is pending of all queries."""
