@@ -161,8 +161,8 @@ def test_draining_twice_and_rebuilding_all_of_it_leaves_one_partitioning(tmp_pat
 
 
 @pytest.mark.parametrize("hows", list(itertools.product(HOWS, repeat=3)), ids=" ".join)
-def test_no_number_of_a_run_is_used_twice_in_whichever_partitioning(tmp_path, hows):
-    index = filled(tmp_path, Grid(2, 2))
+def test_no_number_of_a_run_is_used_twice_in_whichever_partitioning(tmp_path, filled_once, hows):
+    index = LifetimeIndex.open(Disk(copied(filled_once[Grid(2, 2).name], tmp_path / "index")))
     now, used = FULL, len(numbered(index))
     for how, grid in zip(hows, (Grid(3, 2, REBUILD), r_exp(3), Grid(2, 2)), strict=True):
         index.migrate(grid=grid, how=how)
@@ -229,8 +229,9 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path):
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("new", ["Rebuild3x2", "NoRebuild2x4chr"])
 @pytest.mark.parametrize("meanwhile", [[13], [14], [14, 15, 16, 17], [13, 13, 14, 30], [40]])
-def test_what_comes_meanwhile_is_caught_up_with(tmp_path, new, how, meanwhile):
-    index, other = filled(tmp_path, Grid(2, 2)), LifetimeIndex.open(Disk(tmp_path))
+def test_what_comes_meanwhile_is_caught_up_with(tmp_path, filled_once, new, how, meanwhile):
+    disk = Disk(copied(filled_once[Grid(2, 2).name], tmp_path / "index"))
+    index, other = LifetimeIndex.open(disk), LifetimeIndex.open(disk)
     held = [(100 * at + i, at + i) for at in range(1, FULL + 1) for i in range(1, LONGEST + 1)]
     with index._versions.lease() as lease:
         for count, now in enumerate(meanwhile):
