@@ -48,7 +48,7 @@ BEGINNING = 1_000_000_000
 """Seconds; a multiple of every slide."""
 WINDOW = 1_000
 """Seconds; a slide is this over T/s, a whole number of seconds."""
-ROWS = {10: 100_000, 100: 20_000, 1_000: 4_000}
+ROWS = {10: 100_000, 100: 10_000, 1_000: 2_000}
 """By T/s: Spark makes T/s rows of each, and holds a state for each of them."""
 FILES = 10
 ROUNDS = 3

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.usefixtures("sizes")
 
 STREAM = "CREATE STREAM s (ts BIGINT, k INT, n BIGINT, x DOUBLE, f FLOAT, w STRING, d DATE);"
 SHAPES = {
+    "approximate": "SELECT k, APPROXIMATE MEDIAN(n) AS m, APPROXIMATE COUNT(DISTINCT w) AS d "
+    "FROM s [RANGE 6 SECONDS SLIDE 2 SECONDS] WHERE {} GROUP BY k",
     "stream": "SELECT k, n + 1 AS m, w FROM s WHERE {}",
     "window": "SELECT k, w FROM s [RANGE 4 SECONDS] WHERE {}",
     "slide": "SELECT k, w FROM s [RANGE 4 SECONDS SLIDE 3 SECONDS] WHERE {}",
@@ -124,6 +126,7 @@ NOT_SHARED = {
     "a union": "(SELECT k FROM s WHERE n > {0}) UNION (SELECT k FROM s WHERE n < {0})",
     "no range": "SELECT k FROM s WHERE n + {} > k",
     "rounded comparison": "SELECT k FROM s WHERE n > {}.5",
+    "lists": "SELECT FREQUENT 2 k, COUNT(*) FROM s [RANGE 9 SLIDE 3] WHERE n > {} GROUP BY k",
     "a selection above a count": "SELECT k FROM s [ROWS 5] WHERE n > {}",
 }
 

@@ -185,7 +185,7 @@ def _grouping(node: GroupBy, position: int, _strategy: Strategy) -> Classificati
     """As demanding as the most demanding of its aggregates."""
     mode = _mode(node, _leaves_again(node, position))
     ordered = any(a.function in HOLISTIC for a in node.aggregates)
-    if ordered or any(a.distinct for a in node.aggregates):
+    if ordered or any(a.distinct and a.exact for a in node.aggregates):
         return Classification(mode, Incrementality.WITH_HISTOGRAM, by_value=True, ordered=ordered)
     return Classification(mode, Incrementality.INCREMENTAL)
 

@@ -49,6 +49,7 @@ from windrow.plan.nodes import (
     Routed,
     Selection,
     StreamScan,
+    TopLists,
     ToStream,
     Window,
     walk,
@@ -180,6 +181,8 @@ def _widen(node: Node, selection: Selection, leaf: Node) -> Node | None:
         case Window(spec=RowsWindow() as spec):
             keys = (0, *(i + 1 for i in spec.partition_by))
             return replace(node, input=below, spec=replace(spec, partition_by=keys))
+        case GroupBy(lists=TopLists()):
+            return None  # a list is of the groups of one query
         case GroupBy():
             keys_ = tuple(replace(k, expression=shift_columns(k.expression, 1)) for k in node.keys)
             aggregates = tuple(
