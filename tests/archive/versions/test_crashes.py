@@ -233,15 +233,18 @@ def test_moving_on_by_many_days_that_is_stopped_ends_with_one_of_them(days, tmp_
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
 def test_a_vacuum_that_is_stopped_takes_nothing_that_is_needed(technique, tmp_path):
+    """Nothing that was not synced is lost, or all of it, in turns; with the next technique the
+    other way round.
+    """
     source = tmp_path / "source"
     before = history(source, "REINDEX++", technique, 4, garbage=True)
     total = operations(source, tmp_path / "work", Archive.vacuum)
     chance = random.Random(1)
-    for at, share in itertools.product(range(1, total + 1), (0.0, 1.0)):
+    for at in range(1, total + 1):
         disk = FaultyDisk(copied(source, tmp_path / "work"), at)
         with pytest.raises(Crash):
             Archive.open(disk).vacuum()
-        disk.lose(chance, share)
+        disk.lose(chance, float((at + TECHNIQUES.index(technique)) % 2))
         archive = Archive.open(Disk(disk.root))
         assert_same(archive, before)
         assert archive.verify() == []
