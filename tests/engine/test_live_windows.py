@@ -150,3 +150,44 @@ def test_windows_of_one_stream_stand_beside_each_other_and_lists_keep_their_brac
             FROM s [RANGE 5 SECONDS], S [RANGE 9] AS longer
         """
         assert db.query(sql).to_pylist() == [{"text": "s [RANGE 1]", "one": 1, "n": 6, "v": 15}]
+
+
+@settings(max_examples=12)
+@given(
+    stream=streams,
+    length=st.integers(2, 12),
+    slide=st.integers(1, 5),
+    now=st.integers(1, 45),
+    least=st.booleans(),
+)
+def test_summaries_are_of_the_tuples_of_their_sub_windows(
+    stream: list[Row], length: int, slide: int, now: int, least: bool
+) -> None:
+    query = f"""SELECT k, COUNT(*) AS n, SUM(v) AS t, MIN(v) AS low, AVG(w) AS mean, MEDIAN(v) AS m
+                FROM s [RANGE {length} SLIDE {slide}] GROUP BY k"""
+    with lowered_thresholds() if least else nullcontext(), windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE QUERY busy AS {query};")
+        push(db, [row for row in stream if row[0] <= now])
+        db.advance(to=now)
+        found = db.query("SELECT * FROM busy_summaries").to_pylist()
+        seen: Counter[Row] = Counter()
+        for row in found:
+            after, upto = row["sub_window_after"], row["sub_window_upto"]
+            mine = [r for r in stream if after < r[0] <= min(upto, now) and r[1] == row["k"]]
+            seen.update(mine)
+            assert "m" not in row
+            assert row["sub_window_rows"] == row["n"] == len(mine)
+            assert row["t"] == sum(v for _, _, v in mine)
+            assert row["low"] == min(v for _, _, v in mine)
+            assert row["mean"] == 1.5
+        last = now // slide * slide
+        window = Counter(row for row in stream if last - length < row[0] <= last)
+        assert window <= seen  # and the sub-window that is filling
+        assert max(seen.values(), default=0) <= max(Counter(stream).values(), default=0)
+
+
+def test_only_queries_that_keep_summaries_have_a_table_of_them() -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE QUERY q AS SELECT k, v FROM s [RANGE 9];")
+        with pytest.raises(InputError, match=r"GROUP BY over \[RANGE ... SLIDE ...\]"):
+            db.query("SELECT * FROM q_summaries")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -209,24 +209,25 @@ class Connection:
         from windrow.engine.sql_tables import (  # noqa: PLC0415 - DuckDB
             choose_windows,
             relations_below,
+            take_summaries_of,
         )
 
-        in_state = self._runtime.inputs.relations_in_state
+        catalog, in_state = self.catalog, self._runtime.inputs.relations_in_state
         for _ in range(MOMENTS):
             with self._lock:
-                queries = {
-                    n.lower(): h for n, h in self.queries.items() if n.lower() in request.names
-                }
-                relations = [r.name.lower() for r in self.catalog.relations]
-                names = request.names | relations_below(request, self.catalog)
-                own = [n for n in relations if n in names and n not in request.windows]
-                rows = {} if in_state else self._relation_rows(own)
-                before = {name: handle.closed_instant() for name, handle in queries.items()}
+                handles = {name.lower(): handle for name, handle in self.queries.items()}
+                queries = {name: handles[name] for name in request.names & handles.keys()}
+                keeping = {name: handles[query] for name, query in request.summaries.items()}
+                named = request.names | relations_below(request, catalog)
+                own = {r.name.lower() for r in catalog.relations} & named - request.windows.keys()
+                rows = {} if in_state else self._relation_rows(sorted(own))
+                before = _instants_of(queries | keeping)
                 tables = {name: handle.answer() for name, handle in queries.items()}
                 live = [w for run in self._runs for w in run.windows()] if request.windows else []
-                chosen = choose_windows(request, self.catalog, live, rows.get)
+                chosen = choose_windows(request, catalog, live, rows.get)
                 taken = {name: source.take() for name, source in chosen.items()}
-                after = {name: handle.closed_instant() for name, handle in queries.items()}
+                taken |= {name: take_summaries_of(handle) for name, handle in keeping.items()}
+                after = _instants_of(queries | keeping)
             if before == after:
                 break
         else:
@@ -334,3 +335,7 @@ class Connection:
     def __repr__(self) -> str:
         streams = len(self._runtime.inputs.monitors)
         return f"<windrow: {streams} streams, {len(self.queries)} queries>"
+
+
+def _instants_of(handles: Mapping[str, Handle]) -> dict[str, int | None]:
+    return {name: handle.closed_instant() for name, handle in handles.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from windrow.engine.deliver import ArchivedDays, DeliveredChanges
 from windrow.engine.late_start import LateStart, fill_points
 from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
+from windrow.engine.summary_tables import take_summaries
 from windrow.object_store.object_path import path_of
 from windrow.plan.jobs import Job
 from windrow.plan.nodes import RelationScan
@@ -247,6 +248,12 @@ class EmbeddedRun:
             return []
         held = self.pipeline.held_inputs().values()
         return list(live_windows(self.name, held, self.pipeline.now, self.since))
+
+    def summaries(self) -> Callable[[], pa.Table] | None:
+        """The summaries of sub-windows that it keeps, to be made a table of; None if none."""
+        for node, operator in self.pipeline.sliding_groups().values():
+            return take_summaries(node, operator, self.clock)
+        return None
 
     def last_rows(self, number: int) -> pa.Table:
         """The last changes of a member that is a stream, if they are not kept for others."""

@@ -124,6 +124,11 @@ class Handle:
         self._catch_up()
         return sort_by_rank(self._run.live_rows(self._number), self.declaration.plan)
 
+    def summaries(self) -> Callable[[], pa.Table] | None:
+        """The summaries of sub-windows that it keeps, to be made a table of; None if none."""
+        self._run.refuse_if_stopped()
+        return self._run.summaries()
+
     def closed_instant(self) -> int | None:
         """``now``, when all that has come is worked off."""
         self._catch_up()

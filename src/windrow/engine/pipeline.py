@@ -26,7 +26,7 @@ from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
-from windrow.plan.nodes import Node, RelationScan, StageInput, StreamScan
+from windrow.plan.nodes import Node, RelationScan, SlidingGroupBy, StageInput, StreamScan
 from windrow.plan.strategy import Strategy, apply_strategy
 
 
@@ -159,6 +159,16 @@ class Pipeline:
             for number, (operator, nodes) in enumerate(zip(self.operators, inputs, strict=True))
             if isinstance(operator, HoldsTuples)
             for name, held in operator.held_inputs().items()
+        }
+
+    def sliding_groups(self) -> dict[str, tuple[SlidingGroupBy, SlidingAggregation]]:
+        """The operators that keep summaries of sub-windows, by the names that they are saved by."""
+        above = [node for node in _upwards(self.plan) if node.inputs]
+        pairs = enumerate(zip(above, self.operators, strict=False))
+        return {
+            str(number): (node, operator)
+            for number, (node, operator) in pairs
+            if isinstance(node, SlidingGroupBy) and isinstance(operator, SlidingAggregation)
         }
 
     def size(self) -> int:

@@ -7,7 +7,7 @@ SparkSession (``windrow.spark.run.spark_runtime``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,6 +82,9 @@ class Run(Protocol):
 
     def windows(self) -> Sequence[LiveWindow]:
         """The windows of tuples that it holds at the last closed instant."""
+
+    def summaries(self) -> Callable[[], pa.Table] | None:
+        """The summaries of sub-windows that it keeps, to be made a table of; None if none."""
 
     def last_rows(self, number: int) -> pa.Table:
         """The last changes of a member that is a stream."""

@@ -5,7 +5,8 @@ window clause, and is then that window of it; without one it is the longest wind
 Where it is held is found among the live windows of all running queries
 (``windrow.engine.live_windows``). A view with windows of its own is evaluated over what is held of
 them: its operators are filled as those of a late query are (``windrow.engine.late_start``), give
-one answer and are forgotten.
+one answer and are forgotten. ``busy_summaries`` are the summaries of sub-windows that the query
+``busy`` keeps (``windrow.engine.summary_tables``).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError, ScriptError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
+from windrow.engine.handles import Handle
 from windrow.engine.late_start import LateStart, fill_points, late_start
 from windrow.engine.live_windows import Choice, LiveWindow, Tuples, choose, choose_longest
 from windrow.engine.one_time_sql import tables_in
@@ -40,6 +42,9 @@ from windrow.plan.nodes.window_specs import UnboundedWindow, WindowSpec
 from windrow.plan.optimiser import optimise
 from windrow.plan.program import compile_script
 from windrow.plan.window_contents import contents_of
+
+SUMMARIES = "_summaries"
+"""After the name of a query, for the table of summaries that it keeps."""
 
 
 class Source(Protocol):
@@ -74,6 +79,8 @@ class Request:
     names: frozenset[str]
     windows: dict[str, AskedWindow] = field(default_factory=dict)
     columns: frozenset[str] | None = None
+    summaries: dict[str, str] = field(default_factory=dict)
+    """Tables of summaries of sub-windows, and the lower-case names of their queries."""
 
 
 def read_request(sql: str, catalog: Catalog, *, relations_are_held: bool = False) -> Request:
@@ -91,7 +98,9 @@ def read_request(sql: str, catalog: Catalog, *, relations_are_held: bool = False
     if relations_are_held:
         streams |= {r.name.lower(): r.name for r in catalog.relations}
     plain = {name: AskedWindow(shown) for name, shown in streams.items() if name in names}
-    return Request(clauses.sql, names, plain | asked, columns_in(clauses.sql))
+    queries = {f"{q.name.lower()}{SUMMARIES}": q.name.lower() for q in catalog.queries}
+    summaries = {n: q for n, q in queries.items() if n in names and catalog.find(n) is None}
+    return Request(clauses.sql, names, plain | asked, columns_in(clauses.sql), summaries)
 
 
 def _views(catalog: Catalog) -> list[ViewDeclaration]:
@@ -247,6 +256,23 @@ def _spec(asked: AskedWindow, catalog: Catalog) -> WindowSpec:
         ) from error
     found = (node.spec for node in walk(query.plan) if isinstance(node, Window))
     return next(found, UnboundedWindow())
+
+
+def take_summaries_of(handle: Handle) -> Callable[[], pa.Table]:
+    """The summaries that a query keeps, to be made a table of; InputError if it keeps none."""
+    return summaries_or_error(handle.name, handle.summaries())
+
+
+def summaries_or_error(query: str, make: Callable[[], pa.Table] | None) -> Callable[[], pa.Table]:
+    """What makes the table of a query's summaries; InputError if nothing does."""
+    if make is None:
+        raise InputError(
+            where="SQL",
+            expected="a query that keeps summaries: a GROUP BY over [RANGE ... SLIDE ...]",
+            found=f"{query}{SUMMARIES}",
+            remedy="queries that keep tuples, or share synopses, have no such table",
+        )
+    return make
 
 
 def _not_held(

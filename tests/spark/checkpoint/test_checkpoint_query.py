@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+import windrow
 from tests.spark.written_checkpoint import WrittenCheckpoint, delta_of
 from windrow.cli.main import app
 from windrow.core.errors import InputError, StateError
@@ -28,6 +29,7 @@ SCRIPT = """
     CREATE QUERY totals AS SELECT k, SUM(v) AS t FROM s [RANGE 9] GROUP BY k;
     CREATE QUERY owned AS SELECT owner, v FROM s [RANGE 5], h WHERE s.k = h.k;
     CREATE QUERY every_big AS SELECT k, v FROM big;
+    CREATE QUERY slid AS SELECT k, COUNT(*) AS n, SUM(v) AS t FROM s [RANGE 8 SLIDE 4] GROUP BY k;
 """
 ROWS = [(ts, "abc"[ts % 3], ts % 5) for ts in range(1, 31)]
 INPUTS = {
@@ -66,6 +68,13 @@ def test_answers_relations_windows_and_views_are_tables_as_of_the_last_commit(wr
     assert query_checkpoint(at, "SELECT COUNT(*) AS n FROM s").to_pylist() == [{"n": len(live)}]
     came = query_checkpoint(at, "SELECT COUNT(*) AS n FROM every_big").to_pylist()
     assert came == [{"n": sum(1 for ts, _, v in ROWS if v > 2 and ts <= 20)}]
+    with windrow.connect() as embedded:
+        embedded.execute(SCRIPT)
+        ts, k, v = zip(*(row for row in ROWS if row[0] <= 20), strict=True)
+        embedded.push("s", {"ts": ts, "k": k, "v": v})
+        embedded.advance(to=20)
+        sql = "SELECT * FROM slid_summaries"
+        assert bag(query_checkpoint(at, sql)) == bag(embedded.query(sql)) != Counter()
     written.batch(INPUTS, 25)
     assert query_checkpoint(at, "SELECT MAX(ts) AS ts FROM s").to_pylist() == [{"ts": 25}]
 
@@ -109,7 +118,9 @@ def test_a_damaged_checkpoint_is_called_so(written) -> None:
 def test_what_is_not_there_is_an_error_that_says_what_is(written, tmp_path) -> None:
     with pytest.raises(InputError, match=r"s \[RANGE 9 SECONDS\] with k, v \(totals\)"):
         query_checkpoint(written.directory, "SELECT v FROM s [RANGE 10]")
-    with pytest.raises(InputError, match="the tables are big, every_big, h, owned, s, totals"):
+    with pytest.raises(
+        InputError, match="the tables are big, every_big, h, owned, s, slid, totals"
+    ):
         query_checkpoint(written.directory, "SELECT * FROM nobody")
     with pytest.raises(StateError, match="--checkpoint"):
         query_checkpoint(tmp_path, "SELECT 1")

@@ -283,6 +283,8 @@ def test_one_time_sql_is_answered_as_embedded(spark):
         CREATE QUERY live AS SELECT k, v FROM s [RANGE 10 SECONDS];
         CREATE QUERY totals AS SELECT k, SUM(v) AS total FROM s [RANGE 10 SECONDS] GROUP BY k;
         CREATE QUERY owned AS SELECT owner, v FROM s [RANGE 3 SECONDS], hosts WHERE s.k = hosts.k;
+        CREATE QUERY slid AS SELECT k, MAX(v) AS top FROM s [RANGE 8 SLIDE 4] GROUP BY k;
+        CREATE VIEW newest AS SELECT k, COUNT(*) AS n FROM s [RANGE 9 SECONDS] GROUP BY k;
     """
     sql = "SELECT k, total, SUM(v) AS again FROM totals JOIN live USING (k) GROUP BY ALL ORDER BY k"
     of_windows = """
@@ -295,7 +297,9 @@ def test_one_time_sql_is_answered_as_embedded(spark):
             connection.push("hosts", {"k": ["a"], "owner": ["Ann"]})
             connection.push("s", {"ts": [1, 2, 9], "k": ["a", "b", "a"], "v": [1, 2, 4]})
             connection.advance(to=11)
-            answers = [connection.query(sql), connection.query(of_windows)]
+            texts = (sql, of_windows, "SELECT * FROM slid_summaries ORDER BY ALL",
+                     "SELECT * FROM newest ORDER BY k")  # fmt: skip
+            answers = [connection.query(text) for text in texts]
             found.append([(answer.to_pylist(), answer.schema.metadata) for answer in answers])
         with pytest.raises(InputError, match=r"s \[RANGE 10 SECONDS\] with k, v \(totals\)"):
             db.query("SELECT v FROM s [RANGE 11 SECONDS]")
@@ -304,6 +308,7 @@ def test_one_time_sql_is_answered_as_embedded(spark):
         {"k": "b", "v": 2, "ts": 2, "owner": None},
         {"k": "a", "v": 4, "ts": 9, "owner": "Ann"},
     ]
+    assert found[0][3][0] == [{"k": "a", "n": 1}]
     assert found[0][0][0] == [
         {"k": "a", "total": 4, "again": 4},
         {"k": "b", "total": 2, "again": 2},

@@ -9,7 +9,7 @@ commit names is gone by the time it is read, a newer one is there, and all is re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,12 @@ from windrow.core.errors import InputError, StateError
 from windrow.core.file_formats import FORMATS
 from windrow.engine.live_windows import LiveWindow
 from windrow.engine.one_time_sql import answer_sql
-from windrow.engine.sql_tables import Request, choose_windows, read_request
+from windrow.engine.sql_tables import (
+    Request,
+    choose_windows,
+    read_request,
+    summaries_or_error,
+)
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import (
     Catalog,
@@ -51,6 +56,7 @@ from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
     newest_version,
     pushed_before,
+    saved_summaries,
     saved_windows,
 )
 from windrow.spark.checkpoint.script_record import read_script
@@ -103,6 +109,10 @@ class CheckpointTables:
         chosen = choose_windows(request, catalog, list(self._windows(request)))
         for name, source in chosen.items():
             tables[name], instants[name] = source.take()(), source.now
+        declared = {query.name.lower(): query for query in catalog.queries}
+        for name, query_name in request.summaries.items():
+            make = self._summaries(declared[query_name])
+            tables[name] = summaries_or_error(query_name, make)()
         named = [d.name for d in catalog.declarations.values()]
         remedy = f"the tables are {', '.join(sorted(named))}"
         return answer_sql(request.sql, tables, instants, remedy)
@@ -164,6 +174,14 @@ class CheckpointTables:
                 saved = self._saved_job(query, job, place)
                 if saved is not None:
                     yield from saved_windows(saved, place.home.state, place.version, wanted)
+
+    def _summaries(self, query: QueryDeclaration) -> Callable[[], pa.Table] | None:
+        job = self._directory / query.name
+        place = None if query.name in self._groups else self._place(job.name)
+        saved = None if place is None else self._saved_job(query, job, place)
+        if place is None or saved is None:
+            return None
+        return saved_summaries(saved, place.home.state, place.version, query.clock)
 
     def _saved_job(self, query: QueryDeclaration, job: Path, place: _Place) -> SavedJob | None:
         """A query and its stages; None if it is planned otherwise now than when it began."""

@@ -9,7 +9,7 @@ names files that stay for a while, and who finds one gone takes a newer commit.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,16 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.columns.delta import concat
-from windrow.core.time import BEGINNING
+from windrow.core.time import BEGINNING, Clock
+from windrow.engine.build import operator_for
 from windrow.engine.live_windows import LiveWindow, Tuples
 from windrow.engine.pipeline import Pipeline
+from windrow.engine.summary_tables import take_summaries
 from windrow.operators.base import below
+from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
-from windrow.plan.nodes import Node, StageInput, Subscribe, walk
+from windrow.plan.nodes import Node, SlidingGroupBy, StageInput, Subscribe, walk
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
@@ -111,13 +114,17 @@ class _Bucket:
 
     def load(self, name: str, buffer: StateBuffer) -> StateBuffer:
         """Fill a fresh buffer with what was saved under a name."""
-        start = f"{self.prefix}.{PIPELINE}.{name}"
-        mine = {n: s for n, s in self.contents.segments.items() if n.startswith(f"{start}.")}
-        segments: Mapping[str, pa.RecordBatch] = self.files.segments(Contents(mine))
-        buffer.load(below(start, segments), self.small(name))
+        buffer.load(self.segments(name), self.small(name))
         return buffer
 
+    def segments(self, name: str) -> dict[str, pa.RecordBatch]:
+        """What an operator, or a part of one, has saved."""
+        start = f"{self.prefix}.{PIPELINE}.{name}"
+        mine = {n: s for n, s in self.contents.segments.items() if n.startswith(f"{start}.")}
+        return below(start, self.files.segments(Contents(mine)))
+
     def small(self, name: str) -> Mapping[str, Any]:
+        """The small values of a part of an operator."""
         operator, _, part = name.partition(".")
         known: Mapping[str, Any] = self.meta[PIPELINE][operator][part]
         return known
@@ -155,6 +162,28 @@ def _window(
 
     since = job.since.get(contents.stream, BEGINNING)
     return LiveWindow(job.name, contents, now, since, take)
+
+
+def saved_summaries(
+    job: SavedJob, state: Path, version: Version, clock: Clock
+) -> Callable[[], pa.Table] | None:
+    """The summaries of sub-windows that a query keeps, of all buckets; None if it keeps none."""
+    for stage in job.stages:
+        plan = Pipeline(stage.plan, changes=False) if _has_sliding_groups(stage) else None
+        for name, (node, _) in ({} if plan is None else plan.sliding_groups()).items():
+            makers = []
+            for bucket in _buckets(stage, state, version, job.number):
+                operator = operator_for(node)
+                assert isinstance(operator, SlidingAggregation)
+                operator.load(bucket.segments(name), bucket.meta[PIPELINE][name])
+                makers.append(take_summaries(node, operator, clock))
+            made = [make for make in makers if make is not None]
+            return (lambda made=made: pa.concat_tables([m() for m in made])) if made else None  # type: ignore[misc]
+    return None
+
+
+def _has_sliding_groups(stage: Stage) -> bool:
+    return any(isinstance(node, SlidingGroupBy) for node in walk(stage.plan))
 
 
 def newest_version(state: Path) -> tuple[int, Version]:

@@ -25,11 +25,13 @@ from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
     newest_version,
     pushed_before,
+    saved_summaries,
     saved_windows,
 )
 from windrow.spark.run.change_consumers import BatchHook, Consuming
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
+from windrow.spark.stage.state_files import Version
 from windrow.subscriptions.subscriptions import Subscriptions
 
 SayRefused: TypeAlias = Callable[[Iterable[str]], list[tuple[str, WindrowWarning]]]
@@ -237,13 +239,26 @@ class SparkRun:
 
         Of queries that share a selection or synopses there are none.
         """
+        saved, (_, version) = self._saved()
+        if saved is None:
+            return []
+        return list(saved_windows(saved, self._pipeline.home.state, version, saved.sources))
+
+    def summaries(self) -> Callable[[], pa.Table] | None:
+        """The summaries of sub-windows in its committed state; None if it keeps none."""
+        saved, (_, version) = self._saved()
+        if saved is None:
+            return None
+        return saved_summaries(saved, self._pipeline.home.state, version, self.job.clock)
+
+    def _saved(self) -> tuple[SavedJob | None, tuple[int, Version]]:
+        """What says where its state is, if it is its own, when all that came is worked off."""
         job, home = self._spark_job, self._pipeline.home
         if self.job.archive is not None or self.job.is_shared:
-            return []
+            return None, (-1, Version())
         self.catch_up()
-        _, version = newest_version(home.state)
         saved = SavedJob(self.job.name, self._number, job.stages, job.strategy, pushed_before(home))
-        return list(saved_windows(saved, home.state, version, saved.sources))
+        return saved, newest_version(home.state)
 
     last_rows = live_rows
     """Of a stream the answer is its last changes."""

@@ -1,0 +1,103 @@
+"""Summaries of sub-windows as a table: what GROUP BY over ``[RANGE T SLIDE s]`` keeps for tuples.
+
+A row is one group in one sub-window (Golab 2006, 2.3.4): the instants that the sub-window lies
+between, how many tuples it had, the keys, and the aggregates of these tuples alone. The sub-window
+that is filling is among them. Aggregates that need more than a summary of fixed size (MEDIAN,
+QUANTILE, DISTINCT, extreme strings, APPROXIMATE) are left out.
+
+Integers of summaries change while their sub-window is open, so they are copied when they are taken,
+which costs O(summaries); values are made of them later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.types import ARROW
+from windrow.core.schema import Type
+from windrow.core.time import Clock
+from windrow.engine.build import operator_for
+from windrow.operators.aggregates.events import Events
+from windrow.operators.sliding_group_by import SlidingAggregation, Summarised
+from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES
+from windrow.plan.nodes import SlidingGroupBy
+from windrow.plan.nodes.window_specs import RangeWindow
+
+AFTER, UPTO, ROWS = "sub_window_after", "sub_window_upto", "sub_window_rows"
+
+
+def take_summaries(
+    node: SlidingGroupBy, operator: SlidingAggregation, clock: Clock
+) -> Callable[[], pa.Table] | None:
+    """What makes the table of the summaries as they are now; None if they are not by time."""
+    spec = node.spec
+    if not isinstance(spec, RangeWindow) or spec.slide is None:
+        return None
+    store, length, slide = operator.summaries.store, spec.length, spec.slide
+    windows, table = store.windows.view.copy(), store.table.view.copy()
+    position = np.arange(len(table), dtype=np.int64)
+    of = np.searchsorted(windows[:, FIRST], position + store.cells.base, side="right") - 1
+    pairs, code = np.unique(
+        (of << 32) | operator.summaries.held_groups().astype(np.int64), return_inverse=True
+    )
+    keys = operator.groups.rows(pairs & (2**32 - 1))
+
+    def make() -> pa.Table:
+        fresh, own = operator_for(node), windows[pairs >> 32]
+        assert isinstance(fresh, SlidingAggregation)
+        left = own[:, LEAVES] - length  # when the last of its tuples came, unless it was before
+        after = np.maximum(own[:, COMES], left) - slide
+        bounds = [_instants(after, clock), _instants(np.minimum(own[:, COMES], left), clock)]
+        rows, values = _values(fresh, table, position, code, len(pairs))
+        names = [field.name for field in node.schema]
+        kept = [names[operator.width + i] for i in values]
+        columns = [*bounds, rows, *keys, *values.values()]
+        return pa.Table.from_arrays(columns, [AFTER, UPTO, ROWS, *names[: operator.width], *kept])
+
+    return make
+
+
+def _values(
+    fresh: SlidingAggregation,
+    table: np.ndarray,
+    position: np.ndarray,
+    code: np.ndarray,
+    count: int,
+) -> tuple[pa.Array, dict[int, pa.Array]]:
+    """How many tuples each row is of, and the aggregates by their places: those of a window that
+    has taken in the summaries of one sub-window and group."""
+    if not count:
+        kinds = fresh.schema.types[fresh.width :]
+        found = {i: pa.array([], kinds[i]) for i, slot in _summarised(fresh)}
+        return pa.array([], pa.int64()), found
+    order = np.argsort(code, kind="stable").astype(np.int64)
+    sign, zero = np.ones(len(order), np.int8), np.zeros(len(order), np.int64)
+    events = Events.sort_by_code(code[order].astype(np.int64), zero, position[order], sign, count)
+    parts, summaries = table[events.position], fresh.summaries
+    summaries.members.grow(count)
+    _, sizes = summaries.members.counts(events, parts)
+    places = iter(zip(summaries.aggregates, summaries.places, strict=True))
+    values: dict[int, pa.Array] = {}
+    for i, slot in _summarised(fresh):
+        if slot is None:
+            values[i] = pa.array(sizes)
+            continue
+        (summary, _), place = next(places)
+        summary.grow(count)
+        mine = np.ascontiguousarray(parts[:, place : place + summary.width])
+        values[i] = summary.update(events, mine)[1]
+    return pa.array(sizes), values
+
+
+def _summarised(fresh: SlidingAggregation) -> list[tuple[int, Summarised | None]]:
+    """The slots that summaries of fixed size answer, with their places."""
+    slots = enumerate(fresh.slots)
+    return [(i, slot) for i, slot in slots if slot is None or isinstance(slot, Summarised)]
+
+
+def _instants(ticks: np.ndarray, clock: Clock) -> pa.Array:
+    found = pa.array(ticks, pa.int64())
+    return found.cast(ARROW[Type.TIMESTAMP]) if clock is Clock.TIMESTAMP else found
