@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
+from windrow.core.thresholds import lowered_thresholds
 from windrow.operators.state import buffer as module
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.saved_segments import MANY
+from windrow.operators.state.tuple_index import EXP, TS
 
 SCHEMA = pa.schema([("v", pa.int64())])
 steps = st.lists(
@@ -121,3 +123,39 @@ def test_a_window_of_a_thousand_saves_is_in_few_segments_that_were_written_few_t
     again.load(segments, saved.meta)
     living = [b.rows.take(b.living()).column(0).to_pylist() for b in (buffer, again)]
     assert living[0] == living[1] != []
+
+
+NAMED = pa.schema([("v", pa.int64()), ("name", pa.string()), ("odd", pa.bool_())])
+
+
+@pytest.mark.parametrize("pattern", [UpdatePattern.WEAKEST, UpdatePattern.STRICT])
+@settings(max_examples=30)
+@given(sizes=st.lists(st.integers(0, 7), min_size=1, max_size=25), nulls=st.booleans())
+def test_what_was_lent_stays_as_it_was_while_the_buffer_goes_on(
+    pattern: UpdatePattern, sizes: list[int], nulls: bool
+) -> None:
+    """Arrays grow, move to the front and are compacted; withdrawn tuples end where they lie."""
+    with lowered_thresholds():
+        buffer, lent, number = StateBuffer(NAMED, pattern), [], 0
+        before = pa.RecordBatch.from_pylist([], NAMED)
+        for now, size in enumerate(sizes, 1):
+            values = range(number, number + size)
+            number += size
+            names = [None if nulls and v % 3 == 0 else "x" * (v % 5) for v in values]
+            odd = [bool(v % 2) for v in values]
+            rows = pa.record_batch([pa.array(values, pa.int64()), names, odd], schema=NAMED)
+            ts, exp = np.full(size, now), np.full(size, now + 4)
+            buffer.insert(Delta.insertions(ts, rows, exp))
+            if pattern is UpdatePattern.STRICT and before.num_rows:
+                at, end = np.full(1, now), np.full(1, now + 3)
+                buffer.withdraw(Delta(at, end, np.full(1, -1, np.int8), before.slice(0, 1)))
+            before = rows
+            buffer.lapse(now)
+            living = buffer.living()
+            lent.append((buffer.lend(now), buffer.rows.take(living), buffer.life.take(living)))
+            buffer.reclaim()
+        for taken, wanted, life in lent:
+            found = taken.tuples()
+            assert found.rows.to_pylist() == wanted.to_pylist()
+            assert found.ts.tolist() == life[:, TS].tolist()
+            assert found.exp.tolist() == life[:, EXP].tolist()
