@@ -143,6 +143,18 @@ def test_the_command_prints_a_table_csv_or_json(written) -> None:
     assert "the tables are" in wrong.output
 
 
+def test_a_directory_of_results_is_the_answer_of_its_query(tmp_path) -> None:
+    with windrow.connect() as db:
+        db.execute(f"""
+            CREATE STREAM s (ts BIGINT, v BIGINT);
+            CREATE QUERY live AS SELECT v FROM s [RANGE 5] INTO '{tmp_path}/out' FORMAT csv;
+        """)
+        db.push("s", {"ts": [1, 6, 8], "v": [1, 2, 3]})
+        sql = "SELECT SUM(v) AS v FROM live"
+        asked = CliRunner().invoke(app, ["query", f"{tmp_path}/out", sql, "--format", "json"])
+        assert asked.stdout == '{"v": 2}\n', asked.output
+
+
 def test_it_needs_neither_pyspark_nor_java(written) -> None:
     program = """
 import sys
