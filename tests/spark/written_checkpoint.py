@@ -14,6 +14,8 @@ from tests.spark.staged import Staged
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.time import Clock
+from windrow.object_store.object_path import ObjectPath
+from windrow.object_store.shared_place import shared_directory
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.program import compile_script
@@ -51,11 +53,10 @@ class WrittenCheckpoint:
         known = {"version": VERSION, "run": "r", "buckets": [3, 5, 8]}
         known["fingerprint"] = fingerprint_of(stages, inputs, strategy)
         (own / IDENTITY).write_text(json.dumps(known))
-        (own / "results").mkdir()
-        identity_of(query, "r", "parquet").publish(own / "results")
-        delivery = FileDelivery(
-            str(own / "results"), "parquet", "r", query.plan.schema, query.clock
-        )
+        results = shared_directory(own) / "results"
+        results.mkdir(parents=True)
+        identity_of(query, "r", "parquet").publish(results)
+        delivery = FileDelivery(str(results), "parquet", "r", query.plan.schema, query.clock)
         staged = Staged(query.plan, strategy, f"{self.directory}{query.name}", delivery)
         return staged, delivery, new_pipeline(self.directory, [query.name]).state
 
@@ -65,7 +66,7 @@ class WrittenCheckpoint:
             rows = {name: between(inputs, self._now, now)[name] for name in staged.streams}
             time = dict.fromkeys(staged.streams, (now, False))
             delivery.publish(self._batch, staged.reports(self._batch, rows, time))
-            shutil.copytree(staged.state, state, dirs_exist_ok=True)
+            copy_files(staged.state, state)
         self._batch, self._now = self._batch + 1, now
 
     def keep_newest(self) -> None:
@@ -83,6 +84,18 @@ class WrittenCheckpoint:
                     path.unlink()
             for number in older:
                 commits.path(number).unlink()
+
+
+def copy_files(source: Path, target: Path) -> None:
+    """Files of a directory to another place, which may be in an object store."""
+    for path in source.rglob("*.*"):
+        if path.is_file():
+            place = target / path.relative_to(source)
+            if isinstance(place, ObjectPath):
+                place.bucket.put(place.key, path.read_bytes())
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
 
 
 def delta_of(script: str, name: str, rows: list[tuple]) -> Delta:

@@ -7,6 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from tests.spark.written_checkpoint import WrittenCheckpoint, delta_of
 from tests.support.bucket_fixtures import running_server, server, url
 from tests.support.checkpoints import HandMade
 from windrow.cli.main import app
@@ -81,3 +82,21 @@ def test_what_is_damaged_is_named_and_moved_away(url):
     assert {path.relative_to(moved) for path in moved.objects_below()} == before
     assert (spark.objects_below(), state.objects_below()) == ([], [])
     assert "no batch is complete yet" in said("checkpoint", "check", url)
+
+
+def test_a_checkpoint_answers_sql(url):
+    script = """
+        CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);
+        CREATE QUERY totals AS SELECT k, SUM(v) AS t FROM s [RANGE 9] GROUP BY k;
+    """
+    copy = WorkingCopy(url)
+    written = WrittenCheckpoint(copy.directory, script)
+    rows = {"s": delta_of(script, "s", [(ts, "ab"[ts % 2], ts) for ts in range(1, 12)])}
+    written.batch(rows, 11)
+    copy.push()
+    copy.close()
+    answers = [
+        said("query", url, sql, "--format", "csv")
+        for sql in ("SELECT * FROM totals ORDER BY k", "SELECT SUM(v) AS v FROM s [RANGE 2]")
+    ]
+    assert answers == ['"k","t"\n"a",28\n"b",35\n', '"v"\n21\n']
