@@ -11,6 +11,10 @@ memory that is read. Whoever reads says so first, so nothing is read that is not
 follow each other are fetched in ever larger pieces. Once most are here, the rest is fetched too,
 and the file is a copy like any other.
 
+An object whose name is never used twice is known by its address alone, so nobody has to ask the
+store whether a copy is the right one (``NamedCopies``). What is written is a copy already. Whoever
+owns the objects of a folder says which copies stay; folders that nobody has changed for a week go.
+
 ``WINDROW_CACHE_DIR`` names the directory, ``WINDROW_CACHE_BYTES`` its bound.
 """
 
@@ -19,17 +23,24 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import shutil
 import threading
+import time
 import uuid
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from stat import S_ISDIR
+from typing import TYPE_CHECKING, BinaryIO
 
 from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.object_store.bucket import PIECE, Bucket, Stored
+
+if TYPE_CHECKING:
+    from windrow.object_store.object_path import ObjectPath
 
 BOUND = 10 << 30
 _PART = ".part-"
@@ -39,6 +50,10 @@ CHUNK = Threshold(256 << 10, least=4096)
 """Bytes of a part."""
 _REST = 4
 """A fourth of the parts is fetched without anybody needing it, if the others are here."""
+_NAMED = "named"
+_FORGOTTEN = 7 * 24 * 3600
+"""Seconds after which the copies of a folder go that nobody has added to or taken from, and what
+somebody has begun to make."""
 
 
 class FileCache:
@@ -101,10 +116,10 @@ class FileCache:
                 files.append((status.st_mtime, size, path))
         files.sort()
         total = sum(size for _, size, _ in files)
-        now = max(time for time, _, _ in files) if files else 0.0
-        for time, size, path in files:
+        now = max(used for used, _, _ in files) if files else 0.0
+        for used, size, path in files:
             part = path.name.startswith(_PART)
-            if (part and now - time < _OLD) or path == newest:
+            if (part and now - used < _OLD) or path == newest:
                 continue
             if part or total > self.bound:
                 path.unlink(missing_ok=True)
@@ -183,3 +198,64 @@ class PartialFile:
 def _remove(part: Path) -> None:
     with suppress(OSError):
         part.unlink(missing_ok=True)
+
+
+class NamedCopies(FileCache):
+    """Of the objects right below one folder."""
+
+    def __init__(self, folder: ObjectPath) -> None:
+        root = default_cache().directory / _NAMED
+        _forget_old(root)
+        super().__init__(root / hashlib.sha256(str(folder).encode()).hexdigest()[:32])
+        self.folder = folder
+
+    def path(self, url: str, stored: Stored) -> Path:
+        """By its name; ``stored`` does not matter."""
+        return self.directory / url.rpartition("/")[2]
+
+    def find_named(self, name: str) -> Path | None:
+        """The copy of an object, if there is one."""
+        path = self.directory / name
+        return path if path.exists() else None
+
+    def write(self, name: str, fill: Callable[[BinaryIO], object]) -> None:
+        """Put an object under a name that nobody else has; its bytes are a copy."""
+        part, target = self.new_part(), self.folder / name
+        try:
+            with part.open("xb") as file:
+                fill(file)
+            target.bucket.put(target.key, part)
+            part.replace(self.directory / name)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def forget(self, name: str) -> None:
+        """Do without the copy of an object."""
+        (self.directory / name).unlink(missing_ok=True)
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget all copies but these, and what is being made."""
+        with suppress(FileNotFoundError):
+            for path in self.directory.iterdir():
+                if path.name not in names and not (_is_part(path) and not _is_forgotten(path)):
+                    path.unlink(missing_ok=True)
+
+    def _make_room(self, newest: Path) -> None:
+        """``keep_only`` says what goes."""
+
+
+def _is_part(path: Path) -> bool:
+    return path.name.startswith(".")
+
+
+def _is_forgotten(path: Path) -> bool:
+    return path.stat().st_mtime < time.time() - _FORGOTTEN
+
+
+@lru_cache(maxsize=8)
+def _forget_old(root: Path) -> None:
+    """Once in a process."""
+    with suppress(FileNotFoundError):
+        for folder in root.iterdir():
+            if _is_forgotten(folder):
+                shutil.rmtree(folder, ignore_errors=True)

@@ -12,8 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.core.thresholds import Threshold
-from windrow.object_store.local_copies import PartialFile
-from windrow.object_store.named_copies import NamedCopies
+from windrow.object_store.local_copies import NamedCopies, PartialFile
 from windrow.object_store.object_path import ObjectPath
 
 WHOLE = Threshold(8 << 20, least=0)

@@ -40,7 +40,7 @@ import pyarrow as pa
 
 from windrow.core.errors import StateError
 from windrow.object_store.errors import StoreError
-from windrow.object_store.named_copies import NamedCopies
+from windrow.object_store.local_copies import NamedCopies
 from windrow.object_store.object_path import ObjectPath
 from windrow.operators.base import Saved
 from windrow.result_files.atomic_files import publish, read_record, sync_names, version_read
