@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from windrow.archive.errors import translate_os_errors
@@ -144,3 +145,12 @@ def mapped(root: Path) -> list[str]:
     """Files under a directory, removed ones too, that this process has mapped (on Linux)."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     return [line for line in lines if f"{root}/" in line]
+
+
+def handles(root: Path) -> list[str]:
+    """What this process has open of a directory, itself and removed files too (on Linux)."""
+    found = []
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile, by whoever is at work beside
+            found.append(str(handle.readlink()))
+    return sorted(name for name in found if f"{name}/".startswith(f"{root}/"))

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.archive.support.disks import handles
 from tests.archive.support.plain import SCHEMA, PlainList, assert_same, bag, files_of, named, table
 from tests.support.altered import altered
 from windrow.archive.archive import Archive, open_archive
@@ -252,7 +253,7 @@ def test_an_archive_on_a_file_system_that_is_read_only_can_be_read_and_verified(
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         return os.open(path, flags, *rest, **options)
 
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = handles(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(disk_module, "os", altered(os, open=no_writing))
         patched.setattr(Path, "unlink", read_only_below(tmp_path, Path.unlink))
@@ -261,7 +262,7 @@ def test_an_archive_on_a_file_system_that_is_read_only_can_be_read_and_verified(
         assert mounted.verify() == []
         with pytest.raises(StorageError, match="Read-only file system"):
             mounted.vacuum()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert handles(tmp_path) == before
     assert_same(archive, plain)
 
 
@@ -335,7 +336,7 @@ def test_a_vacuum_makes_room_where_there_is_none_for_another_file(tmp_path):
 def test_a_lock_that_cannot_be_had_is_told(failing, tmp_path, monkeypatch):
     archive, _ = archive_of(Disk(tmp_path), 1)
     reader = archive.reader()
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = handles(tmp_path)
 
     def refused(path, flags, *rest, **options):
         place = {"try_hold": "vacuum.lock", "clear_abandoned": reader._lease.token}
@@ -346,7 +347,7 @@ def test_a_lock_that_cannot_be_had_is_told(failing, tmp_path, monkeypatch):
     monkeypatch.setattr(disk_module, "os", altered(os, open=refused))
     with pytest.raises(StorageError, match="Input/output error"):
         (archive.reader if failing == "hold" else archive.vacuum)()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert handles(tmp_path) == before
     reader.close()
 
 
