@@ -44,6 +44,10 @@ QUERIES = {
     "a later stage reads a stream": "SELECT x.n, b.k FROM (SELECT v, COUNT(*) AS n FROM a "
     "[RANGE 20] GROUP BY v) AS x, b [RANGE 9] WHERE x.n = b.v",
     "one bucket": "SELECT COUNT(*) AS n FROM a [RANGE 20]",
+    "sub-windows": "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM a [RANGE 20 SLIDE 5] WHERE v > 0 "
+    "GROUP BY k",
+    "sub-windows, computed": "SELECT k + 1 AS l, SUM(v * 2) AS s FROM a [RANGE 20 SLIDE 5] "
+    "GROUP BY k + 1",
 }
 
 
