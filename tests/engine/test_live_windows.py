@@ -150,6 +150,8 @@ def test_windows_of_one_stream_stand_beside_each_other_and_lists_keep_their_brac
             FROM s [RANGE 5 SECONDS], S [RANGE 9] AS longer
         """
         assert db.query(sql).to_pylist() == [{"text": "s [RANGE 1]", "one": 1, "n": 6, "v": 15}]
+        defined = "WITH r AS (SELECT k FROM s [RANGE 5]) SELECT COUNT(*) AS n FROM r"
+        assert db.query(defined).to_pylist() == [{"n": 2}]  # not the stream, which nobody holds
 
 
 @settings(max_examples=12)

@@ -40,8 +40,10 @@ _SETTINGS = {
 def tables_in(sql: str) -> set[str]:
     """Lower-case names that may be tables of the text; all its words, if only DuckDB can read it.
 
+    What WITH defines is none of them.
+
     >>> sorted(tables_in("WITH w AS (SELECT * FROM Busy) SELECT * FROM w JOIN hosts USING (ip)"))
-    ['busy', 'hosts', 'w']
+    ['busy', 'hosts']
     """
     try:
         trees = [tree for tree in parse(sql, dialect="duckdb") if tree is not None]
@@ -49,7 +51,8 @@ def tables_in(sql: str) -> set[str]:
         trees = []
     if not trees or any(isinstance(tree, exp.Command) for tree in trees):
         return set(re.findall(r"\w+", sql.lower()))
-    return {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
+    named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
+    return named - {part.alias.lower() for tree in trees for part in tree.find_all(exp.CTE)}
 
 
 def answer_sql(
