@@ -65,7 +65,7 @@ def changes_after(handle: Handle, instant: int) -> Counter[tuple]:
 
 
 @pytest.mark.parametrize("query", LATE)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(
     s=streams,
     r=streams,
@@ -109,7 +109,7 @@ VIEWS = [query for query in LATE if not any(word in query for word in NO_VIEW)]
 
 
 @pytest.mark.parametrize("query", VIEWS)
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(s=streams, r=streams, now=st.integers(1, 40), least=st.booleans())
 def test_a_view_is_answered_as_a_query_that_ran_from_the_beginning(
     query: str, s: list[Row], r: list[Row], now: int, least: bool

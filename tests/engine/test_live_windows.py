@@ -47,7 +47,7 @@ def bag(table: pa.Table) -> Counter[tuple]:
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     stream=streams,
     cuts=st.sets(st.integers(1, 40), max_size=2),
@@ -154,7 +154,7 @@ def test_windows_of_one_stream_stand_beside_each_other_and_lists_keep_their_brac
         assert db.query(defined).to_pylist() == [{"n": 2}]  # not the stream, which nobody holds
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     stream=streams,
     length=st.integers(2, 12),

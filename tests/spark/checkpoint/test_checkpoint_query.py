@@ -80,7 +80,7 @@ def test_answers_relations_windows_and_views_are_tables_as_of_the_last_commit(wr
 
 
 @pytest.mark.parametrize("strategy", Strategy)
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(cuts=st.sets(st.integers(1, 29), min_size=1, max_size=4), length=st.integers(1, 9))
 def test_windows_are_what_the_rows_give_after_any_micro_batches(
     strategy: Strategy, cuts: set[int], length: int, tmp_path_factory
