@@ -165,9 +165,11 @@ class Connection:
         Every query is a table under its name, with what ``answer`` gives; so is every relation, on
         Spark as far as queries hold its columns. A stream, or a view that is one, may have a window
         clause and is that window, if running queries hold its tuples; without a clause it is the
-        longest that is held. All are of one moment between two pushes, also if another thread
-        pushes meanwhile, and streams go on while DuckDB, whose SQL it is, works. The metadata of
-        the answer's schema say as of which instant each table is (``windrow.instants``).
+        longest that is held. Other views are evaluated over what is held, and ``busy_summaries``
+        are the summaries of sub-windows that the query ``busy`` keeps. All are of one moment
+        between two pushes, also if another thread pushes meanwhile, and streams go on while DuckDB,
+        whose SQL it is, works. The metadata of the answer's schema say as of which instant each
+        table is (``windrow.instants``).
 
         >>> import windrow
         >>> db = windrow.connect()
@@ -216,7 +218,7 @@ class Connection:
         for _ in range(MOMENTS):
             with self._lock:
                 handles = {name.lower(): handle for name, handle in self.queries.items()}
-                queries = {name: handles[name] for name in request.names & handles.keys()}
+                queries = {name: h for name, h in handles.items() if name in request.names}
                 keeping = {name: handles[query] for name, query in request.summaries.items()}
                 named = request.names | relations_below(request, catalog)
                 own = {r.name.lower() for r in catalog.relations} & named - request.windows.keys()
