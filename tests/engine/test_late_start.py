@@ -189,3 +189,17 @@ def test_a_query_over_streams_without_rows_has_missed_nothing() -> None:
         [handle] = db.execute("SELECT v FROM s [RANGE 30]")
         assert handle.complete_from is None
         assert "late:" not in db.explain("SELECT v FROM s [RANGE 30]")
+
+
+def test_what_a_filled_query_begins_with_is_written_and_heard(tmp_path) -> None:
+    with windrow.connect() as db:
+        db.execute(STREAMS)
+        push(db, "s", [(1, "a", 1), (5, "b", 2)])
+        db.advance(to=6)
+        [late] = db.execute(f"SELECT v FROM s [RANGE 3] INTO '{tmp_path}/late' FORMAT csv;")
+        began = [{"instant": 6, "change": "+", "v": 2}]
+        assert windrow.results(tmp_path / "late").changes().to_pylist() == began
+        heard: list[dict] = []
+        late.on_change(lambda changes: heard.extend(changes.to_pylist()))
+        db.advance(to=8)
+        assert heard == [*began, {"instant": 8, "change": "-", "v": 2}]

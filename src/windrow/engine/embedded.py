@@ -199,16 +199,19 @@ class Embedded:
         for run, job in joining:
             members += [(run, number) for number in job.members if number not in run.job.members]
             run.join(job)
-        self._outlets += open_outlets(members, overwrite=self._overwrite)
-        for run in runs:
-            self._start_late(run, earlier)
+        outlets = open_outlets(members, overwrite=self._overwrite)
+        self._outlets += outlets
+        filled = [run for run in runs if self._start_late(run, earlier)]
+        for step in (Outlet.take, Outlet.publish) if filled else ():  # what these begin with
+            for outlet in outlets:
+                step(outlet)
         return [*runs, *(run for run, _ in joining)]
 
-    def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> None:
-        """Fill a run whose streams have had rows with what earlier runs hold."""
+    def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
+        """Fill a run whose streams have had rows with what earlier runs hold, if they do."""
         start = self._late_start(run.pipeline.plan, run.streams, earlier)
         if start is None or run.job.archive is not None:
-            return
+            return False
         run.fill(start)
         for stream in {choice.wanted.stream for choice in start.fills.values()}:
             windows = [c.window for c in start.fills.values() if c.wanted.stream == stream]
@@ -217,6 +220,7 @@ class Embedded:
             run.offer(stream, holder.waiting_rows(stream))
         if start.fills:
             run.follow(self.inputs.time(run.streams))
+        return bool(start.fills)
 
     def late_words(self, query: QueryDeclaration) -> str | None:
         """What to say of a query that would be made now; None if it has missed nothing."""
