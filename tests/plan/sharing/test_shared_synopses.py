@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ from windrow.columns.types import arrow_schema
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.plan.program import compile_script
+from windrow.plan.sharing import saved_group
 from windrow.plan.sharing.shared_synopses import shared_synopses
 from windrow.sharing.rules import SynopsisKind
 
@@ -273,3 +275,26 @@ def test_a_query_that_comes_later_has_complete_answers_from_when_it_says(texts, 
                 net[repr(change)] = net.get(repr(change), 0) + sign
             held = sorted(row for row, n in net.items() for _ in range(n))
             assert held == bag(query.answer())
+
+
+def test_a_group_is_what_it_was_when_it_comes_out_of_a_checkpoint():
+    texts = [
+        f"SELECT k, SUM(n) AS a, MAX(x) AS b FROM s [RANGE {t} SECONDS SLIDE 5 SECONDS] WHERE {p} "
+        "GROUP BY k HAVING SUM(n) > 1.5"
+        for t, p in ((10, "w = 'a'"), (15, "w = 'b'"), (10, "w = 'a' OR w = 'b'"), (10, "n > 0.5"))
+    ]
+    (group,) = shared_synopses(compile_script(STREAM + script_of(texts)).queries)
+    saved = json.loads(json.dumps(saved_group.to_json(group.plan, group.sharing)))
+    back = saved_group.from_json(saved, group.plan.input)
+    assert back == group.plan
+    assert saved_group.sharing_of(saved, group.names) == group.sharing
+    left = saved_group.without_others(back, [2])
+    assert [member is not None for member in left.members] == [False, False, True, False]
+    read = {n for a in group.plan.members[2].aggregates for n in (*a.added, *a.subtracted)}
+    assert [store.keep for store in left.synopses] == [
+        15 if n in read else 0 for n in range(len(left.synopses))
+    ]
+    assert left.schema == group.plan.schema
+    sharing = saved_group.sharing_of(saved, {"q2"})
+    assert [member.query.name for member in sharing.members] == ["q2"]
+    assert {n for synopsis in sharing.synopses for n in [group.places[synopsis.number]]} == read

@@ -21,15 +21,28 @@ from windrow.plan.nodes.shared_groups import (
     SharedAggregate,
     SharedGroupBy,
 )
-from windrow.sharing.rules.synopsis_shape import SynopsisKind
+from windrow.sharing.rules import (
+    Aggregate,
+    Atom,
+    Attribute,
+    Function,
+    Order,
+    PeriodicQuery,
+    Predicate,
+    SharingPlan,
+    SynopsisKind,
+    drop_query,
+    plan_queries,
+)
 
 NOBODY: Expression = Literal(False, Type.BOOLEAN)
 """The predicate of synopses that nobody reads."""
 
 
-def to_json(node: SharedGroupBy) -> dict[str, Any]:
-    """All of the node but its input; every member is there."""
+def to_json(node: SharedGroupBy, sharing: SharingPlan) -> dict[str, Any]:
+    """All of the node but its input, and who was planned; every member is there."""
     return {
+        "queries": [_query(member.query) for member in sharing.members],
         "keys": [_expression(key.expression) for key in node.keys],
         "types": [kind.value for kind in node.types],
         "synopses": [_synopses(store) for store in node.synopses],
@@ -49,6 +62,15 @@ def from_json(saved: Mapping[str, Any], source: Node) -> SharedGroupBy:
     )
 
 
+def sharing_of(saved: Mapping[str, Any], present: Collection[str]) -> SharingPlan:
+    """What was planned for all queries, without those that have gone since."""
+    sharing = plan_queries(map(_read_query, saved["queries"]))
+    for name in [member.query.name for member in sharing.members]:
+        if name not in present:
+            sharing = drop_query(sharing, name)
+    return sharing
+
+
 def without_others(node: SharedGroupBy, present: Collection[int]) -> SharedGroupBy:
     """The node for these members; a synopsis is kept as long as one of them may ask for it."""
     members = [member if n in present else None for n, member in enumerate(node.members)]
@@ -63,6 +85,34 @@ def without_others(node: SharedGroupBy, present: Collection[int]) -> SharedGroup
         for store, k in zip(node.synopses, keep, strict=True)
     ]
     return replace(node, members=tuple(members), synopses=tuple(synopses))
+
+
+def _query(query: PeriodicQuery) -> dict[str, Any]:
+    return {
+        "name": query.name,
+        "source": query.source,
+        "aggregates": [[a.function.value, a.argument, a.parameter] for a in query.aggregates],
+        "windows": query.windows,
+        "slide": query.slide,
+        "group_by": query.group_by,
+        "finish": query.finish,
+        "predicate": [
+            [[a.attribute.name, a.attribute.order.value, a.operator, a.constant] for a in term]
+            for term in query.predicate.terms
+        ],
+    }
+
+
+def _read_query(saved: Mapping[str, Any]) -> PeriodicQuery:
+    aggregates = tuple(Aggregate(Function(f), *rest) for f, *rest in saved["aggregates"])
+    terms = tuple(
+        tuple(Atom(Attribute(n, Order(order)), op, constant) for n, order, op, constant in term)
+        for term in saved["predicate"]
+    )
+    return PeriodicQuery(
+        saved["name"], saved["source"], aggregates, tuple(saved["windows"]), saved["slide"],
+        Predicate(terms), tuple(saved["group_by"]), finish=saved["finish"],
+    )  # fmt: skip
 
 
 def _synopses(store: PredicateSynopses) -> dict[str, Any]:

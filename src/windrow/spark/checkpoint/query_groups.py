@@ -56,7 +56,7 @@ class Group:
         if not path.exists():
             self.directory.mkdir(parents=True, exist_ok=True)
             if isinstance(self.shared, SharedSynopses):
-                planned = saved_group.to_json(self.shared.plan)
+                planned = saved_group.to_json(self.shared.plan, self.shared.sharing)
                 publish(self.directory / SYNOPSES, json.dumps(planned))
             publish(path, json.dumps(self.seats))
 
@@ -108,10 +108,14 @@ def _seated_over_synopses(
             next((q.name for q in present if q.name not in together), present[0].name), directory
         )
     (now,) = groups
-    planned = read_record(
+    names = {query.name for query in present}
+    planned, sharing = read_record(
         directory / SYNOPSES,
         "the checkpoint",
-        lambda saved: saved_group.from_json(saved, now.plan.input),
+        lambda saved: (
+            saved_group.from_json(saved, now.plan.input),
+            saved_group.sharing_of(saved, names),
+        ),
         remedy="restore it, or choose a new directory with --checkpoint",
     )
     numbers = {name: number for number, (name, _) in enumerate(seats)}
@@ -120,7 +124,7 @@ def _seated_over_synopses(
         if seats[numbers[query.name]][1] != _digest_of_member(now, n):
             _refuse(query.name, directory)
     plan = saved_group.without_others(planned, members)
-    shared = replace(now, plan=plan)
+    shared = replace(now, plan=plan, sharing=sharing)
     declaration = QueryDeclaration(now.title, plan, now.queries[0].clock)
     return Group(shared, declaration, members, seats, directory)
 
