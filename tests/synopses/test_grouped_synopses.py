@@ -55,13 +55,17 @@ class Columns:
             part.forget(self.base)
         self.parts, self.cells = self.parts[count:], self.cells[count:]
 
-    def check(self, windows: list[tuple[int, int, int]]) -> None:
-        """Of windows that begin after what was forgotten."""
+    def check(self, windows: list[tuple[int, int, int]], back: int = 0) -> None:
+        """Of windows that begin after what was forgotten, and ``back`` instants earlier."""
         codes, until, length = (np.array(column, np.int64) for column in zip(*windows, strict=True))
         self.chains.grow(6)
         self.running.grow(6)
         after = until - length
-        sums = self.running.probe(self.chains, codes, after, until)[:, 0]
+        sums = self.running.probe(self.chains, codes, length, until, until - back)[:, 0]
+        for i, (code, end, span) in enumerate(windows):
+            earlier = [c for c in self.cells if c[0] == code and -span < c[1] - end + back <= 0]
+            assert sums[i] == sum(value for _, _, value, _ in earlier)
+        sums = sums[len(windows) :]
         found = [c.probe(self.chains, self.parts, codes, after, until) for c in self.extremes]
         for i, (code, end, span) in enumerate(windows):
             inside = [c for c in self.cells if c[0] == code and end - span < c[1] <= end]
@@ -72,8 +76,14 @@ class Columns:
                 assert not held or extreme[i, KEY] == min(held)
 
 
-@given(cells=CELLS, windows=WINDOWS, cuts=st.sets(st.integers(0, 40)), dropped=st.integers(0, 40))
-def test_every_window_is_a_recount(cells, windows, cuts, dropped):
+@given(
+    cells=CELLS,
+    windows=WINDOWS,
+    cuts=st.sets(st.integers(0, 40)),
+    dropped=st.integers(0, 40),
+    back=st.integers(0, 20),
+)
+def test_every_window_is_a_recount(cells, windows, cuts, dropped, back):
     now, timed = 0, []
     for code, distance, value, held in cells:
         now += distance
@@ -83,7 +93,7 @@ def test_every_window_is_a_recount(cells, windows, cuts, dropped):
     for stop in [*sorted(c for c in cuts if c < len(timed)), len(timed)]:
         columns.extend(timed[start:stop])
         start = stop
-    columns.check(windows)
+    columns.check(windows, back)
     gone = min(dropped, len(timed))
     last = timed[gone - 1][1] if gone else -1
     columns.forget(gone)
@@ -98,7 +108,7 @@ def test_steps_are_those_of_the_three_synopses():
     windows = [(0, 4 * b - 1, n) for n in range(1, b + 1)]
     columns.check(windows)
     running, interval, basic = (c.work for c in (columns.running, *columns.extremes))
-    assert running.combined == 2 * len(windows)
+    assert running.combined == 2 * 2 * len(windows)  # earlier and now
     assert interval.combined <= len(windows) * 3 * math.log2(b)
     assert interval.combined > len(windows)
     assert basic.combined == b  # one scan passes all shorter windows

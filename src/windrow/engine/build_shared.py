@@ -156,7 +156,10 @@ class _Builder:
         if read not in self._read:
             self._read[read] = len(source.aggregates)
             source.aggregates.append(self._reader(aggregate))
-        return number, self._read[read]
+        place = self._read[read]
+        if probe not in source.aggregates[place].probes:
+            source.aggregates[place].probes.append(probe)
+        return number, place
 
     def _reader(self, aggregate: SharedAggregate) -> ReadAggregate:
         found = {n: self._column(aggregate, n) for n in (*aggregate.added, *aggregate.subtracted)}

@@ -52,6 +52,7 @@ class ReadAggregate:
     width: int
     kind: pa.DataType
     extreme: bool = False
+    probes: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -106,11 +107,13 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Values:
-    """What a source says: sizes and aggregates before and after, for the rows of its probes."""
+    """What a source says of the rows of its probes, before and after: the sizes of groups, and each
+    aggregate for those probes that ask for it; ``offsets`` is where those of a probe begin.
+    """
 
     offsets: Mapping[int, int]
     sizes: tuple[Int64s, Int64s]
-    aggregates: list[Pair]
+    aggregates: list[tuple[Mapping[int, int], Pair] | None]
 
 
 class SharedAggregation:
@@ -279,32 +282,53 @@ class SharedAggregation:
         due = [p for p in source.probes if rows.lengths[p]]
         if not due:
             return None
-        offsets = dict(zip(due, np.cumsum([0, *rows.lengths[due]]).tolist(), strict=False))
+        offsets = _offsets(due, rows.lengths)
         at = _ranges(rows.starts[due], rows.lengths[due])
         count, probe = len(at), rows.probe[at]
-        until = np.tile(rows.time[at], 2)
-        until[:count] -= self._slides[probe]
-        after = until - np.tile(self._windows[probe], 2)
-        groups = np.tile(rows.group[at], 2)
+        until, groups, windows = rows.time[at], rows.group[at], self._windows[probe]
+        earlier = until - self._slides[probe]
         sizes = CountValue()
-        for value in (sizes, *(a.value for a in source.aggregates)):
-            value.begin(2 * count)
+        sizes.begin(2 * count)
+        wanted = [self._begin(a, offsets, rows.lengths, count) for a in source.aggregates]
         signed = [(s, 1) for s in source.added] + [(s, -1) for s in source.subtracted]
         for number, sign in signed:
             store = self.stores[number]
             place, codes = store.cells_of(groups)
-            lo, hi = (after, until) if place is None else (after[place], until[place])
-            words = store.probe_sums(codes, lo, hi)
+            here = slice(None) if place is None else place
+            words = store.probe_sums(codes, windows[here], until[here], earlier[here])
+            hi = np.concatenate([earlier[here], until[here]])
+            lo, codes = hi - np.tile(windows[here], 2), np.tile(codes, 2)
+            place = None if place is None else np.concatenate([place, place + count])
             sizes.add(place, words, sign)
-            for a in source.aggregates:
-                column = a.places[number]
-                if a.extreme:
-                    a.value.add(place, store.probe_extreme(column, codes, lo, hi), sign)
-                else:
-                    a.value.add(place, words[:, column : column + a.width], sign)
-        read = [a.value.read().cast(a.kind) for a in source.aggregates]
-        pairs = [(array.slice(0, count), array.slice(count)) for array in read]
-        return _Values(offsets, (sizes.counts[:count], sizes.counts[count:]), pairs)
+            for a, asked in zip(source.aggregates, wanted, strict=True):
+                if asked is not None:
+                    chosen = asked.choose(place)
+                    column, to = a.places[number], asked.places(place)
+                    if a.extreme:
+                        found = store.probe_extreme(column, codes[chosen], lo[chosen], hi[chosen])
+                    else:
+                        found = words[chosen, column : column + a.width]
+                    a.value.add(to, found, sign)
+        read = [
+            None if asked is None else (asked.offsets, _halves(a.value.read().cast(a.kind)))
+            for a, asked in zip(source.aggregates, wanted, strict=True)
+        ]
+        return _Values(offsets, (sizes.counts[:count], sizes.counts[count:]), read)
+
+    @staticmethod
+    def _begin(
+        aggregate: ReadAggregate, offsets: Mapping[int, int], lengths: Int64s, count: int
+    ) -> _Asked | None:
+        """Which of the rows of a source an aggregate is asked for."""
+        due = [p for p in aggregate.probes if lengths[p]]
+        if not due:
+            return None
+        starts = np.array([offsets[p] for p in due], np.int64)
+        at = _ranges(starts, lengths[due])
+        aggregate.value.begin(2 * len(at))
+        every = len(at) == count
+        both = None if every else np.concatenate([at, at + count])
+        return _Asked(_offsets(due, lengths) if not every else offsets, both, 2 * count)
 
     def _changes_of(
         self, form: Form, values: Sequence[_Values | None], rows: _Rows
@@ -415,6 +439,45 @@ def _ranges(starts: Int64s, lengths: Int64s) -> Int64s:
     return numbers
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """Rows for which an aggregate is asked, ``at`` places among ``count``; None: all of them."""
+
+    offsets: Mapping[int, int]
+    at: Int64s | None
+    count: int
+
+    def choose(self, place: Int64s | None) -> Int64s | slice:
+        """Which words are theirs, of words for the rows at ``place``."""
+        if self.at is None:
+            return slice(None)
+        return self.at if place is None else np.flatnonzero(self._numbers()[place] >= 0)
+
+    def places(self, place: Int64s | None) -> Int64s | None:
+        """Where these words go; None: one to each."""
+        if self.at is None or place is None:
+            return place
+        to = self._numbers()[place]
+        return to[to >= 0]
+
+    def _numbers(self) -> Int64s:
+        numbers = np.full(self.count, -1, np.int64)
+        assert self.at is not None
+        numbers[self.at] = np.arange(len(self.at))
+        return numbers
+
+
+def _offsets(probes: Sequence[int], lengths: Int64s) -> dict[int, int]:
+    """Where the rows of each probe begin, one probe after the other."""
+    ends = np.cumsum(lengths[list(probes)])
+    return dict(zip(probes, (ends - lengths[list(probes)]).tolist(), strict=True))
+
+
+def _halves(array: pa.Array) -> Pair:
+    middle = len(array) // 2
+    return array.slice(0, middle), array.slice(middle)
+
+
 def _having(form: Form, group: pa.RecordBatch) -> Bools:
     if form.having is None:
         return np.ones(group.num_rows, np.bool_)
@@ -465,10 +528,11 @@ def _column(
     sides: tuple[list[pa.Array], list[pa.Array]] = ([], [])
     for n, probe, count in spans:
         source, place = form.reads[n][number]
-        found = _of(values, source)
+        found = _of(values, source).aggregates[place]
+        assert found is not None  # its probe asked for it
+        offsets, pair = found
         for side in (0, 1):
-            whole = found.aggregates[place][side]
-            sides[side].append(whole.slice(found.offsets[probe], count))
+            sides[side].append(pair[side].slice(offsets[probe], count))
     before, after = (pa.concat_arrays(side) for side in sides)
     return before, after
 

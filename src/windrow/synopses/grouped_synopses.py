@@ -45,20 +45,34 @@ def _run(codes, parts, totals, before):  # type: ignore[no-untyped-def]
             totals[c, j] += parts[i, j]
 
 
-@kernel(void, ints, ints, ints, ints, int64, grid_out, grid_out, grid_out, grid_out)
+@kernel(void, ints, ints, ints, ints, ints, int64, grid_out, grid_out, grid_out, grid_out)
 def _difference(  # type: ignore[no-untyped-def]
-    codes, after, until, newest, base, links, before, totals, out
+    codes, windows, until, earlier, newest, base, links, before, totals, out
 ):
-    """``out[i]`` is the sum over the cells of ``codes[i]`` in ``(after[i], until[i]]``."""
-    for i in range(len(codes)):
+    """The sums over the cells of ``codes[i]`` in two windows that end at ``earlier[i]`` and later
+    at ``until[i]``: rows i and n + i of ``out``. What is found for one end is near the next one.
+    """
+    n = len(codes)
+    for i in range(n):
         c = codes[i]
         last = first_after(newest[c], until[i], base, links)
-        start = newest[c] if last < 0 else last
-        first = first_after(start, after[i], base, links)
+        at = newest[c] if last < 0 else last
+        if earlier[i] >= until[i] - windows[i]:
+            before_last = first_after(at, earlier[i], base, links)
+            at = at if before_last < 0 else before_last
+            first = first_after(at, until[i] - windows[i], base, links)
+        else:
+            first = first_after(at, until[i] - windows[i], base, links)
+            at = at if first < 0 else first
+            before_last = first_after(at, earlier[i], base, links)
+            at = at if before_last < 0 else before_last
+        at = at if first < 0 else first
+        oldest = first_after(at, earlier[i] - windows[i], base, links)
         for j in range(out.shape[1]):
-            upto = totals[c, j] if last < 0 else before[last - base, j]
-            since = totals[c, j] if first < 0 else before[first - base, j]
-            out[i, j] = upto - since
+            new = totals[c, j] if last < 0 else before[last - base, j]
+            old = totals[c, j] if before_last < 0 else before[before_last - base, j]
+            out[i, j] = old - (totals[c, j] if oldest < 0 else before[oldest - base, j])
+            out[n + i, j] = new - (totals[c, j] if first < 0 else before[first - base, j])
 
 
 class RunningColumns:
@@ -84,15 +98,19 @@ class RunningColumns:
             larger[: len(self.totals)] = self.totals
             self.totals = larger
 
-    def probe(self, chains: GroupChains, codes: Int64s, after: Int64s, until: Int64s) -> Int64s:
-        """The sums over ``(after, until]``, one window for each of ``codes``."""
-        out = np.zeros((len(codes), self.before.view.shape[1]), np.int64)
+    def probe(
+        self, chains: GroupChains, codes: Int64s, windows: Int64s, until: Int64s, earlier: Int64s
+    ) -> Int64s:
+        """The sums over windows of each of ``codes`` that end at ``earlier``, and then over those
+        that end at ``until``, which is not before.
+        """
+        out = np.zeros((2 * len(codes), self.before.view.shape[1]), np.int64)
         links = chains.links
         _difference(
-            codes, after, until, chains.newest, links.base, links.view, self.before.view,
-            self.totals, out,
+            codes, windows, until, earlier, chains.newest, links.base, links.view,
+            self.before.view, self.totals, out,
         )  # fmt: skip
-        self.work.combined += 2 * len(codes)
+        self.work.combined += 2 * len(out)
         return out
 
     def forget(self, position: int) -> None:

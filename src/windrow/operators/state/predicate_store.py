@@ -212,12 +212,14 @@ class PredicateStore:
         self.chains.grow(codes)
         self.running.grow(codes)
 
-    def probe_sums(self, codes: Int64s, after: Int64s, until: Int64s) -> Int64s:
-        """The number of tuples and the sums over ``(after, until]``."""
+    def probe_sums(self, codes: Int64s, windows: Int64s, until: Int64s, earlier: Int64s) -> Int64s:
+        """The number of tuples and the sums over windows that end at ``earlier``, and then over
+        those that end at ``until``.
+        """
         self.grow(int(codes.max(initial=-1)) + 1)
-        words = self.running.probe(self.chains, codes, after, until)
+        words = self.running.probe(self.chains, codes, windows, until, earlier)
         for at, tiers in self.summaries.cell_tiers(codes).items():
-            words[:, at] = tiers
+            words[:, at] = np.tile(tiers, 2)
         return words
 
     def probe_extreme(self, number: int, codes: Int64s, after: Int64s, until: Int64s) -> Int64s:
