@@ -19,7 +19,7 @@ from windrow.engine.pipeline import Pipeline
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.plan.program import compile_script
 from windrow.plan.sharing import saved_group
-from windrow.plan.sharing.shared_synopses import shared_synopses
+from windrow.plan.sharing.shared_synopses import MOST_PREDICATES, shared_synopses
 from windrow.sharing.rules import SynopsisKind
 
 STREAM = "CREATE STREAM s (ts BIGINT, k INT, w STRING, n BIGINT, x DOUBLE);"
@@ -63,6 +63,12 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
+@pytest.fixture
+def sizes_but_one_group(sizes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thresholds as usual and at their least, but no queries are left to an index."""
+    monkeypatch.setattr(MOST_PREDICATES, "value", MOST_PREDICATES.usual)
+
+
 def in_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each row's ``ts`` becomes the distance from the one before."""
     now, out = 0, []
@@ -89,7 +95,7 @@ def script_of(texts: list[str]) -> str:
     return "".join(f"CREATE QUERY q{i} AS {text};" for i, text in enumerate(texts))
 
 
-@pytest.mark.usefixtures("sizes")
+@pytest.mark.usefixtures("sizes_but_one_group")
 @settings(max_examples=20)
 @given(
     texts=st.lists(MEMBERS, min_size=2, max_size=5),
@@ -120,7 +126,7 @@ def delta_of(rows: list[dict[str, Any]], plan: Any) -> Delta:
     return Delta.insertions(batch.column(0).to_numpy(), batch)
 
 
-@pytest.mark.usefixtures("sizes")
+@pytest.mark.usefixtures("sizes_but_one_group")
 @settings(max_examples=12)
 @given(
     texts=st.lists(MEMBERS, min_size=2, max_size=5),
@@ -232,7 +238,7 @@ def test_what_cannot_be_a_member_runs_alone(name):
     assert shared_synopses(compile_script(STREAM + script).queries) == ()
 
 
-@pytest.mark.usefixtures("sizes")
+@pytest.mark.usefixtures("sizes_but_one_group")
 @settings(max_examples=12)
 @given(
     texts=st.lists(MEMBERS, min_size=2, max_size=3),
