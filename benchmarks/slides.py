@@ -281,14 +281,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     with rival_session() as session:
         compare_answers(session, flink)
         cases = QUICK if quick else CASES
-        rounds = 1 if quick else ROUNDS
-        lines = [
-            measure(session, case, rounds, flink, warm=quick and number > 0)
-            for number, case in enumerate(cases)
-        ]
-    ratio = geometric_mean(line["ratio"] for line in lines)
-    if not quick:
-        save("slides", {"window_seconds": WINDOW, "cases": lines, "ratio": ratio})
+        lines: list[dict[str, Any]] = []
+        for number, case in enumerate(cases):
+            rounds, warm = (1, number > 0) if quick else (ROUNDS, False)
+            lines.append(measure(session, case, rounds, flink, warm))
+            ratio = geometric_mean(line["ratio"] for line in lines)
+            if not quick:  # a run that is cut short leaves the cases that it has measured
+                save("slides", {"window_seconds": WINDOW, "cases": lines, "ratio": ratio})
     finish(ratio)
 
 
