@@ -8,6 +8,7 @@ from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
+from windrow.operators.aggregates.shared_reads import Form, Probe, ReadAggregate, Source
 from windrow.operators.aggregates.shared_values import (
     CountValue,
     DoubleSumValue,
@@ -22,13 +23,7 @@ from windrow.operators.aggregates.sum_summaries import (
 )
 from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.aggregates.variance_summaries import VarianceSummary
-from windrow.operators.shared_group_by import (
-    Form,
-    Probe,
-    ReadAggregate,
-    SharedAggregation,
-    Source,
-)
+from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.state.predicate_store import PredicateStore
 from windrow.operators.summarise_rows import SummariseForMany
 from windrow.plan.expressions import Column, Expression

@@ -21,7 +21,7 @@ of a synopsis. State: a summary for each predicate, sub-window and group that oc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,85 +35,24 @@ from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.replaced_rows import differ
-from windrow.operators.aggregates.shared_values import CountValue, Pair, WindowValue
+from windrow.operators.aggregates.shared_reads import (
+    AskedRows,
+    DueRows,
+    Form,
+    Probe,
+    ReadAggregate,
+    Source,
+    SourceValues,
+    TouchedRows,
+    number_ranges,
+    row_offsets,
+    split_halves,
+)
+from windrow.operators.aggregates.shared_values import CountValue
 from windrow.operators.base import Saved, below
 from windrow.operators.state.predicate_store import PredicateStore, Touched
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
-
-
-@dataclass
-class ReadAggregate:
-    """How an aggregate is read from a store: the sum at a place, or the extreme of a number."""
-
-    value: WindowValue
-    places: Mapping[int, int]
-    """By store: the first column of a sum, or the number of an extreme."""
-    width: int
-    kind: pa.DataType
-    extreme: bool = False
-    probes: list[int] = field(default_factory=list)
-
-
-@dataclass
-class Source:
-    """Stores that are added and subtracted, what is read of them, and which probes ask for it."""
-
-    added: tuple[int, ...]
-    subtracted: tuple[int, ...]
-    aggregates: list[ReadAggregate] = field(default_factory=list)
-    probes: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Probe:
-    """A window and a period over some stores."""
-
-    stores: tuple[int, ...]
-    window: int
-    slide: int
-
-
-@dataclass
-class Form:
-    """Members that make the same of their aggregates: HAVING, columns, and where these go."""
-
-    having: Expression | None
-    columns: tuple[Expression, ...]
-    slots: tuple[int, ...]
-    kinds: tuple[pa.DataType, ...]
-    shows_all: bool
-    """Whether rows of a group that has changed always differ."""
-    members: list[int] = field(default_factory=list)
-    probes: list[int] = field(default_factory=list)
-    reads: list[tuple[tuple[int, int], ...]] = field(default_factory=list)
-    """For each member its aggregates, as a source and a place in it."""
-    exists: list[int] = field(default_factory=list)
-    """For each member the source that says whether a group is there."""
-    since: list[int] = field(default_factory=list)
-    """For each member the instant after which it answers."""
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What may change: a probe, an instant and a group; rows of a probe are a stretch."""
-
-    probe: Int64s
-    time: Int64s
-    group: Int64s
-    starts: Int64s
-    lengths: Int64s
-
-
-@dataclass(frozen=True)
-class _Values:
-    """What a source says of the rows of its probes, before and after: the sizes of groups, and each
-    aggregate for those probes that ask for it; ``offsets`` is where those of a probe begin.
-    """
-
-    offsets: Mapping[int, int]
-    sizes: tuple[Int64s, Int64s]
-    aggregates: list[tuple[Mapping[int, int], Pair] | None]
 
 
 class SharedAggregation:
@@ -213,7 +152,7 @@ class SharedAggregation:
 
     # --- answers
 
-    def _touched(self, now: int) -> _Rows | None:
+    def _touched(self, now: int) -> TouchedRows | None:
         """All that may change until ``now``; a probe of several stores sees their union."""
         found = []
         for store, readers in zip(self.stores, self._readers, strict=True):
@@ -233,7 +172,7 @@ class SharedAggregation:
                 groups = np.unique(np.concatenate(held))
                 yield Touched(np.full(len(groups), probe), np.full(len(groups), first), groups)
 
-    def _by_probe(self, found: Sequence[Touched]) -> _Rows | None:
+    def _by_probe(self, found: Sequence[Touched]) -> TouchedRows | None:
         """Rows of one probe next to each other, each once, in the order of time."""
         found = [touched for touched in found if len(touched)]
         if not found:
@@ -253,9 +192,9 @@ class SharedAggregation:
         starts, lengths = np.zeros((2, len(self.probes)), np.int64)
         starts[probe[begins]] = begins
         lengths[probe[begins]] = np.diff(np.append(begins, len(probe)))
-        return _Rows(probe, time, group, starts, lengths)
+        return TouchedRows(probe, time, group, starts, lengths)
 
-    def _answer(self, rows: _Rows) -> Delta:
+    def _answer(self, rows: TouchedRows) -> Delta:
         values = [self._read(source, rows) for source in self.sources]
         parts = [self._changes_of(form, values, rows) for form in self.forms]
         # Within an instant what goes stands before what comes.
@@ -277,13 +216,13 @@ class SharedAggregation:
         shown = [self._answer_of(form, values, rows) for form in self.forms]
         return concat(shown, self.schema).rows
 
-    def _read(self, source: Source, rows: _Rows) -> _Values | None:
+    def _read(self, source: Source, rows: TouchedRows) -> SourceValues | None:
         """Sizes of groups and aggregates, one slide before the instants and at them."""
         due = [p for p in source.probes if rows.lengths[p]]
         if not due:
             return None
-        offsets = _offsets(due, rows.lengths)
-        at = _ranges(rows.starts[due], rows.lengths[due])
+        offsets = row_offsets(due, rows.lengths)
+        at = number_ranges(rows.starts[due], rows.lengths[due])
         count, probe = len(at), rows.probe[at]
         until, groups, windows = rows.time[at], rows.group[at], self._windows[probe]
         earlier = until - self._slides[probe]
@@ -310,31 +249,31 @@ class SharedAggregation:
                         found = words[chosen, column : column + a.width]
                     a.value.add(to, found, sign)
         read = [
-            None if asked is None else (asked.offsets, _halves(a.value.read().cast(a.kind)))
+            None if asked is None else (asked.offsets, split_halves(a.value.read().cast(a.kind)))
             for a, asked in zip(source.aggregates, wanted, strict=True)
         ]
-        return _Values(offsets, (sizes.counts[:count], sizes.counts[count:]), read)
+        return SourceValues(offsets, (sizes.counts[:count], sizes.counts[count:]), read)
 
     @staticmethod
     def _begin(
         aggregate: ReadAggregate, offsets: Mapping[int, int], lengths: Int64s, count: int
-    ) -> _Asked | None:
+    ) -> AskedRows | None:
         """Which of the rows of a source an aggregate is asked for."""
         due = [p for p in aggregate.probes if lengths[p]]
         if not due:
             return None
         starts = np.array([offsets[p] for p in due], np.int64)
-        at = _ranges(starts, lengths[due])
+        at = number_ranges(starts, lengths[due])
         aggregate.value.begin(2 * len(at))
         every = len(at) == count
         both = None if every else np.concatenate([at, at + count])
-        return _Asked(_offsets(due, lengths) if not every else offsets, both, 2 * count)
+        return AskedRows(row_offsets(due, lengths) if not every else offsets, both, 2 * count)
 
     def _changes_of(
-        self, form: Form, values: Sequence[_Values | None], rows: _Rows
+        self, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows
     ) -> tuple[Delta, Delta]:
         """The rows that members of a form lose and get."""
-        due = _Due.of(form, values, rows, self._slides)
+        due = DueRows.of(form, values, rows, self._slides)
         if due is None:
             return self._nothing, self._nothing
         held = due.sizes[0] > 0, due.sizes[1] > 0
@@ -345,7 +284,7 @@ class SharedAggregation:
             changed[both] = differ(whole, both, both + len(changed))
         at = np.flatnonzero(changed)
         groups = [self._group_rows(due, side, at) for side in (0, 1)]
-        shown = [held[side][at] & _having(form, groups[side]) for side in (0, 1)]
+        shown = [held[side][at] & form.rows_shown(groups[side]) for side in (0, 1)]
         columns = [[evaluate(c, g) for c in form.columns] for g in groups]
         both = np.flatnonzero(shown[0] & shown[1])
         if len(both) and not form.shows_all:
@@ -358,17 +297,19 @@ class SharedAggregation:
         )
         return replace(lost, sign=-lost.sign), got
 
-    def _answer_of(self, form: Form, values: Sequence[_Values | None], rows: _Rows) -> Delta:
+    def _answer_of(
+        self, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows
+    ) -> Delta:
         """The rows that members of a form have."""
-        due = _Due.of(form, values, rows, self._slides)
+        due = DueRows.of(form, values, rows, self._slides)
         if due is None:
             return self._nothing
         at = np.flatnonzero((due.sizes[1] > 0) & (due.time > due.since))
         group = self._group_rows(due, 1, at)
         columns = [evaluate(c, group) for c in form.columns]
-        return self._in_slots(form, columns, due.member[at], due.time[at], _having(form, group))
+        return self._in_slots(form, columns, due.member[at], due.time[at], form.rows_shown(group))
 
-    def _group_rows(self, due: _Due, side: int, at: Int64s) -> pa.RecordBatch:
+    def _group_rows(self, due: DueRows, side: int, at: Int64s) -> pa.RecordBatch:
         """Keys and aggregates, before or after."""
         keys = self.groups.rows(due.group[at])
         arrays = [k.cast(t) for k, t in zip(keys, _kinds(self.keys), strict=True)]
@@ -430,114 +371,3 @@ class SharedAggregation:
 
 def _kinds(keys: Sequence[Expression]) -> list[pa.DataType]:
     return [ARROW[key.type] for key in keys]
-
-
-def _ranges(starts: Int64s, lengths: Int64s) -> Int64s:
-    """The numbers of ranges, one range after the other."""
-    ends = np.cumsum(lengths)
-    numbers: Int64s = np.arange(int(ends[-1])) + np.repeat(starts - (ends - lengths), lengths)
-    return numbers
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Rows for which an aggregate is asked, ``at`` places among ``count``; None: all of them."""
-
-    offsets: Mapping[int, int]
-    at: Int64s | None
-    count: int
-
-    def choose(self, place: Int64s | None) -> Int64s | slice:
-        """Which words are theirs, of words for the rows at ``place``."""
-        if self.at is None:
-            return slice(None)
-        return self.at if place is None else np.flatnonzero(self._numbers()[place] >= 0)
-
-    def places(self, place: Int64s | None) -> Int64s | None:
-        """Where these words go; None: one to each."""
-        if self.at is None or place is None:
-            return place
-        to = self._numbers()[place]
-        return to[to >= 0]
-
-    def _numbers(self) -> Int64s:
-        numbers = np.full(self.count, -1, np.int64)
-        assert self.at is not None
-        numbers[self.at] = np.arange(len(self.at))
-        return numbers
-
-
-def _offsets(probes: Sequence[int], lengths: Int64s) -> dict[int, int]:
-    """Where the rows of each probe begin, one probe after the other."""
-    ends = np.cumsum(lengths[list(probes)])
-    return dict(zip(probes, (ends - lengths[list(probes)]).tolist(), strict=True))
-
-
-def _halves(array: pa.Array) -> Pair:
-    middle = len(array) // 2
-    return array.slice(0, middle), array.slice(middle)
-
-
-def _having(form: Form, group: pa.RecordBatch) -> Bools:
-    if form.having is None:
-        return np.ones(group.num_rows, np.bool_)
-    return selection_mask(form.having, group)
-
-
-@dataclass(frozen=True)
-class _Due:
-    """The rows of the members of a form that are due, one member after the other."""
-
-    member: Int64s
-    time: Int64s
-    group: Int64s
-    since: Int64s
-    sizes: tuple[Int64s, Int64s]
-    columns: list[Pair]
-
-    @classmethod
-    def of(
-        cls, form: Form, values: Sequence[_Values | None], rows: _Rows, slides: Int64s
-    ) -> _Due | None:
-        due = [n for n, probe in enumerate(form.probes) if rows.lengths[probe]]
-        if not due:
-            return None
-        probes = np.array(form.probes, np.int64)[due]
-        count = rows.lengths[probes]
-        at = _ranges(rows.starts[probes], count)
-        member = np.repeat(np.array(form.members, np.int64)[due], count)
-        spans = [(n, int(probe), int(c)) for n, probe, c in zip(due, probes, count, strict=True)]
-        found = [(_of(values, form.exists[n]), probe, c) for n, probe, c in spans]
-        before, after = (
-            np.concatenate([v.sizes[side][v.offsets[p] : v.offsets[p] + c] for v, p, c in found])
-            for side in (0, 1)
-        )
-        columns = [_column(form, j, spans, values) for j in range(len(form.kinds))]
-        since, time = np.repeat(np.array(form.since, np.int64)[due], count), rows.time[at]
-        before = np.where(time - np.repeat(slides[probes], count) <= since, 0, before)
-        return cls(member, time, rows.group[at], since, (before, after), columns)
-
-
-def _column(
-    form: Form,
-    number: int,
-    spans: Sequence[tuple[int, int, int]],
-    values: Sequence[_Values | None],
-) -> Pair:
-    """One aggregate of the due members, before and after, one member after the other."""
-    sides: tuple[list[pa.Array], list[pa.Array]] = ([], [])
-    for n, probe, count in spans:
-        source, place = form.reads[n][number]
-        found = _of(values, source).aggregates[place]
-        assert found is not None  # its probe asked for it
-        offsets, pair = found
-        for side in (0, 1):
-            sides[side].append(pair[side].slice(offsets[probe], count))
-    before, after = (pa.concat_arrays(side) for side in sides)
-    return before, after
-
-
-def _of(values: Sequence[_Values | None], source: int) -> _Values:
-    found = values[source]
-    assert found is not None  # its probe has rows
-    return found

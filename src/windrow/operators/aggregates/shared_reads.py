@@ -1,0 +1,206 @@
+"""What many queries read of shared synopses: who asks for which rows, and what they are told.
+
+Queries that read the same synopses over the same window with the same period are one *probe*,
+aggregates that are put together from the same synopses one *source*, and queries that make the same
+of their aggregates one *form*. ``windrow.operators.shared_group_by`` finds the rows of each probe
+that may have changed and reads them; here is where they lie: rows of a probe are a stretch, those
+of a source are the stretches of its probes, and those of a form one stretch for each member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.arrays import Bools, Int64s
+from windrow.columns.evaluate import selection_mask
+from windrow.operators.aggregates.shared_values import Pair, WindowValue
+from windrow.plan.expressions import Expression
+
+
+@dataclass
+class ReadAggregate:
+    """How an aggregate is read from a store: the sum at a place, or the extreme of a number."""
+
+    value: WindowValue
+    places: Mapping[int, int]
+    """By store: the first column of a sum, or the number of an extreme."""
+    width: int
+    kind: pa.DataType
+    extreme: bool = False
+    probes: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Source:
+    """Stores that are added and subtracted, what is read of them, and which probes ask for it."""
+
+    added: tuple[int, ...]
+    subtracted: tuple[int, ...]
+    aggregates: list[ReadAggregate] = field(default_factory=list)
+    probes: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A window and a period over some stores."""
+
+    stores: tuple[int, ...]
+    window: int
+    slide: int
+
+
+@dataclass
+class Form:
+    """Members that make the same of their aggregates: HAVING, columns, and where these go."""
+
+    having: Expression | None
+    columns: tuple[Expression, ...]
+    slots: tuple[int, ...]
+    kinds: tuple[pa.DataType, ...]
+    shows_all: bool
+    """Whether rows of a group that has changed always differ."""
+    members: list[int] = field(default_factory=list)
+    probes: list[int] = field(default_factory=list)
+    reads: list[tuple[tuple[int, int], ...]] = field(default_factory=list)
+    """For each member its aggregates, as a source and a place in it."""
+    exists: list[int] = field(default_factory=list)
+    """For each member the source that says whether a group is there."""
+    since: list[int] = field(default_factory=list)
+    """For each member the instant after which it answers."""
+
+    def rows_shown(self, group: pa.RecordBatch) -> Bools:
+        """Which rows of keys and aggregates HAVING lets through."""
+        if self.having is None:
+            return np.ones(group.num_rows, np.bool_)
+        return selection_mask(self.having, group)
+
+
+@dataclass(frozen=True)
+class TouchedRows:
+    """What may change: a probe, an instant and a group; rows of a probe are a stretch."""
+
+    probe: Int64s
+    time: Int64s
+    group: Int64s
+    starts: Int64s
+    lengths: Int64s
+
+
+@dataclass(frozen=True)
+class SourceValues:
+    """What a source says of the rows of its probes, before and after: the sizes of groups, and each
+    aggregate for those probes that ask for it; ``offsets`` is where those of a probe begin.
+    """
+
+    offsets: Mapping[int, int]
+    sizes: tuple[Int64s, Int64s]
+    aggregates: list[tuple[Mapping[int, int], Pair] | None]
+
+
+def number_ranges(starts: Int64s, lengths: Int64s) -> Int64s:
+    """The numbers of ranges, one range after the other."""
+    ends = np.cumsum(lengths)
+    numbers: Int64s = np.arange(int(ends[-1])) + np.repeat(starts - (ends - lengths), lengths)
+    return numbers
+
+
+@dataclass(frozen=True)
+class AskedRows:
+    """Rows for which an aggregate is asked, ``at`` places among ``count``; None: all of them."""
+
+    offsets: Mapping[int, int]
+    at: Int64s | None
+    count: int
+
+    def choose(self, place: Int64s | None) -> Int64s | slice:
+        """Which words are theirs, of words for the rows at ``place``."""
+        if self.at is None:
+            return slice(None)
+        return self.at if place is None else np.flatnonzero(self._numbers()[place] >= 0)
+
+    def places(self, place: Int64s | None) -> Int64s | None:
+        """Where these words go; None: one to each."""
+        if self.at is None or place is None:
+            return place
+        to = self._numbers()[place]
+        return to[to >= 0]
+
+    def _numbers(self) -> Int64s:
+        numbers = np.full(self.count, -1, np.int64)
+        assert self.at is not None
+        numbers[self.at] = np.arange(len(self.at))
+        return numbers
+
+
+def row_offsets(probes: Sequence[int], lengths: Int64s) -> dict[int, int]:
+    """Where the rows of each probe begin, one probe after the other."""
+    ends = np.cumsum(lengths[list(probes)])
+    return dict(zip(probes, (ends - lengths[list(probes)]).tolist(), strict=True))
+
+
+def split_halves(array: pa.Array) -> Pair:
+    middle = len(array) // 2
+    return array.slice(0, middle), array.slice(middle)
+
+
+@dataclass(frozen=True)
+class DueRows:
+    """The rows of the members of a form that are due, one member after the other."""
+
+    member: Int64s
+    time: Int64s
+    group: Int64s
+    since: Int64s
+    sizes: tuple[Int64s, Int64s]
+    columns: list[Pair]
+
+    @classmethod
+    def of(
+        cls, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows, slides: Int64s
+    ) -> DueRows | None:
+        due = [n for n, probe in enumerate(form.probes) if rows.lengths[probe]]
+        if not due:
+            return None
+        probes = np.array(form.probes, np.int64)[due]
+        count = rows.lengths[probes]
+        at = number_ranges(rows.starts[probes], count)
+        member = np.repeat(np.array(form.members, np.int64)[due], count)
+        spans = [(n, int(probe), int(c)) for n, probe, c in zip(due, probes, count, strict=True)]
+        found = [(_of(values, form.exists[n]), probe, c) for n, probe, c in spans]
+        before, after = (
+            np.concatenate([v.sizes[side][v.offsets[p] : v.offsets[p] + c] for v, p, c in found])
+            for side in (0, 1)
+        )
+        columns = [_column(form, j, spans, values) for j in range(len(form.kinds))]
+        since, time = np.repeat(np.array(form.since, np.int64)[due], count), rows.time[at]
+        before = np.where(time - np.repeat(slides[probes], count) <= since, 0, before)
+        return cls(member, time, rows.group[at], since, (before, after), columns)
+
+
+def _column(
+    form: Form,
+    number: int,
+    spans: Sequence[tuple[int, int, int]],
+    values: Sequence[SourceValues | None],
+) -> Pair:
+    """One aggregate of the due members, before and after, one member after the other."""
+    sides: tuple[list[pa.Array], list[pa.Array]] = ([], [])
+    for n, probe, count in spans:
+        source, place = form.reads[n][number]
+        found = _of(values, source).aggregates[place]
+        assert found is not None  # its probe asked for it
+        offsets, pair = found
+        for side in (0, 1):
+            sides[side].append(pair[side].slice(offsets[probe], count))
+    before, after = (pa.concat_arrays(side) for side in sides)
+    return before, after
+
+
+def _of(values: Sequence[SourceValues | None], source: int) -> SourceValues:
+    found = values[source]
+    assert found is not None  # its probe has rows
+    return found
