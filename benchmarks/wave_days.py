@@ -50,15 +50,17 @@ class Data:
     newest: bool
     summed: str
 
-    def entries(self, first: int, last: int) -> pa.Table:
-        """What an index over some days holds: an entry per search value."""
-        rows = pa.concat_tables([self.days[day] for day in range(first, last + 1)])
-        if not pa.types.is_list(rows.schema.field(self.key).type):
-            return rows
-        values = rows.column(self.key).combine_chunks()
-        entries = rows.take(pc.list_parent_indices(values))
-        at = rows.schema.get_field_index(self.key)
-        return entries.set_column(at, self.key, pc.list_flatten(values))
+    def records(self, first: int, last: int) -> pa.Table:
+        """All records of some days."""
+        return pa.concat_tables([self.days[day] for day in range(first, last + 1)])
+
+    def having(self, rows: pa.Table, key: object) -> pa.Table:
+        """The records with a search value; one with many of them is there once."""
+        column = rows.column(self.key).combine_chunks()
+        if not pa.types.is_list(column.type):
+            return rows.filter(pc.equal(column, key))
+        found = pc.list_parent_indices(column).filter(pc.equal(pc.list_flatten(column), key))
+        return rows.take(pc.unique(found))
 
 
 def lineitem(scale: float, days: int, dates_per_day: int) -> Data:

@@ -132,14 +132,14 @@ def _sum(column: pa.ChunkedArray) -> object:
 
 def _check(data: Data, archive: Archive, window: int) -> None:
     """The archive answers as the days themselves do."""
-    truth = data.entries(window + 1, 2 * window)
+    truth = data.records(window + 1, 2 * window)
     columns = truth.schema.names
     with archive.reader() as reader:
         held = reader.scan(columns=columns)
         assert held.num_rows == truth.num_rows, (archive.stat(), held.num_rows, truth.num_rows)
         assert _sum(held.column(data.summed)) == _sum(truth.column(data.summed))
         for key in data.keys[:5]:
-            expected = truth.filter(pc.equal(truth.column(data.key), key))
+            expected = data.having(truth, key)
             found = reader.probe(key, columns=columns)
             assert _ordered(found) == _ordered(expected), (archive.stat(), key)
 
