@@ -25,7 +25,7 @@ from benchmarks.concurrency_workload import Workload
 from windrow.sharing.transactions.latest_window import LatestWindow
 from windrow.sharing.transactions.scheduler import ReadTransaction, Scheduler, Verdict
 from windrow.sharing.transactions.serial import Serial
-from windrow.sharing.transactions.sub_windows import SubWindows
+from windrow.sharing.transactions.stored_windows import SubWindows
 from windrow.sharing.transactions.time_to_update import TimeToUpdate
 from windrow.sharing.transactions.window_serial import WindowSerial
 

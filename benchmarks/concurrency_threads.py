@@ -18,7 +18,7 @@ from benchmarks.concurrency_workload import SLOTS, Packets, Workload, scan_group
 from windrow.sharing.transactions.executor import Answer, Executor
 from windrow.sharing.transactions.isolation import Isolation, classify
 from windrow.sharing.transactions.scheduler import ReadTransaction, Scheduler
-from windrow.sharing.transactions.sub_windows import SubWindows
+from windrow.sharing.transactions.stored_windows import SubWindows
 
 Table = tuple[np.ndarray, np.ndarray]
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
-from windrow.operators.cancellation import CROWD, Cancellation, mixed_instants
-from windrow.operators.changelog import Changelog
+from windrow.operators.changelog import CROWD, Cancellation, Changelog, mixed_instants
 
 pytestmark = pytest.mark.usefixtures("sizes")
 

@@ -8,8 +8,7 @@ from windrow.sharing.transactions.history import Action, History, Operation
 from windrow.sharing.transactions.latest_window import LatestWindow
 from windrow.sharing.transactions.scheduler import Read, ReadTransaction, Scheduler, Verdict
 from windrow.sharing.transactions.serial import Serial
-from windrow.sharing.transactions.time_to_update import TimeToUpdate
-from windrow.sharing.transactions.undo_expired import UndoExpired
+from windrow.sharing.transactions.time_to_update import TimeToUpdate, UndoExpired
 from windrow.sharing.transactions.window_serial import WindowSerial
 
 SCHEDULERS = (Serial, WindowSerial, LatestWindow, TimeToUpdate, UndoExpired)

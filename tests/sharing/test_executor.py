@@ -12,14 +12,12 @@ import pytest
 from tests.sharing.schedules import SCHEDULERS
 from windrow.sharing.transactions.errors import TransactionError
 from windrow.sharing.transactions.executor import Executor
-from windrow.sharing.transactions.expiry_slots import ExpirySlots
 from windrow.sharing.transactions.isolation import classify
 from windrow.sharing.transactions.latest_window import LatestWindow
 from windrow.sharing.transactions.scheduler import ReadTransaction
 from windrow.sharing.transactions.serial import Serial
-from windrow.sharing.transactions.sub_windows import SubWindows
-from windrow.sharing.transactions.time_to_update import TimeToUpdate
-from windrow.sharing.transactions.undo_expired import UndoExpired
+from windrow.sharing.transactions.stored_windows import ExpirySlots, SubWindows
+from windrow.sharing.transactions.time_to_update import TimeToUpdate, UndoExpired
 from windrow.sharing.transactions.window_serial import WindowSerial
 
 

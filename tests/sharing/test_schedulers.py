@@ -15,8 +15,7 @@ from windrow.sharing.transactions.isolation import classify
 from windrow.sharing.transactions.latest_window import LatestWindow
 from windrow.sharing.transactions.scheduler import ReadTransaction
 from windrow.sharing.transactions.serial import Serial
-from windrow.sharing.transactions.time_to_update import TimeToUpdate
-from windrow.sharing.transactions.undo_expired import UndoExpired
+from windrow.sharing.transactions.time_to_update import TimeToUpdate, UndoExpired
 from windrow.sharing.transactions.window_serial import WindowSerial
 
 EVENTS = st.lists(

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from windrow.core.patterns import UpdatePattern
 from windrow.sharing.transactions.errors import TransactionError
-from windrow.sharing.transactions.expiry_slots import ExpirySlots, split_by_expiry
-from windrow.sharing.transactions.stored_windows import stored_window
-from windrow.sharing.transactions.sub_windows import SubWindows
+from windrow.sharing.transactions.stored_windows import (
+    ExpirySlots,
+    SubWindows,
+    split_by_expiry,
+    stored_window,
+)
 
 
 def test_strict_input_is_refused_with_the_reason() -> None:

@@ -125,7 +125,7 @@ class _Query:
     def _run(self, pipeline: Any) -> None:
         from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415
         from windrow.spark.source.file_source import LogReader  # noqa: PLC0415
-        from windrow.spark.source.stream_task import StreamTask  # noqa: PLC0415
+        from windrow.spark.source.read_task import StreamTask  # noqa: PLC0415
 
         home, own = pipeline.home, "_source _routes _levels _place _session _take"
         source, routes, levels, place, session, take = (getattr(pipeline, n) for n in own.split())

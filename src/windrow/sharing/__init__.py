@@ -26,15 +26,13 @@ if TYPE_CHECKING:
     from windrow.sharing.schedule import POLICIES, LocalScheduler, sub_groups
     from windrow.sharing.transactions.errors import TransactionError
     from windrow.sharing.transactions.executor import Answer, Executor
-    from windrow.sharing.transactions.expiry_slots import split_by_expiry
     from windrow.sharing.transactions.history import History, parse_history
     from windrow.sharing.transactions.isolation import Isolation, classify
     from windrow.sharing.transactions.latest_window import LatestWindow
     from windrow.sharing.transactions.scheduler import ReadTransaction
     from windrow.sharing.transactions.serial import Serial
-    from windrow.sharing.transactions.stored_windows import stored_window
-    from windrow.sharing.transactions.time_to_update import TimeToUpdate
-    from windrow.sharing.transactions.undo_expired import UndoExpired
+    from windrow.sharing.transactions.stored_windows import split_by_expiry, stored_window
+    from windrow.sharing.transactions.time_to_update import TimeToUpdate, UndoExpired
     from windrow.sharing.transactions.window_serial import WindowSerial
 else:
     _MODULES = {
@@ -46,15 +44,13 @@ else:
         "sharing.schedule": "POLICIES LocalScheduler sub_groups",
         "sharing.transactions.errors": "TransactionError",
         "sharing.transactions.executor": "Answer Executor",
-        "sharing.transactions.expiry_slots": "split_by_expiry",
         "sharing.transactions.history": "History parse_history",
         "sharing.transactions.isolation": "Isolation classify",
         "sharing.transactions.latest_window": "LatestWindow",
         "sharing.transactions.scheduler": "ReadTransaction",
         "sharing.transactions.serial": "Serial",
-        "sharing.transactions.stored_windows": "stored_window",
-        "sharing.transactions.time_to_update": "TimeToUpdate",
-        "sharing.transactions.undo_expired": "UndoExpired",
+        "sharing.transactions.stored_windows": "split_by_expiry stored_window",
+        "sharing.transactions.time_to_update": "TimeToUpdate UndoExpired",
         "sharing.transactions.window_serial": "WindowSerial",
     }
     __getattr__ = lazy_exports(

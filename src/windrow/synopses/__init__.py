@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     )
     from windrow.synopses.base import Synopsis
     from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis
-    from windrow.synopses.distinct_sketches import DistinctSketches
     from windrow.synopses.errors import (
         FrequentInputError,
         IncompleteWindowError,
@@ -45,15 +44,14 @@ if TYPE_CHECKING:
     )
     from windrow.synopses.estimates import Estimate
     from windrow.synopses.frequent_items import Frequent, FrequentItems
-    from windrow.synopses.frequent_sketches import FrequentSketches
     from windrow.synopses.interval_buffer import RowBuffer, TimeBuffer
     from windrow.synopses.interval_content import AggregateClass, ClosedInterval, Content
     from windrow.synopses.interval_synopsis import IntervalSynopsis
     from windrow.synopses.interval_values import Counts, Extremes, Sums
     from windrow.synopses.join_buffer import Cell, ClosedJoin, JoinBuffer
     from windrow.synopses.join_synopsis import JoinSynopsis
-    from windrow.synopses.quantile_sketches import QuantileSketches
     from windrow.synopses.running_synopsis import RunningSynopsis
+    from windrow.synopses.sketches import DistinctSketches, FrequentSketches, QuantileSketches
     from windrow.synopses.value_counters import Counters
     from windrow.synopses.work_counts import Work
 else:
@@ -61,19 +59,17 @@ else:
         "aggregate_uses": "aggregate_class average content_for suitable_synopses",
         "base": "Synopsis",
         "basic_interval_synopsis": "BasicIntervalSynopsis",
-        "distinct_sketches": "DistinctSketches",
         "errors": "FrequentInputError IncompleteWindowError SynopsisError UnsuitableSynopsisError",
         "estimates": "Estimate",
         "frequent_items": "Frequent FrequentItems",
-        "frequent_sketches": "FrequentSketches",
         "interval_buffer": "RowBuffer TimeBuffer",
         "interval_content": "AggregateClass ClosedInterval Content",
         "interval_synopsis": "IntervalSynopsis",
         "interval_values": "Counts Extremes Sums",
         "join_buffer": "Cell ClosedJoin JoinBuffer",
         "join_synopsis": "JoinSynopsis",
-        "quantile_sketches": "QuantileSketches",
         "running_synopsis": "RunningSynopsis",
+        "sketches": "DistinctSketches FrequentSketches QuantileSketches",
         "value_counters": "Counters",
         "work_counts": "Work",
     }

@@ -15,7 +15,7 @@ from windrow.sharing.rules import (
     SynopsisShape,
     any_of,
 )
-from windrow.sharing.rules.synopsis_access import Reading, SynopsisAccess
+from windrow.sharing.rules.synopsis_shape import Reading, SynopsisAccess
 
 PROTOCOL = Attribute("protocol", Order.UNORDERED)
 USER = Attribute("user", Order.UNORDERED)

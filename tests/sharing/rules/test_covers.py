@@ -16,8 +16,6 @@ from windrow.sharing.rules.cover_search import (
     find_cover,
     find_difference,
     find_disjoint_cover,
-)
-from windrow.sharing.rules.covers import (
     is_cover,
     is_disjoint,
     is_disjoint_cover,

@@ -21,7 +21,7 @@ from windrow.sharing.rules import (
     drop_query,
     plan_queries,
 )
-from windrow.sharing.rules.covers import is_cover, is_disjoint
+from windrow.sharing.rules.cover_search import is_cover, is_disjoint
 from windrow.sharing.rules.sharing_plan import Member
 
 

@@ -23,7 +23,7 @@ from windrow.plan.program import compile_script
 from windrow.spark.source.batch_tasks import PipelineTasks
 from windrow.spark.source.file_log import Entry, FileLog, LogTail
 from windrow.spark.source.file_source import LogReader, SourceSpec
-from windrow.spark.source.stream_task import StreamTask
+from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage import level_task
 from windrow.spark.stage.level_task import LevelTask, reports_in
 from windrow.spark.stage.routes import Routes, with_kinds

@@ -24,7 +24,7 @@ from windrow.spark.source.file_source import (
     encode_specs,
 )
 from windrow.spark.source.inbox import Inbox
-from windrow.spark.source.stream_task import StreamTask
+from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.blobs import unpack
 from windrow.spark.stage.routes import Routes
 from windrow.streams.quarantine import Quarantine

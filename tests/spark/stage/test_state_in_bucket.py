@@ -11,7 +11,7 @@ from windrow.object_store.object_path import path_of
 from windrow.operators.base import Saved
 from windrow.result_files.atomic_files import ReplacedError
 from windrow.spark.checkpoint.state import sweep
-from windrow.spark.stage import state_bytes
+from windrow.spark.stage import state_files
 from windrow.spark.stage.state_files import RETAINED, BucketFiles, StateCommits, Version
 
 __all__ = ["running_server", "server", "url"]
@@ -33,7 +33,7 @@ def filled(state, batches: int) -> Bucket:
 
 @pytest.mark.parametrize("whole", [0, 1 << 20])
 def test_versions_are_read_where_no_copy_is_whole_or_in_parts(state, whole, monkeypatch, tmp_path):
-    monkeypatch.setattr(state_bytes.WHOLE, "value", whole)
+    monkeypatch.setattr(state_files.WHOLE, "value", whole)
     bucket = filled(state, 5)
     for cache in ("cache", "elsewhere"):
         monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path / cache))

@@ -26,7 +26,7 @@ from windrow.operators.aggregates.events import Events, renumber_groups
 from windrow.operators.base import Saved
 from windrow.operators.state.sub_window_store import DueSummaries, SubWindows
 from windrow.operators.sub_window_clocks import SubWindowClock
-from windrow.synopses.distinct_sketches import DistinctSketches
+from windrow.synopses.sketches import DistinctSketches
 
 READINGS = 3
 """The estimate, and its bounds."""

@@ -1,9 +1,9 @@
 """Summaries of sub-windows: what the tuples of one sub-window and group come to.
 
-A summary is a few integers in a row of a table (``windrow.operators.sub_windows``), and begins as
-zeros. Rows are *folded* into it while their sub-window is open (the buffer of Golab 2006, 2.3.4),
-two summaries of one sub-window and group are *merged*, and the window takes whole summaries in and
-out: it is given them as events sorted by group and time, and answers as an accumulator does
+A summary is a few integers in a row of a table (``windrow.operators.state.sub_window_store``), and
+begins as zeros. Rows are *folded* into it while their sub-window is open (the buffer of Golab 2006,
+2.3.4), two summaries of one sub-window and group are *merged*, and the window takes whole ones in
+and out: it is given them as events sorted by group and time, and answers as an accumulator does
 (``windrow.operators.aggregates.events``).
 
 What can be subtracted is (COUNT here; sums in ``sum_summaries``, variances in

@@ -1,6 +1,12 @@
-"""Which of many predicates make up a new one: the first step of 8.3.3 (Golab 2006).
+"""Covers of a predicate by others: which of them make it up (Golab 2006, 8.3.3).
 
-The smallest set that fits is sought, since every member is another synopsis to probe; among
+A set of predicates is a *subcover* of another predicate if it selects nothing more, a *supercover*
+if it selects nothing less, a *cover* if it is both; *disjoint* if no tuple satisfies two of them.
+The text also wants each member to be a disjunction of disjoint terms. A synopsis counts a tuple
+once, however many of its terms the tuple satisfies, so that is not needed and not asked.
+
+To find which of many predicates make up a new one is the first step of 8.3.3. The smallest set
+that fits is sought, since every member is another synopsis to probe; among
 equally small sets the one whose members come first. Finding a disjoint cover is the exact cover
 problem, so the search goes through sets of one member, of two, and so on up to
 ``LARGEST_COVER``, and gives up after ``LONGEST_SEARCH`` steps: it then finds nothing, and the
@@ -14,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, combinations
 from typing import TypeVar
 
 from windrow.core.thresholds import Threshold
-from windrow.sharing.rules.covers import is_subcover, is_supercover
 from windrow.sharing.rules.dnf import Predicate
 from windrow.sharing.rules.regions import (
     Region,
@@ -34,6 +40,27 @@ LONGEST_SEARCH = Threshold(1_000, least=1)
 Found = TypeVar("Found")
 Members = tuple[int, ...]
 """Places in the sequence of candidates."""
+
+
+def is_subcover(members: Sequence[Predicate], whole: Predicate) -> bool:
+    return all(member.implies(whole) for member in members)
+
+
+def is_supercover(members: Sequence[Predicate], whole: Predicate) -> bool:
+    boxes = chain.from_iterable(member.region for member in members)
+    return whole in members or is_within(whole.region, boxes)
+
+
+def is_cover(members: Sequence[Predicate], whole: Predicate) -> bool:
+    return is_subcover(members, whole) and is_supercover(members, whole)
+
+
+def is_disjoint(members: Sequence[Predicate]) -> bool:
+    return all(one.excludes(other) for one, other in combinations(members, 2))
+
+
+def is_disjoint_cover(members: Sequence[Predicate], whole: Predicate) -> bool:
+    return is_cover(members, whole) and is_disjoint(members)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.sharing.rules.synopsis_access import SynopsisAccess
-from windrow.sharing.rules.synopsis_shape import SynopsisKind
+from windrow.sharing.rules.synopsis_shape import SynopsisAccess, SynopsisKind
 
 
 def share_probe(one: SynopsisAccess, other: SynopsisAccess) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from windrow.sharing.rules.ss2_averages import serves_average
-from windrow.sharing.rules.synopsis_access import SynopsisAccess
+from windrow.sharing.rules.synopsis_shape import SynopsisAccess
 
 
 def share_quotient(one: SynopsisAccess, other: SynopsisAccess) -> bool:

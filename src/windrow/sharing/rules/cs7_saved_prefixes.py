@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.sharing.rules.synopsis_access import SynopsisAccess
+from windrow.sharing.rules.synopsis_shape import SynopsisAccess
 
 
 def reuse_prefixes(one: SynopsisAccess, other: SynopsisAccess) -> bool:

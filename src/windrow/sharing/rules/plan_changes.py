@@ -19,8 +19,7 @@ from windrow.sharing.rules.sharing_plan import Member, Part, SharingPlan, Synops
 from windrow.sharing.rules.ss1_window_lengths import serves_window
 from windrow.sharing.rules.ss3_joins import serves_join
 from windrow.sharing.rules.ss4_predicates import find_relevant
-from windrow.sharing.rules.synopsis_access import Reading
-from windrow.sharing.rules.synopsis_shape import SynopsisShape, cheapest_kind
+from windrow.sharing.rules.synopsis_shape import Reading, SynopsisShape, cheapest_kind
 
 
 def plan_queries(queries: Iterable[PeriodicQuery], s: int | None = None) -> SharingPlan:

@@ -21,8 +21,7 @@ from windrow.sharing.rules.cs6_saved_answers import reuse_answers
 from windrow.sharing.rules.cs7_saved_prefixes import reuse_prefixes
 from windrow.sharing.rules.interval_contents import Contents
 from windrow.sharing.rules.periodic_query import PeriodicQuery
-from windrow.sharing.rules.synopsis_access import Reading, SynopsisAccess
-from windrow.sharing.rules.synopsis_shape import SynopsisShape
+from windrow.sharing.rules.synopsis_shape import Reading, SynopsisAccess, SynopsisShape
 
 JOINT_RULES: dict[str, Callable[[SynopsisAccess, SynopsisAccess], bool]] = {
     "CS1": share_probe,

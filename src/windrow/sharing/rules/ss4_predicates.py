@@ -9,8 +9,7 @@ from windrow.sharing.rules.interval_contents import Contents
 from windrow.sharing.rules.periodic_query import PeriodicQuery
 from windrow.sharing.rules.ss1_window_lengths import fits_window
 from windrow.sharing.rules.ss3_joins import fits_join
-from windrow.sharing.rules.synopsis_access import Reading
-from windrow.sharing.rules.synopsis_shape import SynopsisShape
+from windrow.sharing.rules.synopsis_shape import Reading, SynopsisShape
 
 
 def find_relevant(

@@ -1,13 +1,14 @@
 """The description of a synopsis: its kind, its s, b, g and f, and whose tuples are in it.
 
 Golab 2006, 2.3.4 (running, interval, basic interval) and 8.3.2 (RJ, IJ, BIJ). The structures
-themselves are elsewhere; the rules of sharing need the description only.
+themselves are elsewhere; the rules of sharing need the description only. Rules of joint computation
+compare queries by the synopses that they read.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -114,3 +115,45 @@ def cheapest_kind(contents: Contents, b: int, together: int, *, over_join: bool)
     if together * math.log2(b) >= b or b == 1:
         return SynopsisKind.BIJ if over_join else SynopsisKind.BASIC
     return SynopsisKind.IJ if over_join else SynopsisKind.INTERVAL
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How one of the contents that a query needs is put together.
+
+    From one synopsis, or by SS4 from several: those ``added`` less those ``subtracted``, where
+    adding minima and maxima means to take the least and the greatest.
+    """
+
+    contents: Contents
+    added: tuple[SynopsisShape, ...]
+    subtracted: tuple[SynopsisShape, ...] = ()
+
+    @property
+    def shapes(self) -> tuple[SynopsisShape, ...]:
+        return self.added + self.subtracted
+
+    @property
+    def is_combined(self) -> bool:
+        return len(self.shapes) > 1
+
+
+@dataclass(frozen=True)
+class SynopsisAccess:
+    """A query and its readings, one for each of the contents that it needs."""
+
+    query: PeriodicQuery
+    readings: tuple[Reading, ...]
+
+    @property
+    def shapes(self) -> tuple[SynopsisShape, ...]:
+        return tuple(dict.fromkeys(shape for r in self.readings for shape in r.shapes))
+
+    @property
+    def is_combined(self) -> bool:
+        """Whether SS4 was needed."""
+        return any(reading.is_combined for reading in self.readings)
+
+    def common_kinds(self, other: SynopsisAccess) -> Iterator[SynopsisKind]:
+        """The kinds of the synopses that both read."""
+        return (shape.kind for shape in self.shapes if shape in other.shapes)

@@ -87,7 +87,7 @@ class Executor:
     update. Updates that it lets wait are kept in memory. With ``record`` every operation is kept
     too, for ``history``, without limit.
 
-    >>> from windrow.sharing.transactions.sub_windows import SubWindows
+    >>> from windrow.sharing.transactions.stored_windows import SubWindows
     >>> class Total:
     ...     def begin(self): return [0]
     ...     def scan(self, contents): return sum(contents)

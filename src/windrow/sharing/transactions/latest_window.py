@@ -32,8 +32,7 @@ from windrow.sharing.transactions.scheduler import (
 class LatestWindow:
     """Latest-window-serialisable, reading in the order of the array (Golab 2006, 7.4.1).
 
-    Its variants read in another order (``time_to_update``) or undo instead of aborting
-    (``undo_expired``).
+    Its variants read in another order, or undo instead of aborting (``time_to_update``).
 
     >>> scheduler = LatestWindow(2, newest=1)
     >>> scheduler.submit(ReadTransaction("Q1", length=2))

@@ -3,7 +3,7 @@
 pipeline.json       who runs in it: the number of a job is its place in the list
 spark/              Spark's offsets and commits
 state/              the state of stages (``windrow.spark.stage.state_files``)
-exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.exchange``)
+exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.blobs``)
 streams/<name>.log  the file log of each stream
 streams/<name>/     of text the rows that a micro-batch reads (``windrow.spark.source.text_spool``),
                     of a relation its updates (``windrow.spark.source.relation_updates``)

@@ -19,7 +19,7 @@ from windrow.core.thresholds import Threshold
 from windrow.spark.run.session import shuffle_partitions
 from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks, ShareClaims
 from windrow.spark.source.file_log import LogTail, Stretch
-from windrow.spark.source.stream_task import StreamTask
+from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import LevelTask, TaskReport, reports_in
 from windrow.spark.stage.routes import PACKED, spark_hash
 

@@ -46,8 +46,8 @@ from windrow.spark.run.status_writer import RunRecorder
 from windrow.spark.sink.file_delivery import merge, room_for_changes
 from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encode_specs
 from windrow.spark.source.frame_packer import FramePacker, with_wall
-from windrow.spark.source.stream_task import StreamTask
-from windrow.spark.stage import exchange
+from windrow.spark.source.read_task import StreamTask
+from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
 from windrow.spark.stage.level_task import HANDS, LevelTask, TaskReport
 from windrow.spark.stage.routes import PACKED, Routes, with_kinds
 from windrow.spark.stage.stage_task import Report
@@ -212,7 +212,7 @@ class Pipeline:
             job.results.prepare(noted, overwrite=self.feed.overwrite)
         sweep(home.state)
         if self._exchange is not None:
-            exchange.prepare(self._exchange)
+            prepare_exchange(self._exchange)
         self.recorder.begin(home, self.jobs, self.feed.quarantine)
         self._notes.keep_later()
         for prepared in self.on_prepared:
@@ -343,7 +343,7 @@ class Pipeline:
             written = {key: name for told in reports for key, name in told.state.items()}
             self._commits.publish(batch, version.after(batch, written, found))
             if self._exchange is not None:
-                exchange.clear(self._exchange)
+                clear_exchange(self._exchange)
         self._notes.keep_later()
 
     def _run(self, batches: MicroBatches, frame: DataFrame, batch: int) -> list[TaskReport]:

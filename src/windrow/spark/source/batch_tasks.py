@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.source.file_log import Stretch
-from windrow.spark.source.stream_task import StreamTask
+from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import JobFailedError, LevelTask, Mine
 from windrow.spark.stage.packing import blobs, packed_batch
 

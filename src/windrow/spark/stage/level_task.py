@@ -26,9 +26,8 @@ import pyarrow as pa
 from windrow.core.errors import StateError
 from windrow.object_store.object_path import path_of
 from windrow.operators.base import Saved, below
-from windrow.spark.stage.blobs import pack, unpack
+from windrow.spark.stage.blobs import open_blob, pack, unpack
 from windrow.spark.stage.bucket_host import Answer, BucketHost
-from windrow.spark.stage.exchange import open_blob
 from windrow.spark.stage.packing import RESULT, packed_batch
 from windrow.spark.stage.stage_task import TOLD, Parts, Report, StageTask
 from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits

@@ -34,8 +34,7 @@ from windrow.plan.nodes import (
     Subscribe,
 )
 from windrow.plan.physical.stages import RangeKey, StageEdge
-from windrow.spark.stage.blobs import Header, pack, pack_delta
-from windrow.spark.stage.exchange import send_by_file
+from windrow.spark.stage.blobs import Header, pack, pack_delta, send_by_file
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.subscription_index import matching_for, range_of, routing_for
 from windrow.streams.stream_time import Times, to_json

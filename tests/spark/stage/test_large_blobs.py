@@ -5,8 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from windrow.spark.stage.blobs import pack
-from windrow.spark.stage.exchange import LARGE, clear, open_blob, prepare, send_by_file
+from windrow.spark.stage.blobs import (
+    LARGE,
+    clear_exchange,
+    open_blob,
+    pack,
+    prepare_exchange,
+    send_by_file,
+)
 
 SMALL = pack({"n": 1}, {"rows": pa.record_batch({"k": [1, 2, 3]})})
 BIG = pack({"n": 2}, {"rows": pa.record_batch({"k": pa.array(range(LARGE.usual))})})
@@ -24,11 +30,11 @@ def test_a_blob_is_opened_as_it_was_packed_whichever_way_it_came(tmp_path, blob,
 
 def test_what_a_micro_batch_left_is_removed_and_what_was_opened_can_still_be_read(tmp_path):
     place = tmp_path / "exchange"
-    prepare(place)
+    prepare_exchange(place)
     opened = open_blob(pa.py_buffer(send_by_file(BIG, str(place))))
-    clear(place)
+    clear_exchange(place)
     assert list(place.iterdir()) == []
     assert opened[1]["rows"]["k"][-1].as_py() == LARGE.usual - 1
     (place / "left").touch()
-    prepare(place)
+    prepare_exchange(place)
     assert list(place.iterdir()) == []
