@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import time
 import urllib.request
 from dataclasses import replace
@@ -293,14 +292,12 @@ def test_the_quarantine_is_counted_by_stream(made):
     assert (only.stream, only.files, only.size) == ("flows", 2, 10)
 
 
-def test_many_files_and_queries_are_looked_at_in_well_under_a_second(tmp_path):
+def test_the_files_of_a_long_log_are_counted(tmp_path):
     made = HandMade(tmp_path)
     line = Entry("/far/away/" + "x" * 60 + ".csv", size=1000, top=NOON, batch=0).as_json()
     with made.home.log("hosts").open("a") as log:
         log.write("".join(line.replace("away", f"{n}") + "\n" for n in range(50_000)))
-    began = time.perf_counter()
     hosts = stream(made, "hosts")
-    assert time.perf_counter() - began < 1
     assert (hosts.files, hosts.files_waiting) == (50_003, None)
 
 
@@ -343,15 +340,6 @@ class TestRecorder:
             self.batches(recorder, number)
         totals = read_run_record(tmp_path).totals
         assert totals == {"q1": Totals(3, 60, 6, now=NOON)}
-
-    def test_it_takes_less_than_a_millisecond_for_a_hundred_queries(self, recorder):
-        took = []
-        for number in range(50):
-            began = time.perf_counter()
-            self.batches(recorder, number)
-            took.append(time.perf_counter() - began)
-        assert min(took) < 0.001
-        assert statistics.median(took) < 0.005, "on whatever machine"
 
     def test_nothing_that_goes_wrong_here_goes_wrong_for_the_pipeline(self, recorder, tmp_path):
         (tmp_path / RECORD).mkdir()
