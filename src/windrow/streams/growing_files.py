@@ -23,7 +23,7 @@ from windrow.core.time import Wall
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.nodes import FileSource
 from windrow.tables.file_part import Part
-from windrow.tables.find_files import Found, list_files
+from windrow.tables.find_files import Found, base_of, list_files
 from windrow.tables.readers import format_of
 
 SECOND = 1_000_000_000
@@ -91,11 +91,19 @@ class Arrivals:
         self._source, self._declaration, self._wall = source, declaration, wall
         self.patient = patient
         self._known: dict[Path, _Known] = {}
+        self._last: Path | None = None
 
     def look(self) -> list[Arrival]:
         """What there is to read or to refuse by now, in the order of the files."""
         found = list_files(self._source)
         return [a for file in found for a in self._next(file, self._known.get(file.path))]
+
+    @property
+    def watched(self) -> tuple[Path, ...]:
+        """Where most of what comes is seen without a listing: the place of the files, the file
+        that was read last and its directory."""
+        base, last = base_of(self._source), self._last
+        return (base,) if last is None else (base, last.parent, last)
 
     def took(self, arrival: Arrival, after: Part | None) -> str:
         """A part has been read, up to ``after``; returns the mark of all that was read so far."""
@@ -114,6 +122,7 @@ class Arrivals:
         if mark is None:
             mark = mark_of(arrival.path, part.start)
         size = part.start if arrival.cut else arrival.size
+        self._last = arrival.path
         self._known[arrival.path] = _Known(
             _State.READ, part, size, arrival.changed, mark, final=arrival.part.final
         )

@@ -67,6 +67,13 @@ def list_files(source: FileSource) -> list[Found]:
     )
 
 
+def base_of(source: FileSource) -> Path:
+    """The file, or the directory that has all that ``list_files`` gives, or would."""
+    root = local_path(source.path, "the path of files")
+    wild = any(c in source.path for c in WILD) and not root.exists()
+    return _split_pattern(root)[0] if wild else root
+
+
 def _in_order(base: Path, entries: Iterator[tuple[Name, os.DirEntry[str]]]) -> list[Found]:
     files = {}
     for name, entry in entries:

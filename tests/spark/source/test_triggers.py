@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spark.source.test_source import Source, read, spec
+from tests.spark.source.test_source import Source, read, spec, write
 from windrow.plan.program import compile_script
 from windrow.spark.source import pace, stream_files
 from windrow.spark.source.file_log import FileLog, Stretch
@@ -182,3 +183,44 @@ def test_a_stream_that_is_far_ahead_waits_for_one_that_its_job_reads_too(
     waiting = [found["sparse"] for found in tops if found["dense"] < 39_000]
     assert len(waiting) > 5
     assert max(waiting) < 80_000
+
+
+@pytest.mark.parametrize("before", [(), ("1.csv",), ("below/1.csv",)])
+@pytest.mark.parametrize("way", ["a new file", "growth"])
+@pytest.mark.parametrize("source", ["in", "in/**/*.csv"])
+def test_what_comes_while_the_source_watches_is_in_its_answer(tmp_path, before, way, source):
+    place = tmp_path / "in"
+    (place / "below").mkdir(parents=True)
+    for number, name in enumerate(before):
+        (place / name).write_text(text(range(number, number + 1)))
+    if way == "growth" and not before:
+        pytest.skip("nothing there that could grow")
+    watched = spec(tmp_path, source=source, format_="csv")
+    reader = LogReader([watched], str(tmp_path / "offsets"), watched=30.0)
+    at = reader.initialOffset()
+    if before:
+        at = reader.latestOffset(at, reader.getDefaultReadLimit())
+
+    def come() -> None:
+        (place / ".hidden").touch()  # wakes the source, and is nothing to read
+        if way == "growth":
+            with (place / before[-1]).open("a") as file:
+                file.write("7,1\n")
+        else:
+            (place / ".9").write_text(text(range(7, 8)))
+            (place / ".9").rename(place / "9.csv")
+
+    timer = threading.Timer(0.05, come)
+    timer.start()
+    end = reader.latestOffset(at, reader.getDefaultReadLimit())
+    timer.join()
+    assert end == {"s": at["s"] + 1}
+    assert FileLog(Path(watched.log)).times[-1].top == 7
+
+
+def test_a_source_that_watches_in_vain_answers_as_one_that_does_not(tmp_path):
+    write(tmp_path, "1", [1, 2])
+    watching = LogReader([spec(tmp_path)], str(tmp_path / "offsets"), watched=0.03)
+    at = watching.latestOffset(watching.initialOffset(), watching.getDefaultReadLimit())
+    assert at == {"s": 1}
+    assert watching.latestOffset(at, watching.getDefaultReadLimit()) == at

@@ -44,7 +44,13 @@ from windrow.spark.run.session import on_one_machine, shuffle_partitions
 from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
 from windrow.spark.sink.file_delivery import merge, room_for_changes
-from windrow.spark.source.file_source import FORMAT, SourceSpec, WindrowSource, encode_specs
+from windrow.spark.source.file_source import (
+    FORMAT,
+    WATCHED,
+    SourceSpec,
+    WindrowSource,
+    encode_specs,
+)
 from windrow.spark.source.frame_packer import FramePacker, with_wall
 from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
@@ -54,10 +60,10 @@ from windrow.spark.stage.stage_task import Report
 from windrow.spark.stage.state_files import StateCommits
 from windrow.streams.stream_time import StreamTime
 
-WATCHING = "100 milliseconds"
+WATCHING = 0.1
 """How often a directory that is watched is looked at."""
 STARTING = ("Initializing", "Getting offsets")
-"""What Spark says of a query whose sources do not run yet."""
+"""What Spark says of a query whose sources do not run yet, or have nothing new."""
 
 
 class Pipeline:
@@ -115,7 +121,8 @@ class Pipeline:
         """Whether it runs, but its sources do not yet."""
         if self._streaming is None or not self._streaming.isActive:
             return False
-        return str(self._streaming.status["message"]).startswith(STARTING)
+        message = str(self._streaming.status["message"])
+        return message.startswith(STARTING) and self._streaming.lastProgress is None
 
     @property
     def active(self) -> bool:
@@ -246,6 +253,8 @@ class Pipeline:
             "specs": encode_specs([t.spec for t in tasks]),
             "offsets": str(self.home.offsets),
         }
+        if not (feed.once or feed.live or framed):  # who waits for those waits for the source
+            options[WATCHED] = str(WATCHING * 0.9)
         source = self._session.readStream.format(FORMAT).options(**options).load()
         # The source comes first: a union belongs to the session of its first part.
         packed = [self._packed(streams[name], frame) for name, frame in framed.items()]
@@ -255,7 +264,7 @@ class Pipeline:
         writer = writer.option("checkpointLocation", self._location).outputMode("append")
         if feed.once:
             return writer.trigger(availableNow=True)
-        return writer if feed.live else writer.trigger(processingTime=WATCHING)
+        return writer if feed.live else writer.trigger(processingTime=f"{WATCHING} seconds")
 
     @property
     def _location(self) -> str:

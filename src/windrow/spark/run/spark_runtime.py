@@ -340,11 +340,12 @@ class OnSpark:
         The Python processes of many must not all start at once: Spark gives each of them ten
         seconds.
         """
-        starting = any(p.starting for p in self.pipelines) and self._waited < LONGEST_START
         waiting = next((p for p in self.pipelines if not p.has_started), None)
-        if waiting is not None and not starting:
-            waiting.start()
-            self._waited = 0.0
+        if waiting is not None:
+            starting = any(p.starting for p in self.pipelines) and self._waited < LONGEST_START
+            if not starting:
+                waiting.start()
+                self._waited = 0.0
         running = waiting is not None or any(p.active for p in self.pipelines)
         for run in self.runs:
             run.look()

@@ -73,6 +73,12 @@ class Admission:
             found += deliveries(Path(spec.inbox), after=last)
         return found
 
+    @property
+    def watched(self) -> list[Path]:
+        """Paths of which one changes as a rule when there is something new."""
+        found = [] if self._arrivals is None else [*self._arrivals.watched]
+        return found if self._spec.inbox is None else [*found, Path(self._spec.inbox)]
+
     def judges(self, waiting: Sequence[Arrival | Entry]) -> bool:
         """Whether the files are the contents of a relation; from now on its files are judged."""
         spec = self._spec

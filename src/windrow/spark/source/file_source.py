@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,10 @@ from windrow.streams.quarantine import Quarantine
 from windrow.streams.stream_time import UNKNOWN, StreamTime
 
 FORMAT = "windrow-log"
+WATCHED = "watched"
+"""The option for how many seconds Spark may be kept waiting for something new."""
+GLANCE = 0.005
+"""Seconds between looks at what is watched, each of which takes some microseconds."""
 Offset = dict[str, int]
 """Entries of the log of each stream."""
 
@@ -84,9 +89,14 @@ class SourceSpec:
 
 
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """See the module. ``offsets`` is where Spark has one file for each micro-batch it has begun."""
+    """See the module. ``offsets`` is where Spark has one file for each micro-batch it has begun.
 
-    def __init__(self, specs: Sequence[SourceSpec], offsets: str) -> None:
+    Spark asks ten times a second. If there is nothing new, the answer waits for up to ``watched``
+    seconds, and what comes meanwhile is in it: so a file need not wait until Spark asks again.
+    """
+
+    def __init__(self, specs: Sequence[SourceSpec], offsets: str, watched: float = 0.0) -> None:
+        self._watched = watched
         self._pace = Pace(streams=len(specs))
         self._streams = [StreamFiles(spec, self._pace) for spec in specs]
         self._offsets = Path(offsets)
@@ -95,8 +105,28 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {stream.spec.name: 0 for stream in self._streams}
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        until = time.monotonic() + self._watched
         batch = next_batch(self._offsets)
         self._pace.next_trigger()
+        while True:
+            marks = self._marks()
+            found = self._entries_for(batch, start)
+            if found != start or not self._await_change(marks, until):
+                return found
+
+    def _marks(self) -> list[list[int]]:
+        return [stream.marks() for stream in self._streams] if self._watched else []
+
+    def _await_change(self, marks: list[list[int]], until: float) -> bool:
+        """Whether something has changed before it is too late."""
+        while time.monotonic() + GLANCE < until:
+            time.sleep(GLANCE)
+            if self._marks() != marks:
+                return True
+        return False
+
+    def _entries_for(self, batch: int, start: Offset) -> Offset:
+        """How many entries the logs have when all that there is for a micro-batch is admitted."""
         found = {}
         for stream in sorted(self._streams, key=lambda stream: stream.top):
             together = (s for s in self._streams if s.spec.name in stream.spec.partners)
@@ -135,7 +165,11 @@ class WindrowSource(DataSource):
         return PACKED
 
     def streamReader(self, schema: StructType) -> LogReader:
-        return LogReader(decode_specs(self.options["specs"]), self.options["offsets"])
+        return LogReader(
+            decode_specs(self.options["specs"]),
+            self.options["offsets"],
+            float(self.options.get(WATCHED, 0)),
+        )
 
 
 def encode_specs(specs: Sequence[SourceSpec]) -> str:
