@@ -99,7 +99,7 @@ class Arrivals:
         return [a for file in found for a in self._next(file, self._known.get(file.path))]
 
     @property
-    def watched(self) -> tuple[Path, ...]:
+    def watched_paths(self) -> tuple[Path, ...]:
         """Where most of what comes is seen without a listing: the place of the files, the file
         that was read last and its directory."""
         base, last = base_of(self._source), self._last

@@ -74,9 +74,9 @@ class Admission:
         return found
 
     @property
-    def watched(self) -> list[Path]:
+    def watched_paths(self) -> list[Path]:
         """Paths of which one changes as a rule when there is something new."""
-        found = [] if self._arrivals is None else [*self._arrivals.watched]
+        found = [] if self._arrivals is None else [*self._arrivals.watched_paths]
         return found if self._spec.inbox is None else [*found, Path(self._spec.inbox)]
 
     def judges(self, waiting: Sequence[Arrival | Entry]) -> bool:

@@ -68,7 +68,7 @@ class StreamFiles:
 
     def marks(self) -> list[int]:
         """Numbers that change, as a rule, when there is something new; cheap to ask for."""
-        return [_changed(path) for path in self._admission(self._open()).watched]
+        return [_changed(path) for path in self._admission(self._open()).watched_paths]
 
     def take_listing(self) -> None:
         """Whatever comes from now on is for the next run."""
