@@ -17,6 +17,16 @@ CASES = [
     ("SELECT a FROM s []", "]", "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"),
     ("SELECT a FROM s [ROWS 2.5]", "2.5", "whole number"),
     ("SELECT a FROM s [PARTITION BY a]", "]", "ROWS"),
+    (
+        "SELECT a FROM s WHERE NOT EXISTS (SELECT * FROM t) WITHIN 3 SECONDS AFTR",
+        "AFTR",
+        "did you mean AFTER?",
+    ),
+    (
+        "SELECT a FROM s WHERE NOT EXISTS (SELECT * FROM t) WITHIN AFTER",
+        "AFTER",
+        "a number and a unit for WITHIN",
+    ),
     ("SELECT a FROM s [NOW] [NOW]", "[", "one window"),
     ("SELECT a FROM s [RANGE 5", "5", "the end of the statement"),
     ("SELECT a FORM s", "FORM", "did you mean FROM?"),

@@ -120,6 +120,10 @@ QUERIES = {
     "WHERE 2 NOT IN (SELECT k FROM r [RANGE 2 SECONDS])",
     "not_in": "SELECT k, a FROM s [ROWS 8] "
     "WHERE k NOT IN (SELECT k FROM r [RANGE 4 SECONDS] WHERE k IS NOT NULL)",
+    "within_after": "SELECT k, a FROM s WHERE a > 0 AND NOT EXISTS "
+    "(SELECT * FROM r WHERE r.k = s.k) WITHIN 3 SECONDS AFTER",
+    "within_before": "SELECT k, n FROM s WHERE n NOT IN "
+    "(SELECT m FROM r WHERE b > 0) WITHIN 2 SECONDS BEFORE",
     "extremes": "SELECT k, MIN(a), MAX(x), MAX(n) FROM s [RANGE 9 SECONDS] GROUP BY k",
     "extreme": "SELECT MAX(a) FROM s [RANGE 12 SECONDS]",
     "having": "SELECT n, SUM(a) FROM s [RANGE 9 SECONDS] GROUP BY n HAVING COUNT(*) > 2",

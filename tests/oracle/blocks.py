@@ -63,7 +63,8 @@ class Item:
 class Negation:
     """NOT EXISTS or NOT IN over one source: ``pairs`` are the outer and inner sides of ``=``.
 
-    ``across`` is another condition of NOT EXISTS over both. NOT IN has exactly one pair.
+    ``across`` is another condition of NOT EXISTS over both. NOT IN has exactly one pair. With
+    ``within`` it looks at what came so long after a tuple, or before it, and is asked then.
     """
 
     kind: str
@@ -71,6 +72,19 @@ class Negation:
     pairs: tuple[tuple[Expr, Expr], ...]
     where: Expr | None = None
     across: Expr | None = None
+    within: int | None = None
+    after: bool = True
+
+    def counted(self, came: str) -> str:
+        """SQL for which tuples of the source count, if ``came`` is when the outer tuple came."""
+        first, last = (came, f"{came} + {self.within}")
+        if not self.after:
+            first, last = f"{came} - {self.within}", came
+        return f"{self.source.alias}.ts BETWEEN {first} AND {last}"
+
+    def asked_at(self, came: str) -> str:
+        """SQL for the instant at which the outer tuple is reported, if at all."""
+        return f"{came} + {self.within}" if self.after else came
 
     @property
     def cql(self) -> str:
@@ -82,7 +96,10 @@ class Negation:
             head = "NOT EXISTS (SELECT *"
             conditions += [f"{inner.cql} = {outer.cql}" for outer, inner in self.pairs]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"{head} FROM {self.source.cql}{where})"
+        text = f"{head} FROM {self.source.cql}{where})"
+        if self.within is None:
+            return text
+        return f"{text} WITHIN {self.within} SECONDS {'AFTER' if self.after else 'BEFORE'}"
 
 
 @dataclass(frozen=True)

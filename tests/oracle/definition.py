@@ -252,7 +252,15 @@ def block_sql(select: Select, before: list[str], groups: list[str]) -> str:
     """The block with columns put before its own, and grouped by more than its own keys."""
     conditions = same_instant(select)
     conditions += [select.where.sql] if select.where else []
-    conditions += [negation_sql(negation, clock(select)) for negation in select.negations]
+    for negation in select.negations:
+        if negation.within is None:
+            conditions.append(
+                negation_sql(negation, f"{negation.source.alias}.t = {clock(select)}.t")
+            )
+        else:
+            came = came_sql(select)
+            conditions.append(f"{negation.asked_at(came)} <= {clock(select)}.t")
+            conditions.append(negation_sql(negation, negation.counted(came)))
     tables = [f"({source_sql(s)}) AS {s.alias}" for s in select.sources]
     return written(select, before, groups, tables, conditions)
 
@@ -292,12 +300,15 @@ def same_instant(select: Select) -> list[str]:
     return [f"{s.alias}.t = {came if s.nrr else f'{first}.t'}" for s in others]
 
 
-def negation_sql(negation: Negation, first: str) -> str:
-    """NOT EXISTS, and NOT IN told in its terms."""
+def negation_sql(negation: Negation, live: str) -> str:
+    """NOT EXISTS, and NOT IN told in its terms; ``live`` says which tuples are there."""
     alias = negation.source.alias
-    conditions = [f"{alias}.t = {first}.t"]
+    conditions = [live]
     conditions += [c.sql for c in (negation.where, negation.across) if c is not None]
-    nothing = f"NOT EXISTS (SELECT 1 FROM ({source_sql(negation.source)}) AS {alias} WHERE "
+    tuples = (
+        source_sql(negation.source) if negation.within is None else f"FROM {negation.source.name}"
+    )
+    nothing = f"NOT EXISTS (SELECT 1 FROM ({tuples}) AS {alias} WHERE "
     if negation.kind == "NOT IN":
         ((outer, inner),) = negation.pairs
         empty = nothing + " AND ".join(conditions) + ")"

@@ -78,6 +78,13 @@ def without(
     return replace(block, negations=(*block.negations, negation))
 
 
+def awaited(block: Select, within: int, *, after: bool = True) -> Select:
+    """The block of tuples that no partner came to for so long."""
+    block = without(block, "NOT EXISTS", NO_WINDOW, "k")
+    (negation,) = block.negations
+    return replace(block, negations=(replace(negation, within=within, after=after),))
+
+
 def top(block: Select, count: int, *order: tuple[str, bool]) -> Select:
     return replace(block, top=Top(count, order))
 
@@ -139,8 +146,14 @@ THIRD = View(
 )  # fmt: skip
 LASTING = View("Lasting", joined(EQUAL, Range(3), Range(3)), stream=False, lasting=Range(6))
 
+AWAITED = View("Awaited", awaited(plain(NO_WINDOW), 3), stream=True)
+
 MORE_SAMPLES: dict[str, Program] = {
     "not exists": ask(without(plain(Range(6)), "NOT EXISTS", Range(2), "k")),
+    "not exists within a time after": ask(awaited(plain(NO_WINDOW), 4)),
+    "not exists within a time before": ask(awaited(plain(NO_WINDOW), 3, after=False)),
+    "group of what is awaited": ask(awaited(grouped(NO_WINDOW, (X["k"],), COUNT_ALL), 2)),
+    "rows of what was awaited in vain": ask(over_view(AWAITED, Rows(3)), AWAITED),
     "not exists on two keys": ask(without(plain(Range(6)), "NOT EXISTS", Range(5), "k", "s")),
     "not exists at all": ask(without(plain(Range(6)), "NOT EXISTS", Now())),
     "not exists with a filter": ask(

@@ -100,10 +100,15 @@ def brief(named: Named) -> st.SearchStrategy[Window | None]:
 
 
 @st.composite
-def negations(draw: st.DrawFn, columns: list[Expr], names: list[Named]) -> Negation:
-    """NOT EXISTS or NOT IN a short window, on columns that meet now and then."""
-    named = draw(st.sampled_from([n for n in names if not n.nrr]))
-    window = draw(brief(named))
+def negations(
+    draw: st.DrawFn, columns: list[Expr], names: list[Named], *, within: bool = False
+) -> Negation:
+    """NOT EXISTS or NOT IN a short window, on columns that meet now and then.
+
+    With ``within`` there is a duration in place of the window.
+    """
+    named = draw(st.sampled_from([n for n in names if n.stream or not (within or n.nrr)]))
+    window = NO_WINDOW if within else draw(brief(named))
     inner = columns_of(named.columns, "N")
     pairs = [(c, n) for c in columns for n in inner if c.family == n.family]
     alike = [(c, n) for c, n in pairs if c.cql.split(".")[1] == n.cql.split(".")[1]]
@@ -115,12 +120,31 @@ def negations(draw: st.DrawFn, columns: list[Expr], names: list[Named]) -> Negat
     if kind == "NOT EXISTS" and pairs and draw(st.integers(0, 2)) == 0:
         outer, other = draw(st.sampled_from(pairs))
         across = compare(other, draw(st.sampled_from(["<", ">=", "<>"])), outer)
-    return Negation(kind, Source(named.name, "N", window), chosen, where, across)
+    negation = Negation(kind, Source(named.name, "N", window), chosen, where, across)
+    if not within:
+        return negation
+    return replace(negation, within=draw(st.integers(1, 6)), after=draw(st.integers(0, 3)) > 0)
+
+
+@st.composite
+def awaiting(draw: st.DrawFn, names: list[Named]) -> Select:
+    """A block over one or two streams whose tuples wait for others that must not come."""
+    count = draw(st.sampled_from([1, 1, 1, 2]))
+    chosen = [draw(st.sampled_from([n for n in names if n.stream])) for _ in range(count)]
+    pairs = list(zip(chosen, ALIASES, strict=False))
+    scopes = [columns_of(named.columns, alias) for named, alias in pairs]
+    columns = [c for scope in scopes for c in scope]
+    froms = tuple(Source(named.name, alias) for named, alias in pairs)
+    block = Select((), froms, all_of(draw(connections(scopes))))
+    block = replace(block, negations=(draw(negations(columns, names, within=True)),))
+    return draw(shaped(block, columns))
 
 
 @st.composite
 def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Select:
     """A block over one to four sources: plain, DISTINCT, the first few, or aggregating."""
+    if draw(st.integers(0, 11)) == 0:
+        return draw(awaiting(names))
     chosen, froms = draw(sources(names, most_sources))
     aliases = [source.alias for source in froms]
     scopes = [columns_of(n.columns, alias) for n, alias in zip(chosen, aliases, strict=True)]
@@ -251,7 +275,7 @@ def stream_views(draw: st.DrawFn, name: str, names: list[Named]) -> View:
         where = draw(st.none() | predicates(columns))
         return View(name, Select(kept, (Source(base.name, "X"),), where), stream=True)
     block = draw(selects(names, 2))
-    if block.internal:
+    if block.internal or (block.negations and never_withdraws(block, names)):
         return View(name, block, stream=True)
     output = draw(st.sampled_from([Output.ISTREAM, Output.ISTREAM, Output.DSTREAM, Output.RSTREAM]))
     return View(name, block, stream=True, output=output)
@@ -292,7 +316,8 @@ def never_withdraws(body: Body, names: list[Named]) -> bool:
     if body.internal:
         return True
     monotonic = {n.name: n.monotonic for n in names}
-    return not (body.grouped or body.negations or body.top) and all(
+    asked_now = any(negation.within is None for negation in body.negations)
+    return not (body.grouped or asked_now or body.top) and all(
         monotonic[source.name] and isinstance(source.window, Unbounded | None)
         for source in body.external
     )

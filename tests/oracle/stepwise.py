@@ -185,6 +185,7 @@ class Stepwise:
             self.hold(source, t)
         if select.mixed:
             self.combine(select, t)
+        self.db.register("now", pa.table({"t": [t]}))
         return self.db.execute(sql).fetchall()
 
     def hold(self, source: Source, t: int) -> None:
@@ -230,9 +231,14 @@ def plain_sql(select: Select, *before: str) -> str:
 def held_sql(select: Select, *before: str) -> str:
     """The block over the tables ``held_<alias>``."""
     conditions = [select.where.sql] if select.where is not None else []
-    conditions += [negated_sql(negation) for negation in select.negations]
     streams = [s.alias for s in select.sources if not s.nrr]
     came = f"greatest({', '.join(f'{alias}.ts' for alias in streams)})"
+    conditions += [negated_sql(negation, came) for negation in select.negations]
+    conditions += [
+        f"{negation.asked_at(came)} <= (SELECT t FROM now)"
+        for negation in select.negations
+        if negation.within is not None
+    ]
     conditions += [f"{s.alias}.ts = {came}" for s in select.sources if s.nrr]
     tables = ", ".join(f"held_{s.alias} AS {s.alias}" for s in select.sources)
     return asked_of(select, tables, conditions, *before)
@@ -261,10 +267,11 @@ def asked_of(select: Select, tables: str, conditions: list[str], *before: str) -
     return f"SELECT * FROM ({block}) ORDER BY {order} LIMIT {select.top.count}"
 
 
-def negated_sql(negation: Negation) -> str:
+def negated_sql(negation: Negation, came: str) -> str:
     """The negation in SQL's own words."""
     alias = negation.source.alias
     conditions = [c.sql for c in (negation.where, negation.across) if c is not None]
+    conditions += [negation.counted(came)] if negation.within is not None else []
     if negation.kind == "NOT IN":
         ((outer, inner),) = negation.pairs
         head = f"{outer.sql} NOT IN (SELECT {inner.sql}"

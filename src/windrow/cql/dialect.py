@@ -31,6 +31,7 @@ STARTS = ("SELECT", "CREATE", "EXPLAIN", *STREAM_KINDS)
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
 WINDOW, STREAM, EVERY = "windrow_window", "windrow_stream", "windrow_every"
 APPROXIMATE, FREQUENT = "windrow_approximate", "windrow_frequent"
+WITHIN = "windrow_within"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
 
 
@@ -236,6 +237,7 @@ class CqlParser(TokenCursor):
             self._advance(2)
             this = exp.Exists(this=self.query())
             self.expect_type(TokenType.R_PAREN, ") at the end of the sub-query")
+            self._parse_within(this)
         else:
             this = super()._parse_function_call(*args, **kwargs)
         if (
@@ -245,6 +247,22 @@ class CqlParser(TokenCursor):
         ):
             this.meta[WINDOW] = parse_window(self)
         return self._mark_extent(first, this)
+
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        found = super()._parse_in(this, alias)
+        if found.args.get("query") is not None:
+            self._parse_within(found)
+        return found
+
+    def _parse_within(self, condition: exp.Expr) -> None:
+        """WITHIN and a duration behind a sub-query, and whether it is after a tuple or before."""
+        if not self.at("WITHIN"):
+            return
+        self._advance()
+        duration = parse_duration(self, "WITHIN")
+        if not self.at("AFTER", "BEFORE"):
+            self.fail("AFTER or BEFORE behind the duration of WITHIN", near=("AFTER", "BEFORE"))
+        condition.meta[WITHIN] = (duration, self.advance().text.upper() == "AFTER")
 
     def _parse_unary(self) -> exp.Expr | None:
         """APPROXIMATE before a call; elsewhere it may be a column."""

@@ -31,7 +31,8 @@ UNIT_OF = {word: unit for unit, words in UNITS.items() for word in (unit, *words
 FORMS = "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"
 WINDOWS = ("RANGE", "ROWS", "PARTITION BY", "NOW", "UNBOUNDED")
 AFTER_TICKS = {
-    "SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP", "SLACK", "AHEAD", "IDLE"
+    "SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP", "SLACK", "AHEAD", "IDLE",
+    "AFTER", "BEFORE",
 }  # fmt: skip
 """Words that may follow a bare number of ticks; any other one is a unit, or meant as one."""
 IN_BRACKETS = "a window stands in brackets after the name, as in s [RANGE 5 SECONDS]"

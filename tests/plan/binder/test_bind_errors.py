@@ -54,6 +54,14 @@ CASES = [
      "COUNT(*) and no other aggregate"),
     ("SELECT FREQUENT 5 k, COUNT(*) FROM s [ROWS 9 SLIDE 3] GROUP BY k HAVING COUNT(*) < 3",
      "SELECT FREQUENT 5", "all that is certain is that a count exceeds a number"),
+    # what must not come for a time
+    ("SELECT k FROM s [RANGE 9] WHERE NOT EXISTS (SELECT * FROM t) WITHIN 3 SECONDS AFTER",
+     "3 SECONDS", "expected a stream without a window in FROM; found tuples that are withdrawn"),
+    ("SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t [ROWS 2]) WITHIN 3 SECONDS AFTER",
+     "3 SECONDS", "expected a stream without a window in the sub-query"),
+    (("SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t) WITHIN 3 SECONDS AFTER "
+     "AND k NOT IN (SELECT k FROM t) WITHIN 4 SECONDS AFTER"), "4 SECONDS",
+     "all conditions with WITHIN look equally far"),
     # texts in double quotes, which are names
     ('SELECT k FROM s WHERE name = "zz"', '"zz"',
      "for a column, there is ts, k, a, b, x, name; for a text, write single quotes: 'zz'"),

@@ -24,6 +24,14 @@ from windrow.cql.syntax_tree import Query, Select, StreamOf
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope
+from windrow.plan.binder.within import (
+    Within,
+    await_end,
+    bound_by,
+    common_within,
+    report,
+    within_of,
+)
 from windrow.plan.expressions import Call, Column, Expression, Literal, conjunction, shift_columns
 from windrow.plan.nodes import Negation, NegationForm, Node, Selection, Union
 from windrow.plan.nodes.joins import join_of, side_of
@@ -39,6 +47,7 @@ class _NegatedQuery:
     query: exp.Expr
     value: exp.Expr | None
     span: Span
+    within: Within | None
 
 
 def _negated_query(part: exp.Expr, source: str) -> _NegatedQuery | None:
@@ -52,9 +61,9 @@ def _negated_query(part: exp.Expr, source: str) -> _NegatedQuery | None:
         inner = inner.this
     span = span_of(part, source)
     if isinstance(inner, exp.Exists):
-        return _NegatedQuery(inner.this, None, span)
+        return _NegatedQuery(inner.this, None, span, within_of(inner))
     if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-        return _NegatedQuery(inner.args["query"], inner.this, span)
+        return _NegatedQuery(inner.args["query"], inner.this, span, within_of(inner))
     return None
 
 
@@ -69,7 +78,7 @@ def _bind_negation(plan: Node, scope: Scope, negated: _NegatedQuery, context: Co
     if negated.value is not None:
         binder = ExpressionBinder(scope, context.source, "NOT IN")
         value = binder.bind(negated.value)
-        right = context.bind_query(query, context)
+        right = bound_by(context.bind_query(query, context), negated.within, context)
         if len(right.schema) != 1:
             raise BindError(
                 span=negated.span, expected="one column in the sub-query of NOT IN",
@@ -82,9 +91,9 @@ def _bind_negation(plan: Node, scope: Scope, negated: _NegatedQuery, context: Co
         test = binder.call("eq", [value, other], nodes, negated.span)
         return _negation(plan, right, [test], NegationForm.NOT_IN, negated.span)
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
-        right = context.bind_query(query, context)
+        right = bound_by(context.bind_query(query, context), negated.within, context)
         return _negation(plan, right, [], NegationForm.NOT_EXISTS, negated.span)
-    return _correlated_negation(plan, scope, query, context, negated.span)
+    return _correlated_negation(plan, scope, query, context, negated)
 
 
 def _contents(query: Query) -> Query:
@@ -99,9 +108,10 @@ def _contents(query: Query) -> Query:
 
 
 def _correlated_negation(
-    plan: Node, scope: Scope, query: Select, context: Context, span: Span
+    plan: Node, scope: Scope, query: Select, context: Context, negated: _NegatedQuery
 ) -> Node:
     """The sub-query may name columns of the outer query in its conditions."""
+    span = negated.span
     tables = bind_tables(query.tables, context)
     refuse_internal(tables, "NOT EXISTS", span)
     inner = tables[0].schema
@@ -123,8 +133,9 @@ def _correlated_negation(
     predicate = conjunction(rest)
     if predicate is not None:
         right = Selection(right, predicate, span=span)
-    for part in filter(has_query, parts):  # of this sub-query's columns, not the outer one's
-        right = select_where_true(right, Scope(inner), part, context)
+    # Of this sub-query's columns, not the outer one's.
+    right = select_where_all(right, Scope(inner), list(filter(has_query, parts)), context)
+    right = bound_by(right, negated.within, context)
     return _negation(plan, right, crossing, NegationForm.NOT_EXISTS, span)
 
 
@@ -133,6 +144,16 @@ def _negation(
 ) -> Node:
     join = join_of(left, right, conditions)
     return Negation(left, right, join.left_keys, join.right_keys, form, join.residual, span=span)
+
+
+def select_where_all(plan: Node, scope: Scope, parts: list[exp.Expr], context: Context) -> Node:
+    """The tuples for which all conditions, each with a sub-query in it, are true."""
+    within = common_within(parts)
+    if within is not None:
+        plan, scope = await_end(plan, scope, within, context)
+    for part in parts:
+        plan = select_where_true(plan, scope, part, context)
+    return plan if within is None else report(plan, within)
 
 
 def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:

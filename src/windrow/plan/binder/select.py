@@ -29,7 +29,7 @@ from windrow.plan.binder.from_clause import (
     mixes_internal_windows,
     refuse_internal,
 )
-from windrow.plan.binder.not_exists import has_query, select_where_true
+from windrow.plan.binder.not_exists import has_query, select_where_all
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope, clock_of
 from windrow.plan.expressions import (
@@ -124,8 +124,7 @@ def _filter_tables(
         plan = Selection(plan, predicate, span=span)
     for part in asking:
         refuse_internal(tables, "negation", binder.span(part))
-        plan = select_where_true(plan, scope, part, context)
-    return plan
+    return select_where_all(plan, scope, asking, context)
 
 
 def _top(plan: Node, clauses: Clauses, select: Select) -> Node:

@@ -24,7 +24,14 @@ from typing import Any
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
-from windrow.plan.expressions import Column, Expression, Literal, replace_columns, shift_columns
+from windrow.plan.expressions import (
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    replace_columns,
+    shift_columns,
+)
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -340,6 +347,9 @@ class _StageBuilder:
         if isinstance(node, Projection) and key:
             columns = node.columns
             key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)
+        if isinstance(node, Stamped) and key:
+            own = len(node.input.schema)  # equal tuples are together, whenever they came
+            key = tuple(e for e in key if all(c.index < own for c in columns_of(e)))
         return map_inputs(node, lambda i: self._send(i, key))
 
     def _edge(self, leaf: _Open, key: Key, post: Subscribe | None = None) -> StageEdge:
