@@ -22,10 +22,11 @@ PACKAGES = {
     "windrow": "src/windrow",
     "tests": "tests",
     "benchmarks": "benchmarks",
+    "examples": "examples",
     "scripts": "scripts",
 }
 """Our own packages, and where they are."""
-READ = ("tests", "benchmarks", "scripts")
+READ = ("tests", "benchmarks", "examples", "scripts")
 """Folders whose imports are looked at."""
 
 

@@ -17,7 +17,13 @@ from windrow.cli.execution import RunnerName, Settings, execute
 from windrow.cli.options import Conf, Master, PyFiles, Verbose
 from windrow.cli.run import QUARANTINE, Runner, finish
 from windrow.cli.trace import TraceParameters, write_trace
-from windrow.plan.catalog import Catalog, Declaration, QueryDeclaration, StreamDeclaration
+from windrow.plan.catalog import (
+    Catalog,
+    Declaration,
+    QueryDeclaration,
+    RelationDeclaration,
+    StreamDeclaration,
+)
 from windrow.plan.program import compile_script
 from windrow.spark.run.spark_settings import is_cluster
 
@@ -92,7 +98,7 @@ def below(catalog: Catalog, directory: Path) -> Catalog:
     """The same catalog with the relative paths of its sources and results below ``directory``."""
 
     def move_paths(declaration: Declaration) -> Declaration:
-        if isinstance(declaration, StreamDeclaration) and declaration.source:
+        if isinstance(declaration, StreamDeclaration | RelationDeclaration) and declaration.source:
             path = str(directory / declaration.source.path)
             return replace(declaration, source=replace(declaration.source, path=path))
         if isinstance(declaration, QueryDeclaration) and declaration.into:
