@@ -22,7 +22,10 @@ STREAM = (
     "TIMESTAMP BY ts;"
 )
 GROUPS = ["src", "dst", "src, dst", "protocol", "port", "protocol, port"]
-AGGREGATES = ["SUM(length)", "COUNT(*)", "AVG(length)", "MIN(length)", "MAX(length)"]
+AGGREGATES = [
+    "SUM(length)", "COUNT(*)", "AVG(length)", "MIN(length)", "MAX(length)", "MEDIAN(length)",
+    "QUANTILE(length, 0.75)", "COUNT(DISTINCT length)", "COUNT(DISTINCT port)",
+]  # fmt: skip
 PREDICATES = ["", "length > 700", "length <= 700", "protocol < 3", "protocol < 3 AND length > 700"]
 
 
@@ -49,7 +52,8 @@ class Query:
         at = now // self.slide * self.slide
         since = at - self.window
         window = f"(SELECT * FROM rows WHERE ts > {since} AND ts <= {at})"
-        return sorted(duckdb.sql(self.text(window)).fetchall())
+        sql = self.text(window).replace("QUANTILE(", "QUANTILE_CONT(")
+        return sorted(duckdb.sql(sql).fetchall())
 
 
 def workload(per_group: int, seed: int = 1) -> list[Query]:

@@ -184,6 +184,12 @@ CREATE QUERY positive AS SELECT k, COUNT(*) AS c, SUM(x) AS t, MAX(a) AS m
 CREATE QUERY many AS SELECT k, COUNT(*) AS c, SUM(x) AS t, MAX(a) AS m
   FROM s [RANGE 12 SECONDS SLIDE 4 SECONDS] GROUP BY k HAVING COUNT(*) > 2;
 """,
+    "shared_counters": """
+CREATE QUERY positive AS SELECT k, MEDIAN(x) AS m, COUNT(DISTINCT a) AS d
+  FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] WHERE a > 0 GROUP BY k;
+CREATE QUERY many AS SELECT k, COUNT(*) AS c, QUANTILE(x, 0.9) AS q
+  FROM s [RANGE 12 SECONDS SLIDE 4 SECONDS] GROUP BY k;
+""",
 }
 """Queries that are one job, over shared synopses."""
 QUERIES.update(dict.fromkeys((*JOINS, *SHARED), ""))

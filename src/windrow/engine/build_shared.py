@@ -7,6 +7,7 @@ import pyarrow as pa
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
+from windrow.operators.aggregates.counter_scans import CounterValue
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.shared_reads import Form, Probe, ReadAggregate, Source
 from windrow.operators.aggregates.shared_values import (
@@ -28,6 +29,7 @@ from windrow.operators.state.predicate_store import PredicateStore
 from windrow.operators.summarise_rows import SummariseForMany
 from windrow.plan.expressions import Column, Expression
 from windrow.plan.nodes.shared_groups import (
+    COUNTERS,
     GroupMember,
     PredicateSynopses,
     SharedAggregate,
@@ -39,7 +41,10 @@ from windrow.plan.physical.sliding_state import (
     schema_of_summaries,
     summaries_of_synopses,
 )
+from windrow.sharing.rules.interval_contents import Function
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
+
+COUNTED = frozenset({Function.QUANTILE.value, Function.COUNT_DISTINCT.value})
 
 
 def shared_aggregation(node: SharedGroupBy, schema: pa.Schema) -> SharedAggregation:
@@ -52,7 +57,7 @@ def shared_summaries(node: SharedGroupBy) -> SummariseForMany:
     predicates = [store.predicate for store in node.synopses]
     return SummariseForMany(
         [k.expression for k in node.keys], node.arguments, predicates,
-        lambda: [_store(s, node.arguments) for s in node.synopses],
+        lambda: [_store(s, node.arguments) for s in node.synopses], _counted(node),
         arrow_schema(schema_of_summaries(node)),
     )  # fmt: skip
 
@@ -92,7 +97,15 @@ def _store(synopses: PredicateSynopses, arguments: tuple[Expression, ...]) -> Pr
             scanned.append(content.kind is SynopsisKind.BASIC)
         else:
             sums.append(kept)
-    return PredicateStore(synopses.s, synopses.keep, sums, extremes, scanned)
+    counted = [c.argument for c in synopses.contents if c.function == COUNTERS]
+    return PredicateStore(
+        synopses.s, synopses.keep, sums, extremes, scanned,
+        [(ARROW[argument.type], arguments.index(argument)) for argument in counted],
+    )  # fmt: skip
+
+
+def _counted(node: SharedGroupBy) -> list[int]:
+    return [node.arguments.index(argument) for argument in node.counted]
 
 
 class _Builder:
@@ -104,7 +117,7 @@ class _Builder:
         self._probes: dict[Probe, int] = {}
         self._sources: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
         self._found: list[Source] = []
-        self._read: dict[tuple[int, str, Expression | None], int] = {}
+        self._read: dict[tuple[int, str, Expression | None, float | None], int] = {}
         self._forms: dict[object, Form] = {}
         self._sums: list[Sum] = []
 
@@ -117,6 +130,7 @@ class _Builder:
             [k.expression for k in node.keys], node.arguments,
             [s.predicate for s in node.synopses], self._stores, list(self._probes), self._found,
             list(self._forms.values()), schema, kept_for_many(node), self._sums, node.merges,
+            _counted(node),
         )  # fmt: skip
 
     def _add(self, number: int, member: GroupMember, slots: tuple[int, ...]) -> None:
@@ -147,7 +161,7 @@ class _Builder:
         source = self._found[number]
         if probe not in source.probes:
             source.probes.append(probe)
-        read = (number, aggregate.function, aggregate.argument)
+        read = (number, aggregate.function, aggregate.argument, aggregate.parameter)
         if read not in self._read:
             self._read[read] = len(source.aggregates)
             source.aggregates.append(self._reader(aggregate))
@@ -157,12 +171,17 @@ class _Builder:
         return number, place
 
     def _reader(self, aggregate: SharedAggregate) -> ReadAggregate:
+        if aggregate.function in COUNTED:
+            assert aggregate.argument is not None
+            value = CounterValue(ARROW[aggregate.argument.type], aggregate.parameter)
+            argument = self._node.arguments.index(aggregate.argument)
+            return ReadAggregate(value, {}, 0, ARROW[aggregate.type], counted=argument)
         found = {n: self._column(aggregate, n) for n in (*aggregate.added, *aggregate.subtracted)}
         summary = next(iter(found.values()))[1]
         places = {n: at for n, (at, _) in found.items()}
-        value, width = self._value(aggregate, summary)
+        words, width = self._value(aggregate, summary)
         extreme = aggregate.function in EXTREMES
-        return ReadAggregate(value, places, width, ARROW[aggregate.type], extreme)
+        return ReadAggregate(words, places, width, ARROW[aggregate.type], extreme)
 
     def _value(
         self, aggregate: SharedAggregate, summary: Summary | None

@@ -34,6 +34,12 @@ from windrow.columns.interner import Crowding, Interner
 from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
+from windrow.operators.aggregates.counter_scans import (
+    AskedWindows,
+    CounterValue,
+    ScannedWindows,
+    scan_counters,
+)
 from windrow.operators.aggregates.replaced_rows import differ
 from windrow.operators.aggregates.shared_reads import (
     AskedRows,
@@ -48,7 +54,7 @@ from windrow.operators.aggregates.shared_reads import (
     row_offsets,
     split_halves,
 )
-from windrow.operators.aggregates.shared_values import CountValue
+from windrow.operators.aggregates.shared_values import CountValue, Pair
 from windrow.operators.base import Saved, below
 from windrow.operators.state.predicate_store import PredicateStore, Touched
 from windrow.plan.expressions import Expression
@@ -59,7 +65,7 @@ class SharedAggregation:
     """See the module. ``predicates`` and ``stores`` go together; None selects every row.
 
     If it ``merges``, what comes are summaries: the keys, the number of the store, and the columns
-    of its summaries.
+    of its summaries; and counters of the values of ``counted`` arguments (``SummariseForMany``).
     """
 
     def __init__(
@@ -75,7 +81,9 @@ class SharedAggregation:
         kept: Kept,
         sums: Sequence[Sum] = (),
         merges: bool = False,
+        counted: Sequence[int] = (),
     ) -> None:
+        self.counted = tuple(counted)
         self.keys, self.arguments, self.predicates = tuple(keys), tuple(arguments), predicates
         self.stores, self.probes, self.sources = tuple(stores), tuple(probes), tuple(sources)
         self.forms, self.schema, self.kept, self.merges = tuple(forms), schema, kept, merges
@@ -144,11 +152,18 @@ class SharedAggregation:
     def _merge(self, delta: Delta) -> None:
         width = len(self.keys)
         codes = self.groups.codes(delta.rows.columns[:width], len(delta))
-        number, *parts = (c.to_numpy() for c in delta.rows.columns[width:])
+        behind = delta.rows.num_columns - len(self.counted)
+        number, *parts = (c.to_numpy() for c in delta.rows.columns[width:behind])
         for n in np.unique(number):
-            rows, store = np.flatnonzero(number == n), self.stores[n]
-            table = [part[rows] for part in parts[: store.summaries.width]]
-            store.merge(codes[rows], delta.ts[rows], np.stack(table, axis=1))
+            rows, store = np.flatnonzero(number == n), self.stores[n % len(self.stores)]
+            if n < len(self.stores):
+                table = [part[rows] for part in parts[: store.summaries.width]]
+                store.merge(codes[rows], delta.ts[rows], np.stack(table, axis=1))
+                continue
+            argument = list(store.counters)[n // len(self.stores) - 1]
+            column = delta.rows.column(behind + self.counted.index(argument))
+            values = column.take(pa.array(rows))
+            store.merge_counters(argument, codes[rows], delta.ts[rows], values, parts[0][rows])
 
     # --- answers
 
@@ -240,7 +255,7 @@ class SharedAggregation:
             place = None if place is None else np.concatenate([place, place + count])
             sizes.add(place, words, sign)
             for a, asked in zip(source.aggregates, wanted, strict=True):
-                if asked is not None:
+                if asked is not None and not isinstance(a.value, CounterValue):
                     chosen = asked.choose(place)
                     column, to = a.places[number], asked.places(place)
                     if a.extreme:
@@ -248,11 +263,52 @@ class SharedAggregation:
                     else:
                         found = words[chosen, column : column + a.width]
                     a.value.add(to, found, sign)
-        read = [
-            None if asked is None else (asked.offsets, split_halves(a.value.read().cast(a.kind)))
-            for a, asked in zip(source.aggregates, wanted, strict=True)
-        ]
+        until = np.concatenate([earlier, until])
+        after, groups = until - np.tile(windows, 2), np.tile(groups, 2)
+        scanned = self._scan(source, wanted, groups, after, until)
+        read: list[tuple[Mapping[int, int], Pair] | None] = []
+        for a, asked in zip(source.aggregates, wanted, strict=True):
+            if asked is None:
+                read.append(None)
+                continue
+            value = a.value
+            found = value.read(next(scanned)) if isinstance(value, CounterValue) else value.read()
+            read.append((asked.offsets, split_halves(found.cast(a.kind))))
         return SourceValues(offsets, (sizes.counts[:count], sizes.counts[count:]), read)
+
+    def _scan(
+        self,
+        source: Source,
+        wanted: Sequence[AskedRows | None],
+        groups: Int64s,
+        after: Int64s,
+        until: Int64s,
+    ) -> Iterator[ScannedWindows]:
+        """What counters say of the windows that aggregates over them are asked for, in turn.
+
+        All aggregates of an argument share a scan.
+        """
+        counted = [
+            (n, a.counted, a.value, slice(None) if asked.at is None else asked.at)
+            for n, (a, asked) in enumerate(zip(source.aggregates, wanted, strict=True))
+            if asked is not None and a.counted is not None
+        ]
+        found: dict[int, ScannedWindows] = {}
+        for argument in dict.fromkeys(argument for _, argument, _, _ in counted):
+            own = [(n, value, at) for n, a, value, at in counted if a == argument]
+            sizes = [len(groups[at]) for _, _, at in own]
+            fractions = [v.fraction or 0.0 for _, v, _ in own if isinstance(v, CounterValue)]
+            columns = (np.concatenate([c[at] for _, _, at in own]) for c in (groups, after, until))
+            group, begin, end = columns
+            windows = AskedWindows(group, begin, end, np.repeat(fractions, sizes))
+            stores = [self.stores[number] for number in source.added]
+            parts = [store.counters[argument] for store in stores]
+            scanned, passed = scan_counters(parts, windows)
+            stores[0].scans[argument].combined += passed
+            stops = np.cumsum(sizes).tolist()
+            for (n, _, _), size, stop in zip(own, sizes, stops, strict=True):
+                found[n] = scanned.among(stop - size, stop)
+        return (found[n] for n, _, _, _ in counted)
 
     @staticmethod
     def _begin(
@@ -264,7 +320,8 @@ class SharedAggregation:
             return None
         starts = np.array([offsets[p] for p in due], np.int64)
         at = number_ranges(starts, lengths[due])
-        aggregate.value.begin(2 * len(at))
+        if not isinstance(aggregate.value, CounterValue):
+            aggregate.value.begin(2 * len(at))
         every = len(at) == count
         both = None if every else np.concatenate([at, at + count])
         return AskedRows(row_offsets(due, lengths) if not every else offsets, both, 2 * count)

@@ -66,7 +66,7 @@ class Sketch(Protocol):
 
     def __len__(self) -> int: ...
 
-    def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> None:
+    def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> object:
         """Take values into what is kept of their sub-windows."""
         ...
 

@@ -8,7 +8,8 @@ instants of a sub-window are before that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +63,10 @@ class SummariseRows:
 class SummariseForMany:
     """Rows to summaries for queries that share synopses: the keys, the number of the store, and the
     integers of its summary, zeros behind them. ``stores`` makes new ones.
+
+    A counter of a value is a row too: how often there is the value, and the value in the column of
+    its argument, which are the last ones. The number of the store is raised by that of all stores,
+    once for the first of the store's arguments, twice for the second, and so on.
     """
 
     def __init__(
@@ -70,9 +75,11 @@ class SummariseForMany:
         arguments: Sequence[Expression],
         predicates: Sequence[Expression | None],
         stores: Callable[[], Sequence[PredicateStore]],
+        counted: Sequence[int],
         schema: pa.Schema,
     ) -> None:
         self.keys, self.arguments = tuple(keys), tuple(arguments)
+        self.counted = tuple(counted)
         self.predicates, self.stores, self.schema = tuple(predicates), stores, schema
 
     def summarise(self, delta: Delta) -> Delta:
@@ -94,20 +101,37 @@ class SummariseForMany:
             if not len(rows):
                 continue
             chosen = pa.array(rows)
-            positions = store.fold(codes[rows], delta.ts[rows], [v.take(chosen) for v in values])
-            parts.append(self._summaries(number, store, positions, delta.ts[rows], groups))
+            ts, own = delta.ts[rows], [v.take(chosen) for v in values]
+            positions, counted = store.fold(codes[rows], ts, own)
+            keys_of = groups.rows(store.held_groups())
+            table = store.summaries.store.table.view
+            parts.append(self._rows(number, keys_of, table, positions, ts))
+            for place, (argument, at) in enumerate(counted.items(), 1):
+                counter = store.counters[argument]
+                keys_of = groups.rows(counter.groups.view)
+                found = counter.values.column(0, np.arange(len(counter)))
+                which, values_of = number + place * len(self.predicates), {argument: found}
+                table = counter.store.table.view
+                parts.append(self._rows(which, keys_of, table, at, ts, values_of))
         return concat(parts, self.schema)
 
-    def _summaries(
-        self, number: int, store: PredicateStore, positions: Int64s, ts: Int64s, groups: Interner
+    def _rows(
+        self,
+        number: int,
+        keys: Sequence[pa.Array],
+        table: Int64s,
+        positions: Int64s,
+        ts: Int64s,
+        values: Mapping[int, pa.Array] = MappingProxyType({}),
     ) -> Delta:
-        table = store.summaries.store.table.view
         last = np.empty(len(table), np.int64)
         last[positions] = ts  # the last one of each summary wins
         columns = [pa.array(np.ascontiguousarray(column)) for column in table.T]
         zeros = pa.array(np.zeros(len(table), np.int64))
-        columns += [zeros] * (len(self.schema) - len(self.keys) - 1 - len(columns))
-        keys = groups.rows(store.held_groups())
+        behind = len(self.schema) - len(self.counted)
+        columns += [zeros] * (behind - len(self.keys) - 1 - len(columns))
+        for argument, kind in zip(self.counted, self.schema.types[behind:], strict=True):
+            columns.append(values.get(argument, pa.nulls(len(table), kind)))
         which = pa.array(np.full(len(table), number, np.int64))
         rows = batch_of([*keys, which, *columns], self.schema, len(table))
         return Delta.insertions(last, rows).sorted()

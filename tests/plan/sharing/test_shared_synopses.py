@@ -25,7 +25,8 @@ from windrow.sharing.rules import SynopsisKind
 STREAM = "CREATE STREAM s (ts BIGINT, k INT, w STRING, n BIGINT, x DOUBLE);"
 AGGREGATES = [
     "COUNT(*)", "COUNT(n)", "SUM(n)", "AVG(n)", "MIN(n)", "MAX(n)", "SUM(x)", "AVG(x)", "MAX(x)",
-    "MIN(x)", "SUM(n + k)", "MAX(k)",
+    "MIN(x)", "SUM(n + k)", "MAX(k)", "MEDIAN(n)", "QUANTILE(n, 0.9)", "MEDIAN(x)",
+    "COUNT(DISTINCT n)", "COUNT(DISTINCT w)",
 ]  # fmt: skip
 PREDICATES = [
     "", "w = 'a'", "w = 'b'", "w = 'a' OR w = 'b'", "n > 1", "n <= 1", "n > 1 AND w = 'a'",
@@ -186,6 +187,25 @@ def test_the_synopses_that_the_rules_chose_are_those_that_are_read():
     assert steps[1][1] == 21 * max(windows)  # a scan passes shorter windows, and serves old and new
 
 
+def test_a_scan_of_counters_serves_all_windows_and_aggregates_that_end_with_it():
+    texts = [
+        f"SELECT k, {a} AS a FROM s [RANGE {t} SECONDS SLIDE 1 SECOND] GROUP BY k"
+        for t in (4, 8, 16)
+        for a in ("MEDIAN(n)", "QUANTILE(n, 0.9)", "COUNT(DISTINCT n)")
+    ]
+    (group,) = shared_synopses(compile_script(STREAM + script_of(texts)).queries)
+    ((content,),) = (store.contents for store in group.plan.synopses)
+    assert (content.function, content.kind) == ("COUNTERS", SynopsisKind.BASIC)
+    pipeline = Pipeline(group.plan)
+    (operator,) = (o for o in pipeline.operators if isinstance(o, SharedAggregation))
+    rows = [{"ts": t, "k": 1, "w": "a", "n": t % 7, "x": 0.0} for t in range(1, 61)]
+    pipeline.process({"s": delta_of(rows[:40], group.plan)}, 40)
+    (work,) = operator.stores[0].scans.values()
+    before = work.combined
+    pipeline.process({"s": delta_of(rows[40:], group.plan)}, 60)
+    assert work.combined - before == 21 * 16  # old and new of 20 instants, the longest window each
+
+
 def test_predicates_that_others_make_up_keep_nothing_of_their_own():
     texts = [
         f"SELECT k, SUM(n) AS a FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] WHERE {p} GROUP BY k"
@@ -203,8 +223,8 @@ def test_explain_says_what_is_shared_with_whom_and_why():
         f"SELECT k, SUM(n) AS a FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] WHERE {p} GROUP BY k"
         for p in ("w = 'a'", "w = 'b'", "w = 'a' OR w = 'b'")
     ]
-    median = "SELECT k, MEDIAN(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k"
-    text = windrow.connect().explain(STREAM + script_of([*texts, median]))
+    most = "SELECT k, MAX(w) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k"
+    text = windrow.connect().explain(STREAM + script_of([*texts, most]))
     running = "running synopsis of sums of n by k"
     plans = [plan.splitlines()[1:5] for plan in text.split("\n\n")]
     assert plans[0] == [
@@ -214,15 +234,26 @@ def test_explain_says_what_is_shared_with_whom_and_why():
         "  when they are due together it runs with q2 (CS6)",
     ]
     assert "sums of n from synopsis 1 + synopsis 2; complete at once (SS1, SS4)" in text
-    assert plans[3][0] == "it shares no synopsis: QUANTILE(n, 0.5) needs the values themselves"
+    assert plans[3][0] == "it shares no synopsis: MAX(w) needs the values themselves"
+
+
+def test_explain_says_that_quantiles_and_distinct_values_share_counters():
+    texts = [
+        f"SELECT k, {a} AS a FROM s [RANGE {t} SECONDS SLIDE 3 SECONDS] GROUP BY k"
+        for a, t in (("MEDIAN(n)", 9), ("COUNT(DISTINCT n)", 6))
+    ]
+    text = windrow.connect().explain(STREAM + script_of(texts))
+    counters = "basic interval synopsis of counters of n by k over s (s = 3 SECONDS, b = 3)"
+    assert text.splitlines()[2:5] == [
+        f"  synopsis 1: {counters}; shared with q1",
+        "  counters of n from synopsis 1; complete at once (SS1)",
+        "  when they are due together it runs with q1 (CS2)",
+    ]
 
 
 LEFT_ALONE = {
     "top": "SELECT TOP 2 k, SUM(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k "
     "ORDER BY a",
-    "a median": "SELECT k, MEDIAN(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
-    "distinct": "SELECT k, COUNT(DISTINCT n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] "
-    "GROUP BY k",
     "texts": "SELECT k, MAX(w) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
     "a stream": "ISTREAM(SELECT k, SUM(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] "
     "GROUP BY k)",
@@ -285,8 +316,8 @@ def test_a_query_that_comes_later_has_complete_answers_from_when_it_says(texts, 
 
 def test_a_group_is_what_it_was_when_it_comes_out_of_a_checkpoint():
     texts = [
-        f"SELECT k, SUM(n) AS a, MAX(x) AS b FROM s [RANGE {t} SECONDS SLIDE 5 SECONDS] WHERE {p} "
-        "GROUP BY k HAVING SUM(n) > 1.5"
+        "SELECT k, SUM(n) AS a, MAX(x) AS b, QUANTILE(x, 0.9) AS c "
+        f"FROM s [RANGE {t} SECONDS SLIDE 5 SECONDS] WHERE {p} GROUP BY k HAVING SUM(n) > 1.5"
         for t, p in ((10, "w = 'a'"), (15, "w = 'b'"), (10, "w = 'a' OR w = 'b'"), (10, "n > 0.5"))
     ]
     (group,) = shared_synopses(compile_script(STREAM + script_of(texts)).queries)

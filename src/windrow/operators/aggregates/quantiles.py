@@ -205,7 +205,7 @@ class BoundedQuantile:
         rows += [(np.where(errors > 0, end, low), np.where(errors > 0, end, high), inside)
                  for end in (least, most)]  # fmt: skip
         groups = len(events.groups)
-        found = [_between(*row, argument.type) for row in rows]
+        found = [quantiles_between(*row, argument.type) for row in rows]
         return [(answer.slice(0, groups), answer.slice(groups)) for answer in found]
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
@@ -244,7 +244,7 @@ class Quantile:
             *self.trees.arrays(), low, high, share,
         )  # fmt: skip
         self.trees.purge()
-        answer = _between(low, high, share, argument.type)
+        answer = quantiles_between(low, high, share, argument.type)
         return answer.slice(0, groups), answer.slice(groups)
 
     def obsolete(self) -> Int64s:
@@ -271,7 +271,7 @@ class Quantile:
         pass
 
 
-def _between(low: Int64s, high: Int64s, share: Floats, kind: pa.DataType) -> pa.Array:
+def quantiles_between(low: Int64s, high: Int64s, share: Floats, kind: pa.DataType) -> pa.Array:
     """The quantiles between neighbours, given by their keys; NULL where there is no value."""
     integral = not pa.types.is_floating(kind)
     between = np.empty(len(share), np.float64)

@@ -17,20 +17,25 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.evaluate import selection_mask
+from windrow.operators.aggregates.counter_scans import CounterValue
 from windrow.operators.aggregates.shared_values import Pair, WindowValue
 from windrow.plan.expressions import Expression
 
 
 @dataclass
 class ReadAggregate:
-    """How an aggregate is read from a store: the sum at a place, or the extreme of a number."""
+    """How an aggregate is read from a store: the sum at a place, the extreme of a number, or by a
+    scan of the counters of an argument.
+    """
 
-    value: WindowValue
+    value: WindowValue | CounterValue
     places: Mapping[int, int]
     """By store: the first column of a sum, or the number of an extreme."""
     width: int
     kind: pa.DataType
     extreme: bool = False
+    counted: int | None = None
+    """The number of the argument whose counters are scanned."""
     probes: list[int] = field(default_factory=list)
 
 

@@ -50,10 +50,13 @@ class ValueCounts:
     def __len__(self) -> int:
         return len(self.store)
 
-    def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> None:
-        """Count values in their sub-windows; NULLs too, so that each group has a counter."""
+    def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> Int64s:
+        """Count values in their sub-windows; NULLs too, so that each group has a counter. The
+        positions of the counters.
+        """
         rows = self._place(codes, comes, leaves, argument)
         self._counting.fold(rows, None, 0, self.store.table.view)
+        return rows + self.store.table.base
 
     def merge(
         self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array, parts: Int64s

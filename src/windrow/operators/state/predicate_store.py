@@ -4,7 +4,9 @@ Rows are folded into the summary of their group in the open sub-window
 (``windrow.operators.state.sub_window_store``), whoever will ask. When a sub-window is closed its
 summaries become cells, and the synopses that the rules of sharing chose take them in
 (``windrow.synopses.grouped_synopses``): running sums of counts and sums, intervals or plain cells
-of minima and maxima. Summaries alone are saved; the synopses are computed from them again.
+of minima and maxima. Summaries alone are saved; the synopses are computed from them again. Counters
+of values are beside them, as a basic interval synopsis (``windrow.operators.aggregates
+.counter_scans`` reads it).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.aggregates.summaries import Summary
-from windrow.operators.base import Saved
+from windrow.operators.aggregates.value_counts import ValueCounts
+from windrow.operators.base import Saved, below
 from windrow.operators.snap import round_up
 from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES
 from windrow.synopses.group_chains import GroupChains
@@ -74,6 +77,11 @@ def _touched(windows, slides, ends, firsts, groups, before, now, room, marks, pr
     return found
 
 
+VALUES = "values"
+"""With a number, what saved counters are called."""
+NO_CODES = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True)
 class Touched:
     """Rows to look at: a probe, an instant at which it is due, and a group that may change."""
@@ -89,6 +97,7 @@ class Touched:
 class PredicateStore:
     """``sums`` are the summaries of counts and sums, ``extremes`` those of minima and maxima, each
     with the number of its argument; of the latter ``scanned`` says which are never probed.
+    ``counted`` are arguments whose values are counted, each with its type.
     """
 
     def __init__(
@@ -98,15 +107,18 @@ class PredicateStore:
         sums: Sequence[tuple[Summary, int]],
         extremes: Sequence[tuple[Summary, int]],
         scanned: Sequence[bool],
+        counted: Sequence[tuple[pa.DataType, int]] = (),
     ) -> None:
         self.s, self.keep = s, keep
+        self.counters = {argument: ValueCounts(kind, []) for kind, argument in counted}
         self.summaries = GroupSummaries([*sums, *extremes])
         self._sums, self._scanned = len(sums), tuple(scanned)
         places = [*self.summaries.places, self.summaries.width]
         self._running_width = places[self._sums]
         self.sum_places, self.extreme_places = places[: self._sums], places[self._sums : -1]
         self.work = [Work() for _ in range(1 + len(extremes))]
-        """Of the running synopses, and of each of the others."""
+        """Of the running synopses, and of each of the extremes."""
+        self.scans = {argument: Work() for argument in self.counters}
         self._build()
 
     def _build(self) -> None:
@@ -122,32 +134,53 @@ class PredicateStore:
         self._take_in()
 
     def __len__(self) -> int:
-        return len(self.summaries)
+        return len(self.summaries) + sum(map(len, self.counters.values()))
 
     def serve(self, other: PredicateStore) -> None:
         """Keep sub-windows as long as another store of the same contents, as the same kinds."""
         self.keep = other.keep
-        windows = self.summaries.store.windows.view
-        windows[:, LEAVES] = windows[:, COMES] + self.keep
+        self._set_leaves()
         if self._scanned != other._scanned:  # one kind is made from the other at once
             self._scanned = other._scanned
             self._build()
 
     # --- updates
 
-    def fold(self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]) -> Int64s:
-        """Take rows, in the order of time, into the open sub-windows; where each one went."""
+    def _set_leaves(self) -> None:
+        for store in (self.summaries.store, *(c.store for c in self.counters.values())):
+            store.windows.view[:, LEAVES] = store.windows.view[:, COMES] + self.keep
+
+    def fold(
+        self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]
+    ) -> tuple[Int64s, dict[int, Int64s]]:
+        """Take rows, in the order of time, into the open sub-windows; in which summary, and in
+        which counter of each argument, each one is.
+        """
         comes = round_up(ts, self.s)
-        return self.summaries.fold(codes, comes, comes + self.keep, arguments)
+        leaves = comes + self.keep
+        counted = {
+            argument: counter.fold(codes, comes, leaves, arguments[argument])
+            for argument, counter in self.counters.items()
+        }
+        return self.summaries.fold(codes, comes, leaves, arguments), counted
 
     def merge(self, codes: Int64s, ts: Int64s, parts: Int64s) -> None:
         """Take summaries in that senders have made, in the order of time."""
         comes = round_up(ts, self.s)
         self.summaries.merge(codes, comes, comes + self.keep, parts)
 
+    def merge_counters(
+        self, argument: int, codes: Int64s, ts: Int64s, values: pa.Array, counts: Int64s
+    ) -> None:
+        """The same for counters of an argument."""
+        comes = round_up(ts, self.s)
+        counter = self.counters[argument]
+        counter.merge(codes, comes, comes + self.keep, values, counts[:, np.newaxis])
+
     def close(self, now: int) -> None:
         """Every row up to ``now`` has come: update the synopses."""
-        self.summaries.store.now = now
+        for store in (self.summaries.store, *(c.store for c in self.counters.values())):
+            store.now = now
         self._take_in()
 
     def _take_in(self) -> None:
@@ -232,6 +265,8 @@ class PredicateStore:
 
     def forget(self) -> None:
         """Drop sub-windows that nobody will ask for again."""
+        for counter in self.counters.values():
+            counter.forget()
         first = self.summaries.store.forget()
         self.chains.forget(first)
         self.running.forget(first)
@@ -244,15 +279,23 @@ class PredicateStore:
     def regroup(self, remap: Int64s) -> None:
         """Groups got new codes."""
         self.summaries.renumber(remap[self.held_groups()])
+        for counter in self.counters.values():
+            counter.regroup(NO_CODES, remap)
         self._build()
 
     def save(self, groups: Interner) -> Saved:
-        return self.summaries.save(groups)
+        saved = self.summaries.save(groups)
+        for argument, counter in enumerate(self.counters.values()):
+            saved.add(f"{VALUES}{argument}", counter.save(groups))
+        return saved
 
     def load(
         self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any], groups: Interner
     ) -> None:
-        self.summaries.load(segments, meta, groups)
-        windows = self.summaries.store.windows.view
-        windows[:, LEAVES] = windows[:, COMES] + self.keep
+        own = {name: batch for name, batch in segments.items() if not name.startswith(VALUES)}
+        self.summaries.load(own, meta, groups)
+        for argument, counter in enumerate(self.counters.values()):
+            name = f"{VALUES}{argument}"
+            counter.load(below(name, segments), meta[name], groups)
+        self._set_leaves()
         self._build()

@@ -17,10 +17,13 @@ from windrow.plan.nodes.base import STRICT, Unary
 from windrow.plan.nodes.routed import MEMBER
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
 
+COUNTERS = "COUNTERS"
+
 
 @dataclass(frozen=True)
 class KeptContent:
-    """What an interval keeps of ``argument``: ``COUNT``, ``SUM``, ``MIN`` or ``MAX`` of it.
+    """What an interval keeps of ``argument``: ``COUNT``, ``SUM``, ``MIN`` or ``MAX`` of it, or
+    ``COUNTERS``, how often each value occurs.
 
     Every interval knows how many tuples it is of, so ``COUNT(*)`` is not listed.
     """
@@ -48,7 +51,7 @@ class SharedAggregate:
     """An aggregate as it is read: from the synopses ``added`` less those ``subtracted`` (SS4).
 
     Adding minima and maxima means to take the least and the greatest. The numbers are places in
-    ``SharedGroupBy.synopses``.
+    ``SharedGroupBy.synopses``. ``parameter`` is the p of QUANTILE.
     """
 
     function: str
@@ -56,6 +59,7 @@ class SharedAggregate:
     type: Type
     added: tuple[int, ...]
     subtracted: tuple[int, ...] = ()
+    parameter: float | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,12 @@ class SharedGroupBy(Unary):
         """What aggregates are of, each once."""
         found = (c.argument for store in self.synopses for c in store.contents)
         return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def counted(self) -> tuple[Expression, ...]:
+        """Those of which the values are counted, each once."""
+        contents = (c for store in self.synopses for c in store.contents)
+        return tuple(dict.fromkeys(c.argument for c in contents if c.function == COUNTERS))
 
     @property
     def pattern(self) -> UpdatePattern:

@@ -8,7 +8,12 @@ from typing import TypeVar
 from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Aggregate, Node
-from windrow.plan.nodes.shared_groups import KeptContent, PredicateSynopses, SharedGroupBy
+from windrow.plan.nodes.shared_groups import (
+    COUNTERS,
+    KeptContent,
+    PredicateSynopses,
+    SharedGroupBy,
+)
 from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
 from windrow.plan.physical.state_kinds import Kept, State, SubWindowKind
@@ -92,6 +97,7 @@ def summaries_of_synopses(store: PredicateSynopses) -> tuple[KeptContent, ...]:
     """
     summed = {c.argument for c in store.contents if c.function == "SUM"}
     own = [c for c in store.contents if c.function != "COUNT" or c.argument not in summed]
+    own = [c for c in own if c.function != COUNTERS]
     return tuple(sorted(own, key=lambda content: content.function in EXTREMES))
 
 
@@ -101,17 +107,23 @@ def _width(content: KeptContent) -> int:
 
 
 def _schema_of_shared_summaries(node: SharedGroupBy) -> Schema:
-    """What a sender makes of tuples: the keys, which synopses it is for, and the summary."""
+    """What a sender makes of tuples: the keys, which synopses it is for, and the summary; or a
+    counter, which is how often there is a value, and the value in the column of its argument.
+    """
     keys = tuple(Field(k.name, k.expression.type) for k in node.keys)
     width = max(1 + sum(map(_width, summaries_of_synopses(s))) for s in node.synopses)
     parts = tuple(Field(f"summary{i}", Type.BIGINT) for i in range(width))
-    return Schema((*keys, Field("synopses", Type.BIGINT), *parts))
+    values = tuple(Field(f"value{i}", argument.type) for i, argument in enumerate(node.counted))
+    return Schema((*keys, Field("synopses", Type.BIGINT), *parts, *values))
 
 
 def kept_for_many(node: SharedGroupBy) -> Kept:
     """What is kept for many queries, in the words of EXPLAIN: the most of any predicate."""
     count = max((-(-store.keep // store.s) for store in node.synopses), default=1)
-    return (SubWindowKind(count, "summaries by predicate and group"),)
+    kept = [SubWindowKind(count, "summaries by predicate and group")]
+    if node.counted:
+        kept.append(SubWindowKind(count, "counts by predicate, group and value"))
+    return tuple(kept)
 
 
 def merging(node: Merging, summaries: Node) -> Merging:

@@ -140,7 +140,7 @@ def _member(member: GroupMember) -> dict[str, Any]:
         "having": _expression(member.having),
         "columns": [_expression(column) for column in member.columns],
         "aggregates": [
-            [a.function, _expression(a.argument), a.type.value, a.added, a.subtracted]
+            [a.function, _expression(a.argument), a.type.value, a.added, a.subtracted, a.parameter]
             for a in member.aggregates
         ],
     }
@@ -149,9 +149,9 @@ def _member(member: GroupMember) -> dict[str, Any]:
 def _read_member(saved: Mapping[str, Any]) -> GroupMember:
     aggregates = tuple(
         SharedAggregate(
-            function, _read_optional(argument), Type(kind), tuple(added), tuple(subtracted)
+            function, _read_optional(argument), Type(kind), tuple(added), tuple(subtracted), *more
         )
-        for function, argument, kind, added, subtracted in saved["aggregates"]
+        for function, argument, kind, added, subtracted, *more in saved["aggregates"]
     )
     columns = tuple(map(_read_expression, saved["columns"]))
     having = _read_optional(saved["having"])

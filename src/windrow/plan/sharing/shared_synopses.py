@@ -6,9 +6,9 @@ sharing (Golab 2006, 8.3) say which synopses are kept for all of them; here that
 ``SharedGroupBy``, whose output says in its first column whose row it is. Each query has the answer
 that it would have had alone.
 
-Left alone is what the node cannot do: TOP and streams above the groups, aggregates over counters of
-values (QUANTILE, COUNT DISTINCT, the least text), and whatever could fail (CAST), since the error
-of one query must not stop the others.
+QUANTILE and COUNT DISTINCT share counters of values. Left alone is what the node cannot do: TOP and
+streams above the groups, the least text, and whatever could fail (CAST), since the error of one
+query must not stop the others.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from windrow.plan.expressions import (
 )
 from windrow.plan.nodes import Every, Node, Projection, Selection, StreamScan
 from windrow.plan.nodes.shared_groups import (
+    COUNTERS,
     GroupMember,
     KeptContent,
     PredicateSynopses,
@@ -62,9 +63,12 @@ SHAREABLE = {
     Function.AVG: Kept.SUM,
     Function.MIN: Kept.MIN,
     Function.MAX: Kept.MAX,
+    Function.COUNT_DISTINCT: Kept.COUNTERS,
+    Function.QUANTILE: Kept.COUNTERS,
 }
 """The aggregates that the node answers, and which of the contents they are read from."""
 KEPT_AS = {Kept.COUNT: "COUNT", Kept.SUM: "SUM", Kept.MIN: "MIN", Kept.MAX: "MAX"}
+KEPT_AS[Kept.COUNTERS] = COUNTERS
 WIDENING = {(Type.INT, Type.BIGINT), (Type.FLOAT, Type.DOUBLE)}
 
 
@@ -320,6 +324,7 @@ class _Stores:
                     kind,
                     tuple(self.places[number] for number in part.added),
                     tuple(self.places[number] for number in part.subtracted),
+                    aggregate.parameter,
                 )
             )
         return GroupMember(

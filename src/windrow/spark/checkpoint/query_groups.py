@@ -138,7 +138,11 @@ def _digest_of_member(group: SharedSynopses, number: int) -> str:
     )
     asked = (
         [k.expression for k in group.plan.keys], member.window, member.slide,
-        [(a.function, a.argument, a.type) for a in member.aggregates], member.having,
+        [
+            (a.function, a.argument, a.type, *(() if a.parameter is None else (a.parameter,)))
+            for a in member.aggregates
+        ],
+        member.having,
         member.columns, str(described.predicate),
     )  # fmt: skip
     return hashlib.sha256(repr(asked).encode()).hexdigest()

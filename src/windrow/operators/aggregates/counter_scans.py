@@ -1,0 +1,178 @@
+"""MEDIAN, QUANTILE and COUNT(DISTINCT) of many windows, from counters of sub-windows.
+
+The counters of an argument are a basic interval synopsis (Golab 2006, 2.3.4): the different values
+of each sub-window and group, and how often each occurs (``windrow.operators.aggregates
+.value_counts``). A scan goes from the youngest sub-window of a window to its oldest, and windows
+that end at the same instant are answered on its way, the shorter ones first, whichever aggregate
+they ask for (CS2 of 8.3.1). What it has passed is counted in a Fenwick tree over the values of the
+group, so a quantile is one descent. Counters of several predicates that overlap nowhere are scanned
+as one (SS4).
+
+Cost: per group and instant the counters of its longest window, O(log D) each for D different
+values. Nothing is kept between scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.arrays import Int64s, order_keys, validity
+from windrow.columns.interner import Interner
+from windrow.columns.kernels import floats, floats_out, int64, ints, ints_out, kernel
+from windrow.operators.aggregates.quantiles import quantiles_between
+from windrow.operators.aggregates.value_counts import ValueCounts
+from windrow.operators.top_k import nth_present
+
+NOTHING = np.empty(0, np.int64)
+
+
+@kernel(
+    int64, ints, ints, ints, ints, floats, ints, ints, ints, ints,
+    ints_out, ints_out, floats_out, ints_out,
+)  # fmt: skip
+def _scan(  # type: ignore[no-untyped-def]
+    order, group, after, until, fraction, firsts, time, key, count, low, high, share, different
+):
+    """Answer rows in ``order``: by group, by the end of the window, the shorter window first.
+
+    ``firsts`` has the place of the first counter of each group, and then how many there are; those
+    of a group are in the order of time. How many counters were passed is returned.
+    """
+    passed, i = 0, 0
+    while i < len(order):
+        g = group[order[i]]
+        start, stop = firsts[g], firsts[g + 1]
+        by_key = np.argsort(key[start:stop])
+        rank, values = np.empty(stop - start, np.int64), np.empty(stop - start, np.int64)
+        distinct = 0
+        for c in by_key:
+            if distinct == 0 or key[start + c] != values[distinct - 1]:
+                values[distinct] = key[start + c]
+                distinct += 1
+            rank[c] = distinct - 1
+        tree, held = np.empty(distinct + 1, np.int64), np.empty(distinct, np.int64)
+        while i < len(order) and group[order[i]] == g:
+            end = until[order[i]]
+            tree[:], held[:] = 0, 0
+            total, seen = 0, 0
+            at = stop - 1
+            while at >= start and time[at] > end:
+                at -= 1
+            while i < len(order) and group[order[i]] == g and until[order[i]] == end:
+                row = order[i]
+                while at >= start and time[at] > after[row]:
+                    r = rank[at - start]
+                    seen += held[r] == 0
+                    held[r] += count[at]
+                    total += count[at]
+                    place = r + 1
+                    while place < len(tree):
+                        tree[place] += count[at]
+                        place += place & -place
+                    at -= 1
+                    passed += 1
+                different[row], share[row] = seen, -1.0
+                if total > 0:
+                    exact = fraction[row] * (total - 1)
+                    k = np.int64(np.floor(exact))
+                    low[row] = values[nth_present(tree, k + 1)]
+                    high[row] = values[nth_present(tree, min(k + 2, total))]
+                    share[row] = exact - k
+                i += 1
+    return passed
+
+
+@dataclass(frozen=True)
+class AskedWindows:
+    """Windows ``(after, until]`` of groups, and which quantile of each is wanted."""
+
+    group: Int64s
+    after: Int64s
+    until: Int64s
+    fraction: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScannedWindows:
+    """For each window how many different values it has, and the keys next to its quantile, which
+    lies at ``share`` between them (below 0: there is no value).
+    """
+
+    different: Int64s
+    low: Int64s
+    high: Int64s
+    share: npt.NDArray[np.float64]
+
+    def among(self, start: int, stop: int) -> ScannedWindows:
+        part = slice(start, stop)
+        return ScannedWindows(
+            self.different[part], self.low[part], self.high[part], self.share[part]
+        )
+
+
+class CounterValue:
+    """An aggregate over counters: QUANTILE of a ``fraction``; COUNT(DISTINCT) if that is None."""
+
+    def __init__(self, kind: pa.DataType, fraction: float | None) -> None:
+        self.kind, self.fraction = kind, fraction
+
+    def read(self, scanned: ScannedWindows) -> pa.Array:
+        if self.fraction is None:
+            return pa.array(scanned.different)
+        return quantiles_between(scanned.low, scanned.high, scanned.share, self.kind)
+
+
+def scan_counters(parts: Sequence[ValueCounts], asked: AskedWindows) -> tuple[ScannedWindows, int]:
+    """Scan the counters of an argument, and how many were passed; ``parts`` overlap nowhere."""
+    codes, group = np.unique(asked.group, return_inverse=True)
+    found = [_counters_of(part, codes) for part in parts]
+    of, time, count, place = (np.concatenate(column) for column in zip(*found, strict=True))
+    key = _keys(parts, [columns[3] for columns in found], place)
+    order = np.lexsort((time, of)) if len(parts) > 1 else np.argsort(of, kind="stable")
+    firsts = np.searchsorted(of[order], np.arange(len(codes) + 1))
+    rows = len(group)
+    low, high, different = (np.zeros(rows, np.int64) for _ in range(3))
+    share = np.empty(rows)
+    passed = _scan(
+        np.lexsort((-asked.after, asked.until, group)), group.astype(np.int64), asked.after,
+        asked.until, asked.fraction, firsts, time[order], key[order], count[order],
+        low, high, share, different,
+    )  # fmt: skip
+    return ScannedWindows(different, low, high, share), passed
+
+
+def _counters_of(part: ValueCounts, codes: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """The counters of the groups ``codes``, NULLs left out: the place of the group there, the
+    instant at which the sub-window came, how often the value occurs, and the position.
+    """
+    held = part.groups.view
+    size = 1 + max(int(codes.max(initial=-1)), int(held.max(initial=-1)))
+    places = np.full(size, -1, np.int64)
+    places[codes] = np.arange(len(codes))
+    of = places[held]
+    wanted = of >= 0
+    positions = np.flatnonzero(wanted) + part.groups.base
+    valid = validity(part.values.column(0, positions))
+    if valid is not None:
+        positions = positions[valid]
+    of = of[positions - part.groups.base]
+    comes = part.store.instants_of(positions)[0] if len(positions) else NOTHING
+    return of, comes, part.store.table.take(positions)[:, 0], positions
+
+
+def _keys(parts: Sequence[ValueCounts], positions: Sequence[Int64s], every: Int64s) -> Int64s:
+    """Integers that are equal where values are and, for numbers and times, in their order."""
+    kind = parts[0].kind
+    if len(parts) == 1 and not pa.types.is_primitive(kind):
+        return parts[0].store.cells.take(every)  # which are pairs of a group and a value
+    values = pa.concat_arrays(
+        [part.values.column(0, at) for part, at in zip(parts, positions, strict=True)]
+    )
+    if pa.types.is_primitive(kind):
+        return order_keys(values)
+    return Interner([kind]).codes([values], len(values))
