@@ -40,6 +40,8 @@ def parts(owner: Any) -> Iterator[Any]:
         seen.add(id(thing))
         if isinstance(thing, list | tuple):
             waiting += thing
+        elif isinstance(thing, dict):
+            waiting += thing.values()
         elif type(thing).__module__.startswith("windrow.operators"):
             yield thing
             waiting += vars(thing).values() if hasattr(thing, "__dict__") else ()

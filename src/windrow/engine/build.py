@@ -12,7 +12,12 @@ from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
-from windrow.engine.build_shared import shared_aggregation, shared_summaries, summary_for
+from windrow.engine.build_shared import (
+    shared_aggregation,
+    shared_summaries,
+    shared_top,
+    summary_for,
+)
 from windrow.engine.routing import Routing
 from windrow.operators.aggregates.count_sum_avg import Count, Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
@@ -71,6 +76,7 @@ from windrow.plan.nodes import (
     Routed,
     Selection,
     SharedGroupBy,
+    SharedTop,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -107,7 +113,7 @@ def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
 def changes_of(node: Node, strategy: Strategy = Strategy.UPA, *, answers: bool = True) -> Changelog:
     """What turns a query's result into the changes that are shown, and keeps it for ``answers``."""
     scan, keeps = strategy is Strategy.DIRECT, answers or not announces_ends(node)
-    keeps = keeps and not isinstance(node, SharedGroupBy)  # which computes answers
+    keeps = keeps and not isinstance(node, SharedGroupBy | SharedTop)  # which compute answers
     net = sends_net_changes(node)
     return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan, keeps, net)
 
@@ -374,6 +380,7 @@ BUILDERS: PerNode[Build] = PerNode(
         Negation: _negation,
         GroupBy: _group_by,
         SharedGroupBy: lambda node, schema, _: shared_aggregation(node, schema),
+        SharedTop: shared_top,
         SlidingGroupBy: _sliding_group_by,
         DuplicateElimination: _distinct,
         TopK: lambda node, schema, scan: FirstK(

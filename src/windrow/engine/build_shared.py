@@ -25,8 +25,10 @@ from windrow.operators.aggregates.sum_summaries import (
 from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.aggregates.variance_summaries import VarianceSummary
 from windrow.operators.shared_group_by import SharedAggregation
+from windrow.operators.shared_top import FirstOfMembers
 from windrow.operators.state.predicate_store import PredicateStore
 from windrow.operators.summarise_rows import SummariseForMany
+from windrow.operators.top_k import FirstK
 from windrow.plan.expressions import Column, Expression
 from windrow.plan.nodes.shared_groups import (
     COUNTERS,
@@ -34,6 +36,7 @@ from windrow.plan.nodes.shared_groups import (
     PredicateSynopses,
     SharedAggregate,
     SharedGroupBy,
+    SharedTop,
 )
 from windrow.plan.physical.sliding_state import (
     EXTREMES,
@@ -41,6 +44,7 @@ from windrow.plan.physical.sliding_state import (
     schema_of_summaries,
     summaries_of_synopses,
 )
+from windrow.plan.physical.state_kinds import buffer_kind
 from windrow.sharing.rules.interval_contents import Function
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
 
@@ -57,9 +61,21 @@ def shared_summaries(node: SharedGroupBy) -> SummariseForMany:
     predicates = [store.predicate for store in node.synopses]
     return SummariseForMany(
         [k.expression for k in node.keys], node.arguments, predicates,
-        lambda: [_store(s, node.arguments) for s in node.synopses], _counted(node),
+        lambda: [_store(s, node.arguments) for s in node.synopses], _counted_places(node),
         arrow_schema(schema_of_summaries(node)),
     )  # fmt: skip
+
+
+def shared_top(node: SharedTop, schema: pa.Schema, scan: bool) -> FirstOfMembers:
+    """The operator of TOP for members; each of them has a front."""
+    tops, fronts = {}, {}
+    for number, (top, slots) in enumerate(zip(node.tops, node.slots, strict=True)):
+        if top is not None:
+            own = pa.schema([schema.field(1 + slot) for slot in slots])
+            tops[number] = top, slots
+            fronts[number] = FirstK(own, node.input.pattern, top.keys, top.count, scan)
+    kept = (buffer_kind(node.input.pattern, scan),)
+    return FirstOfMembers(schema, tops, fronts, kept)
 
 
 def summary_for(function: str, kind: pa.DataType) -> Summary | None:
@@ -104,8 +120,8 @@ def _store(synopses: PredicateSynopses, arguments: tuple[Expression, ...]) -> Pr
     )  # fmt: skip
 
 
-def _counted(node: SharedGroupBy) -> list[int]:
-    return [node.arguments.index(argument) for argument in node.counted]
+def _counted_places(node: SharedGroupBy) -> list[int]:
+    return [node.arguments.index(argument) for argument in node.counted_arguments]
 
 
 class _Builder:
@@ -130,7 +146,7 @@ class _Builder:
             [k.expression for k in node.keys], node.arguments,
             [s.predicate for s in node.synopses], self._stores, list(self._probes), self._found,
             list(self._forms.values()), schema, kept_for_many(node), self._sums, node.merges,
-            _counted(node),
+            _counted_places(node),
         )  # fmt: skip
 
     def _add(self, number: int, member: GroupMember, slots: tuple[int, ...]) -> None:

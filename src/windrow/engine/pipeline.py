@@ -24,6 +24,7 @@ from windrow.operators.base import Operator, Saved, below
 from windrow.operators.count_windows import InOrder
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.shared_group_by import SharedAggregation
+from windrow.operators.shared_top import FirstOfMembers
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
 from windrow.plan.nodes import Node, RelationScan, SlidingGroupBy, StageInput, StreamScan
@@ -131,17 +132,22 @@ class Pipeline:
         """Be where another one is that answers fewer queries over the same synopses."""
         self.now = other.now
         for mine, theirs in zip(self.operators, other.operators, strict=True):
-            if isinstance(mine, SharedAggregation) and isinstance(theirs, SharedAggregation):
-                mine.adopt(theirs)
+            match mine, theirs:
+                case SharedAggregation(), SharedAggregation():
+                    mine.adopt(theirs)
+                case FirstOfMembers(), FirstOfMembers():
+                    mine.adopt(theirs)
 
     def live_rows(self) -> pa.RecordBatch:
         """The relation at ``now``, for a pipeline that shows ``changes`` of a relation."""
         if self._changes is None or self.plan.pattern is UpdatePattern.MONOTONIC:
             raise StateError("only the changes of a relation are kept", found="a stream")
-        last, _ = self._steps[-1]
-        return (
-            last.live_rows() if isinstance(last, SharedAggregation) else self._changes.live_rows()
-        )
+        *_, before, last = (None, *(step for step, _ in self._steps))
+        if isinstance(last, SharedAggregation):
+            return last.live_rows()
+        if isinstance(last, FirstOfMembers) and isinstance(before, SharedAggregation):
+            return last.live_rows(before.live_rows())
+        return self._changes.live_rows()
 
     @property
     def operators(self) -> list[Operator]:

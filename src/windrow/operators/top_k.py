@@ -181,7 +181,7 @@ class FirstK:
         count = rows.num_rows
         if self.bound is None or not count:
             return np.ones(count, np.bool_)
-        order = self._order(concat_rows([self.bound, rows], self.schema))
+        order = self.order_of(concat_rows([self.bound, rows], self.schema))
         rank = np.empty(count + 1, np.int64)
         rank[order] = np.arange(count + 1)
         before: npt.NDArray[np.bool_] = rank[1:] < rank[0]
@@ -199,7 +199,7 @@ class FirstK:
             self.bound = None
         if len(self.front) > (self.keep if rare else self.most):
             rows = self.buffer.rows.take(self.front)
-            order = self._order(rows)[: self.keep]
+            order = self.order_of(rows)[: self.keep]
             self.bound = take(rows, order[-1:])
             self.front = np.sort(self.front[order])
 
@@ -212,7 +212,7 @@ class FirstK:
         self, everything: Int64s, before: int, position: Int64s, time: Int64s, came: int
     ) -> Delta:
         rows = self.buffer.rows.take(everything)
-        order = self._order(rows)
+        order = self.order_of(rows)
         rank = np.empty(len(everything), np.int64)
         rank[order] = np.arange(len(everything))
         sign = np.full(len(position), -1, np.int8)
@@ -240,7 +240,7 @@ class FirstK:
         exp = np.full(changes, FOREVER, np.int64)
         return Delta(times, exp, signs_out.astype(np.int8), taken)
 
-    def _order(self, rows: pa.RecordBatch) -> Int64s:
+    def order_of(self, rows: pa.RecordBatch) -> Int64s:
         """The rows' positions in the order asked for, NULLs last, ties by all columns."""
         keys = [(evaluate(k.expression, rows), k.descending) for k in self.keys]
         keys += [(column, False) for column in rows.columns]

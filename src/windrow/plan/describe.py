@@ -27,6 +27,7 @@ from windrow.plan.nodes import (
     Routed,
     Selection,
     SharedGroupBy,
+    SharedTop,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -170,6 +171,10 @@ def _sliding_group_by(node: SlidingGroupBy, clock: Clock) -> str:
     return f"Sliding{_group_by(node, clock)}, over {window(node.spec, clock)}{where}"
 
 
+def _shared_top(node: SharedTop, _clock: Clock) -> str:
+    return f"SharedTop: {sum(top is not None for top in node.tops):,} queries"
+
+
 def _shared_group_by(node: SharedGroupBy, _clock: Clock) -> str:
     keys = ", ".join(render(k.expression, node.input.schema) for k in node.keys)
     members = sum(member is not None for member in node.members)
@@ -222,6 +227,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
         MultiJoin: _multi_join,
         GroupBy: _group_by,
         SharedGroupBy: _shared_group_by,
+        SharedTop: _shared_top,
         SlidingGroupBy: _sliding_group_by,
         Negation: _negation,
         TopK: _top,
@@ -264,6 +270,7 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
         MultiJoin: lambda node, position: node.keys[position],
         GroupBy: _group_keys,
         SharedGroupBy: _group_keys,
+        SharedTop: lambda node, _: (node.member,),
         SlidingGroupBy: _group_keys,
         Window: _partition,
         DuplicateElimination: lambda _, __: WHOLE_TUPLE,

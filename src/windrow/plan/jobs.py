@@ -100,7 +100,7 @@ class Job:
         every = tuple(range(len(self.plan.schema) - self.is_shared))
         if self.synopses is None:
             return dict.fromkeys(self.members, every)
-        return {number: self.synopses.plan.slots[number] for number in self.members}
+        return {number: self.synopses.shown_slots(number) for number in self.members}
 
     @cached_property
     def leaves(self) -> Mapping[str, StreamScan | RelationScan]:
@@ -172,7 +172,7 @@ def job_of_synopses(synopses: SharedSynopses) -> Job:
     """Periodic aggregates that share synopses."""
     members = {n: Member(q, Changes(q.into)) for n, q in enumerate(synopses.queries)}
     clock = synopses.queries[0].clock
-    return Job(synopses.title, synopses.plan, clock, members, synopses=synopses)
+    return Job(synopses.title, synopses.root, clock, members, synopses=synopses)
 
 
 def job_of_query(query: QueryDeclaration, catalog: Catalog) -> Job:

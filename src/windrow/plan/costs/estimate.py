@@ -33,6 +33,7 @@ from windrow.plan.nodes import (
     Routed,
     Selection,
     SharedGroupBy,
+    SharedTop,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -76,6 +77,7 @@ COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
         Subscribe: "the optimiser estimates the plan below it",
         Routed: "plans are shared after they are optimised",
         SharedGroupBy: "plans are shared after they are optimised",
+        SharedTop: "plans are shared after they are optimised",
     },
 )
 

@@ -35,7 +35,7 @@ from windrow.plan.nodes.relational import (
     arrives_in_order,
 )
 from windrow.plan.nodes.routed import Routed, Subscribe
-from windrow.plan.nodes.shared_groups import SharedGroupBy
+from windrow.plan.nodes.shared_groups import SharedGroupBy, SharedTop
 from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.stream_relation import (
     AppendOnly,
@@ -72,6 +72,7 @@ __all__ = [
     "Routed",
     "Selection",
     "SharedGroupBy",
+    "SharedTop",
     "SlidingGroupBy",
     "StageInput",
     "Stamped",

@@ -12,8 +12,9 @@ from functools import cached_property
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
-from windrow.plan.expressions import Expression, Named
+from windrow.plan.expressions import Column, Expression, Named
 from windrow.plan.nodes.base import STRICT, Unary
+from windrow.plan.nodes.relational import OrderKey
 from windrow.plan.nodes.routed import MEMBER
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
 
@@ -63,6 +64,17 @@ class SharedAggregate:
 
 
 @dataclass(frozen=True)
+class MemberTop:
+    """The first ``count`` of a member's rows by ``keys``, which are over its columns, and the
+    places of the columns that it shows.
+    """
+
+    keys: tuple[OrderKey, ...]
+    count: int
+    shown: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class GroupMember:
     """A query: its window and period, what it reads, and what becomes of its groups.
 
@@ -76,6 +88,7 @@ class GroupMember:
     having: Expression | None
     columns: tuple[Expression, ...]
     since: int | None = None
+    top: MemberTop | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +98,8 @@ class SharedGroupBy(Unary):
     The output is a member's number and then columns of ``types``, as many of each as any member
     has: a member's own are in ``slots``, and the others are NULL. With ``merges`` the input are
     summaries that senders made of the tuples. Members and synopses are left out of the text of the
-    node: a run goes on from its checkpoint when queries have come or gone.
+    node: a run goes on from its checkpoint when queries have come or gone. If it is ``ranked``
+    there are, or were, members with TOP, and a ``SharedTop`` is above it.
     """
 
     keys: tuple[Named, ...]
@@ -93,6 +107,7 @@ class SharedGroupBy(Unary):
     members: tuple[GroupMember | None, ...] = field(repr=False)
     types: tuple[Type, ...] = field(repr=False)
     merges: bool = False
+    ranked: bool = field(default=False, repr=False)
 
     @cached_property
     def slots(self) -> tuple[tuple[int, ...], ...]:
@@ -117,10 +132,40 @@ class SharedGroupBy(Unary):
         return tuple(dict.fromkeys(found))
 
     @cached_property
-    def counted(self) -> tuple[Expression, ...]:
+    def counted_arguments(self) -> tuple[Expression, ...]:
         """Those of which the values are counted, each once."""
         contents = (c for store in self.synopses for c in store.contents)
         return tuple(dict.fromkeys(c.argument for c in contents if c.function == COUNTERS))
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return STRICT
+
+
+@dataclass(frozen=True)
+class SharedTop(Unary):
+    """The first rows of members with TOP, and all rows of others; None has none, or has gone.
+
+    ``slots`` are those of the members' columns in the input. Of a member with TOP only the columns
+    that it shows come out.
+    """
+
+    tops: tuple[MemberTop | None, ...] = field(repr=False)
+    slots: tuple[tuple[int, ...], ...] = field(repr=False)
+
+    @classmethod
+    def over(cls, groups: SharedGroupBy) -> SharedTop:
+        tops = tuple(None if member is None else member.top for member in groups.members)
+        return cls(groups, tops, groups.slots)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def member(self) -> Column:
+        """The number of the member that a row is for."""
+        return Column(0, MEMBER, Type.BIGINT)
 
     @property
     def pattern(self) -> UpdatePattern:

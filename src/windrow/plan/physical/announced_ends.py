@@ -19,6 +19,7 @@ from windrow.plan.nodes import (
     Projection,
     Selection,
     SharedGroupBy,
+    SharedTop,
     SlidingGroupBy,
     TopK,
 )
@@ -27,7 +28,9 @@ from windrow.plan.nodes import (
 def announces_ends(node: Node) -> bool:
     """Whether no tuple of ``node`` ends without a negative tuple."""
     match node:
-        case GroupBy() | SharedGroupBy() | SlidingGroupBy() | TopK() | NegativeTuples():
+        case GroupBy() | SharedGroupBy() | SharedTop() | SlidingGroupBy() | TopK():
+            return True
+        case NegativeTuples():
             return True
         case Selection(input=below) | Projection(input=below):
             return announces_ends(below)

@@ -40,6 +40,7 @@ from windrow.plan.nodes import (
     Routed,
     Selection,
     SharedGroupBy,
+    SharedTop,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -156,7 +157,7 @@ def _multi_join(node: MultiJoin, _position: int, _strategy: Strategy) -> Classif
     return Classification(_mode(node, again=True), Incrementality.NEEDS_TUPLES, by_value=True)
 
 
-def _top(node: TopK, position: int, _strategy: Strategy) -> Classification:
+def _top(node: TopK | SharedTop, position: int, _strategy: Strategy) -> Classification:
     mode = _mode(node, _leaves_again(node, position))
     return Classification(mode, Incrementality.NEEDS_TUPLES, ordered=True)
 
@@ -204,6 +205,7 @@ CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
         ),
         SlidingGroupBy: lambda node, at, strategy: _grouping(node.logical, at, strategy),
         TopK: _top,
+        SharedTop: _top,
         ToStream: _to_stream,
         **dict.fromkeys(
             (

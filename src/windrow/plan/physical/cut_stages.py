@@ -50,6 +50,7 @@ from windrow.plan.nodes import (
     Routed,
     Selection,
     SharedGroupBy,
+    SharedTop,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -207,6 +208,11 @@ class _StageBuilder:
             leaf = replace(leaf, summed=replace(node, input=tuples))
             node, below = merging(node, leaf), replace(below, plan=leaf)
         below = self._together(below, tuple(k.expression for k in node.keys))
+        return _Fragment(replace(node, input=below.plan), Where.HIDDEN)
+
+    def shared_top(self, node: SharedTop) -> _Fragment:
+        """The rows of a member are together; no member shows its number."""
+        below = self._together(self._fragment(node.input), (node.member,))
         return _Fragment(replace(node, input=below.plan), Where.HIDDEN)
 
     def _grouped(self, node: GroupBy | SlidingGroupBy, below: _Fragment) -> _Fragment:
@@ -384,6 +390,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], _Fragment]] = PerNode(
         DuplicateElimination: _StageBuilder.whole_row,
         GroupBy: _StageBuilder.group_by,
         SharedGroupBy: _StageBuilder.shared_group_by,
+        SharedTop: _StageBuilder.shared_top,
         SlidingGroupBy: _StageBuilder.sliding_group_by,
         Union: _StageBuilder.union,
         Join: _StageBuilder.join,

@@ -113,7 +113,9 @@ def _schema_of_shared_summaries(node: SharedGroupBy) -> Schema:
     keys = tuple(Field(k.name, k.expression.type) for k in node.keys)
     width = max(1 + sum(map(_width, summaries_of_synopses(s))) for s in node.synopses)
     parts = tuple(Field(f"summary{i}", Type.BIGINT) for i in range(width))
-    values = tuple(Field(f"value{i}", argument.type) for i, argument in enumerate(node.counted))
+    values = tuple(
+        Field(f"value{i}", argument.type) for i, argument in enumerate(node.counted_arguments)
+    )
     return Schema((*keys, Field("synopses", Type.BIGINT), *parts, *values))
 
 
@@ -121,7 +123,7 @@ def kept_for_many(node: SharedGroupBy) -> Kept:
     """What is kept for many queries, in the words of EXPLAIN: the most of any predicate."""
     count = max((-(-store.keep // store.s) for store in node.synopses), default=1)
     kept = [SubWindowKind(count, "summaries by predicate and group")]
-    if node.counted:
+    if node.counted_arguments:
         kept.append(SubWindowKind(count, "counts by predicate, group and value"))
     return tuple(kept)
 

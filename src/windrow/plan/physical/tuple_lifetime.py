@@ -28,6 +28,7 @@ from windrow.plan.nodes import (
     Routed,
     Selection,
     SharedGroupBy,
+    SharedTop,
     SlidingGroupBy,
     StageInput,
     Stamped,
@@ -87,6 +88,7 @@ LONGEST: PerNode[Callable[[Any], int]] = PerNode(
         MultiJoin: _shortest,
         LastingJoin: lambda node: longest_life(node.left),
         SharedGroupBy: lambda node: max(store.keep for store in node.synopses),
+        SharedTop: lambda node: longest_life(node.input),
         SlidingGroupBy: lambda node: longest_life(node.logical),
         Union: lambda node: max(map(longest_life, node.inputs)),
         **dict.fromkeys(

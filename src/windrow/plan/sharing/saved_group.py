@@ -13,10 +13,11 @@ from typing import Any
 
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
-from windrow.plan.nodes import Node
+from windrow.plan.nodes import Node, OrderKey
 from windrow.plan.nodes.shared_groups import (
     GroupMember,
     KeptContent,
+    MemberTop,
     PredicateSynopses,
     SharedAggregate,
     SharedGroupBy,
@@ -45,6 +46,7 @@ def to_json(node: SharedGroupBy, sharing: SharingPlan) -> dict[str, Any]:
         "queries": [_query(member.query) for member in sharing.members],
         "keys": [_expression(key.expression) for key in node.keys],
         "types": [kind.value for kind in node.types],
+        "ranked": node.ranked,
         "synopses": [_synopses(store) for store in node.synopses],
         "members": [_member(member) for member in node.members if member is not None],
     }
@@ -59,6 +61,7 @@ def from_json(saved: Mapping[str, Any], source: Node) -> SharedGroupBy:
         tuple(map(_read_synopses, saved["synopses"])),
         tuple(map(_read_member, saved["members"])),
         tuple(map(Type, saved["types"])),
+        ranked=bool(saved.get("ranked", False)),
     )
 
 
@@ -143,7 +146,23 @@ def _member(member: GroupMember) -> dict[str, Any]:
             [a.function, _expression(a.argument), a.type.value, a.added, a.subtracted, a.parameter]
             for a in member.aggregates
         ],
+        "top": _top(member.top),
     }
+
+
+def _top(top: MemberTop | None) -> list[Any] | None:
+    if top is None:
+        return None
+    keys = [[_expression(key.expression), key.descending] for key in top.keys]
+    return [keys, top.count, top.shown]
+
+
+def _read_top(saved: list[Any] | None) -> MemberTop | None:
+    if saved is None:
+        return None
+    keys, count, shown = saved
+    order = tuple(OrderKey(_read_expression(key), bool(descending)) for key, descending in keys)
+    return MemberTop(order, int(count), tuple(shown))
 
 
 def _read_member(saved: Mapping[str, Any]) -> GroupMember:
@@ -155,7 +174,10 @@ def _read_member(saved: Mapping[str, Any]) -> GroupMember:
     )
     columns = tuple(map(_read_expression, saved["columns"]))
     having = _read_optional(saved["having"])
-    return GroupMember(int(saved["window"]), int(saved["slide"]), aggregates, having, columns)
+    return GroupMember(
+        int(saved["window"]), int(saved["slide"]), aggregates, having, columns,
+        top=_read_top(saved.get("top")),
+    )  # fmt: skip
 
 
 def _expression(expression: Expression | None) -> list[Any] | None:

@@ -6,9 +6,9 @@ sharing (Golab 2006, 8.3) say which synopses are kept for all of them; here that
 ``SharedGroupBy``, whose output says in its first column whose row it is. Each query has the answer
 that it would have had alone.
 
-QUANTILE and COUNT DISTINCT share counters of values. Left alone is what the node cannot do: TOP and
-streams above the groups, the least text, and whatever could fail (CAST), since the error of one
-query must not stop the others.
+QUANTILE and COUNT DISTINCT share counters of values; TOP is a ``SharedTop`` above all of them. Left
+alone is what the nodes cannot do: streams above the groups, the least text, and whatever could fail
+(CAST), since the error of one query must not stop the others.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from windrow.plan.expressions import (
     render,
     replace_columns,
 )
-from windrow.plan.nodes import Every, Node, Projection, Selection, StreamScan
+from windrow.plan.nodes import Every, Node, Projection, Selection, StreamScan, TopK
 from windrow.plan.nodes.shared_groups import (
     COUNTERS,
     GroupMember,
     KeptContent,
+    MemberTop,
     PredicateSynopses,
     SharedAggregate,
     SharedGroupBy,
+    SharedTop,
     slot_types,
 )
 from windrow.plan.sharing.periodic_aggregates import TakenApart, take_apart
@@ -81,6 +83,7 @@ class Shareable:
     keys: tuple[Expression, ...]
     having: Expression | None
     columns: tuple[Expression, ...]
+    top: MemberTop | None = None
 
     @property
     def scan(self) -> StreamScan:
@@ -108,6 +111,17 @@ class SharedSynopses:
     @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(query.name for query in self.queries)
+
+    @property
+    def root(self) -> SharedGroupBy | SharedTop:
+        """The plan with TOP above it, if members have that or had it."""
+        return SharedTop.over(self.plan) if self.plan.ranked else self.plan
+
+    def shown_slots(self, number: int) -> tuple[int, ...]:
+        """Where the columns of a query are in the plan, its number left out."""
+        slots, member = self.plan.slots[number], self.plan.members[number]
+        top = None if member is None else member.top
+        return slots if top is None else tuple(slots[place] for place in top.shown)
 
     @property
     def title(self) -> str:
@@ -168,13 +182,14 @@ def _judge(query: QueryDeclaration) -> Shareable | str | None:
         row.append(_column(number, field.type))
     finish = _finish(parts.above, tuple(row))
     if finish is None:
-        return "only HAVING and a choice of columns can be above its groups"
-    having, columns = finish
+        return "only HAVING, TOP and a choice of columns can be above its groups"
+    having, columns, top = finish
     everything = (*keys, *arguments.values(), *columns)
+    everything += () if top is None else tuple(key.expression for key in top.keys)
     everything += tuple(e for e in (having, parts.source.where) if e is not None)
     if any(map(_may_fail, everything)):
         return "a CAST that fails would stop the others"
-    return Shareable(query, parts, keys, having, columns)
+    return Shareable(query, parts, keys, having, columns, top)
 
 
 def _arguments(parts: TakenApart) -> dict[str, Expression]:
@@ -186,20 +201,31 @@ def _arguments(parts: TakenApart) -> dict[str, Expression]:
 
 def _finish(
     above: Sequence[Node], row: tuple[Expression, ...]
-) -> tuple[Expression | None, tuple[Expression, ...]] | None:
-    """HAVING and the columns over the row of a group; None if something else is above it."""
+) -> tuple[Expression | None, tuple[Expression, ...], MemberTop | None] | None:
+    """HAVING, the columns over the row of a group, and TOP; None if something else is above it.
+
+    Above TOP columns may be left out and change places, no more.
+    """
     having: tuple[Expression, ...] = ()
+    top: MemberTop | None = None
     for node in reversed(above):
         match node:
-            case Selection():
+            case Selection() if top is None:
                 having += (_over(node.predicate, row),)
-            case Projection():
+            case Projection() if top is None:
                 row = tuple(_over(c.expression, row) for c in node.columns)
+            case Projection() if top is not None:
+                plain = [c.expression for c in node.columns if isinstance(c.expression, Column)]
+                if len(plain) < len(node.columns):
+                    return None
+                top = replace(top, shown=tuple(top.shown[column.index] for column in plain))
+            case TopK() if top is None:
+                top = MemberTop(node.keys, node.count, tuple(range(len(row))))
             case Every():
                 pass
             case _:
                 return None
-    return conjunction(having), row
+    return conjunction(having), row, top
 
 
 def _over(expression: Expression, row: tuple[Expression, ...]) -> Expression:
@@ -225,8 +251,9 @@ def _group(family: Sequence[Shareable]) -> SharedSynopses:
     keys = tuple(Named(f"key{i}", key) for i, key in enumerate(family[0].keys))
     members = tuple(stores.member(member) for member in family)
     plan = SharedGroupBy(
-        family[0].scan, keys, tuple(stores.synopses()), members, slot_types(members)
-    )
+        family[0].scan, keys, tuple(stores.synopses()), members, slot_types(members),
+        ranked=any(member.top is not None for member in members),
+    )  # fmt: skip
     return SharedSynopses(plan, tuple(m.query for m in family), sharing, stores.places)
 
 
@@ -241,6 +268,8 @@ def with_query(group: SharedSynopses, query: QueryDeclaration, now: int) -> Shar
     clock = group.queries[0].clock
     if member is None or (query.clock, member.scan, member.keys) != (clock, group.plan.input, keys):
         return None
+    if member.top is not None and not group.plan.ranked:
+        return None  # nobody ranks what the others are told
     sharing = add_query(group.sharing, member.description, now)
     stores = _Stores([member], sharing, group)
     added = replace(stores.member(member), since=now)
@@ -329,5 +358,5 @@ class _Stores:
             )
         return GroupMember(
             member.parts.window, member.parts.slide, tuple(aggregates), member.having,
-            member.columns,
+            member.columns, top=member.top,
         )  # fmt: skip

@@ -239,5 +239,5 @@ def _rows_of_member(rows: pa.Table, query: QueryDeclaration, group: Group) -> pa
     number = next(n for n, member in group.members.items() if member.name == query.name)
     mine = rows.filter(pc.equal(rows[MEMBER], number)).drop_columns([MEMBER])
     if isinstance(group.shared, SharedSynopses):
-        mine = mine.select(list(group.shared.plan.slots[number]))
+        mine = mine.select(list(group.shared.shown_slots(number)))
     return mine.rename_columns([field.name for field in query.plan.schema])

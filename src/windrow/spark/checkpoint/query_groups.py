@@ -78,7 +78,7 @@ def groups_of(
     for group in shared_synopses(free) if strategy is Strategy.UPA else ():
         place = directory / f"{PREFIX}{group.queries[0].name}"
         seats = [(q.name, _digest_of_member(group, n)) for n, q in enumerate(group.queries)]
-        declaration = QueryDeclaration(group.title, group.plan, group.queries[0].clock)
+        declaration = QueryDeclaration(group.title, group.root, group.queries[0].clock)
         found.append(Group(group, declaration, dict(enumerate(group.queries)), seats, place))
         free = [query for query in free if query.name not in group.names]
     for selection in shared_selections(free):
@@ -125,7 +125,7 @@ def _seated_over_synopses(
             _refuse(query.name, directory)
     plan = saved_group.without_others(planned, members)
     shared = replace(now, plan=plan, sharing=sharing)
-    declaration = QueryDeclaration(now.title, plan, now.queries[0].clock)
+    declaration = QueryDeclaration(now.title, shared.root, now.queries[0].clock)
     return Group(shared, declaration, members, seats, directory)
 
 
@@ -143,7 +143,7 @@ def _digest_of_member(group: SharedSynopses, number: int) -> str:
             for a in member.aggregates
         ],
         member.having,
-        member.columns, str(described.predicate),
+        member.columns, str(described.predicate), *(() if member.top is None else (member.top,)),
     )  # fmt: skip
     return hashlib.sha256(repr(asked).encode()).hexdigest()
 

@@ -203,13 +203,13 @@ def own_columns(group: Group) -> tuple[Columns, Columns]:
     """Which columns of changes, and of answers, are whose; None if all are everybody's."""
     if not isinstance(group.shared, SharedSynopses):
         return None, None
-    slots, clock = group.shared.plan.slots, group.declaration.clock
+    clock = group.declaration.clock
     changes, rows = {}, {}
     for number, query in group.members.items():
-        schema = query.plan.schema
-        places = (0, 1, *(place + 2 for place in slots[number]))
+        schema, slots = query.plan.schema, group.shared.shown_slots(number)
+        places = (0, 1, *(place + 2 for place in slots))
         changes[number] = OwnColumns(places, changes_schema(schema, clock))
-        rows[number] = OwnColumns(slots[number], arrow_schema(schema))
+        rows[number] = OwnColumns(slots, arrow_schema(schema))
     return changes, rows
 
 
