@@ -124,6 +124,10 @@ QUERIES = {
     "(SELECT * FROM r WHERE r.k = s.k) WITHIN 3 SECONDS AFTER",
     "within_before": "SELECT k, n FROM s WHERE n NOT IN "
     "(SELECT m FROM r WHERE b > 0) WITHIN 2 SECONDS BEFORE",
+    "hop_bounds": "SELECT k, window_start, window_end, COUNT(*) AS c, MAX(x) "
+    "FROM HOP(s, ts, 2 SECONDS, 6 SECONDS) GROUP BY k, window_start, window_end",
+    "tumble_bounds": "SELECT k, a, window_end() AS w FROM s [RANGE 4 SECONDS SLIDE 4 SECONDS] "
+    "WHERE a > 0",
     "extremes": "SELECT k, MIN(a), MAX(x), MAX(n) FROM s [RANGE 9 SECONDS] GROUP BY k",
     "extreme": "SELECT MAX(a) FROM s [RANGE 12 SECONDS]",
     "having": "SELECT n, SUM(a) FROM s [RANGE 9 SECONDS] GROUP BY n HAVING COUNT(*) > 2",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tests.oracle.expressions import Expr
-from tests.oracle.windows import NO_WINDOW, Unbounded, Window
+from tests.oracle.windows import NO_WINDOW, Range, Unbounded, Window
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types."""
@@ -39,12 +39,17 @@ class Source:
     window: Window | None = NO_WINDOW
     nrr: bool = False
     internal: bool = False
+    time: str = ""
+    """The column of the time, if the window is written as TUMBLE or HOP."""
 
     @property
     def cql(self) -> str:
         return self.text(internal=False)
 
     def text(self, *, internal: bool) -> str:
+        if self.time:
+            assert isinstance(self.window, Range)
+            return f"{self.window.function(self.name, self.time)} AS {self.alias}"
         window = f" {self.window.cql}" if self.window is not None and self.window.cql else ""
         if internal or self.internal:
             window = window.replace("]", " INTERNAL]")

@@ -26,7 +26,7 @@ from tests.oracle.blocks import (
 )
 from tests.oracle.conditions import aggregates, columns_of, joins, predicates, scalars
 from tests.oracle.expressions import COUNT_ALL, Expr, all_of, column, compare, number
-from tests.oracle.queries import Program, View, slid
+from tests.oracle.queries import TIME, Program, View, slid
 from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Unbounded, Window
 
 ALIASES = ("X", "Y", "Z", "W")
@@ -184,9 +184,43 @@ def mixed_selects(draw: st.DrawFn, names: list[Named]) -> Select:
     return draw(shaped(block, [c for scope in scopes for c in scope]))
 
 
+def bounded_windows(block: Select) -> bool:
+    """Whether window_start() and window_end() may be asked for."""
+    if len(block.sources) > 1 or block.internal or block.mixed or block.negations:
+        return False
+    (source,) = block.sources
+    return isinstance(source.window, Range) and source.window.slide is not None
+
+
+@st.composite
+def with_bounds(draw: st.DrawFn, block: Select, columns: list[Expr]) -> Select:
+    """Rows or groups beside the bounds of their window, which may be written as a function."""
+    (source,) = block.sources
+    assert isinstance(source.window, Range)
+    grouped = draw(st.booleans())
+    slide, end = source.window.slide, f"{'any_value' if grouped else ''}({source.alias}.t)"
+    edge = f"CAST(floor({end} / {slide}) * {slide} AS BIGINT)"
+    if source.name.startswith("S") and draw(st.booleans()):
+        block = replace(block, sources=(replace(source, time=TIME),))
+    call = "" if block.sources[0].time and draw(st.booleans()) else "()"
+    bounds = [
+        Expr(f"window_start{call}", f"({edge} - {source.window.length})", "BIGINT"),
+        Expr(f"window_end{call}", edge, "BIGINT"),
+    ]
+    chosen = draw(st.lists(st.sampled_from(bounds), min_size=1, max_size=2, unique=True))
+    exprs = draw(st.lists(scalars(columns), max_size=2, unique=True))
+    if not grouped:
+        return replace(block, items=items([*chosen, *exprs]))
+    values = draw(st.lists(aggregates(columns, exact=False), min_size=1, max_size=2))
+    shown = items([*exprs, *chosen, *values])
+    return replace(block, items=shown, grouped=True, keys=tuple(exprs))
+
+
 @st.composite
 def shaped(draw: st.DrawFn, block: Select, columns: list[Expr]) -> Select:
     """The block with a select list: plain, DISTINCT, the first few, or aggregating."""
+    if bounded_windows(block) and draw(st.booleans()):
+        return draw(with_bounds(block, columns))
     shape = draw(
         st.sampled_from(["plain", "plain", "distinct", "top", "grouped", "grouped", "total"])
     )

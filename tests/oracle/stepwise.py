@@ -200,8 +200,9 @@ class Stepwise:
             held = self.relations[source.name]
         else:
             names = [name for name, _ in columns]
-            columns = (*columns, *IDENTITY)
+            columns = (*columns, *IDENTITY, ("t", "BIGINT"))
             held = source.window.held(self.streams[source.name], names, t)
+            held = [(*values, t) for values in held]
         arrays = [
             pa.array([values[place] for values in held], ARROW[type_])
             for place, (_, type_) in enumerate(columns)

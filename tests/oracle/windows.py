@@ -46,6 +46,13 @@ class Range:
         slide = f" SLIDE {self.slide} SECONDS" if self.slide else ""
         return f"[RANGE {self.length} SECONDS{slide}]"
 
+    def function(self, name: str, time: str) -> str:
+        """The same window as SQL:2016 writes it."""
+        head = f"TABLE(HOP(TABLE {name}, DESCRIPTOR({time}), INTERVAL '{self.slide}' SECOND, "
+        if self.slide == self.length:
+            return f"TUMBLE({name}, {time}, {self.length} SECONDS)"
+        return f"{head}INTERVAL '{self.length}' SECOND))"
+
     def contents(self, stream: str) -> str:
         edge = f"CAST(floor(i.t / {self.slide}) * {self.slide} AS BIGINT)" if self.slide else "i.t"
         return _joined(stream, f"s.ts <= {edge} AND s.ts > {edge} - {self.length}")

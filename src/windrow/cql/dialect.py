@@ -22,7 +22,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.cql.positions import mark
 from windrow.cql.token_cursor import TokenCursor
-from windrow.cql.window_parser import IN_BRACKETS, WINDOWS, parse_duration, parse_window
+from windrow.cql.window_parser import (
+    IN_BRACKETS,
+    WINDOWS,
+    at_table_function,
+    parse_duration,
+    parse_function_window,
+    parse_window,
+)
 
 STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 BEGINNINGS = (TokenType.L_PAREN, TokenType.DISTINCT, TokenType.STRING, TokenType.IDENTIFIER,
@@ -31,7 +38,7 @@ STARTS = ("SELECT", "CREATE", "EXPLAIN", *STREAM_KINDS)
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
 WINDOW, STREAM, EVERY = "windrow_window", "windrow_stream", "windrow_every"
 APPROXIMATE, FREQUENT = "windrow_approximate", "windrow_frequent"
-WITHIN = "windrow_within"
+WITHIN, BOUNDED = "windrow_within", "windrow_bounded"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
 
 
@@ -320,7 +327,9 @@ class CqlParser(TokenCursor):
     def _parse_table(self, *_args: Any, **_kwargs: Any) -> exp.Expr:
         first = self._curr
         this: exp.Expr
-        if self._match(TokenType.L_PAREN):
+        if at_table_function(self):
+            this = self._table_function()
+        elif self._match(TokenType.L_PAREN):
             this = exp.Subquery(this=self.query())
             self.expect_type(TokenType.R_PAREN, ") at the end of the sub-query")
         else:
@@ -328,7 +337,9 @@ class CqlParser(TokenCursor):
                 self.fail("a table", remedy="put the sub-query into parentheses")
             self.name("the name of a stream, relation or view")
             this = exp.Table(this=exp.Identifier(this=self._prev.text).update_positions(self._prev))
-        window = parse_window(self) if self.at_type(TokenType.L_BRACKET) else None
+        window = this.meta.get(WINDOW)
+        if window is None and self.at_type(TokenType.L_BRACKET):
+            window = parse_window(self)
         if alias := self._alias():
             this.set("alias", exp.TableAlias(this=alias))
             if window is None and self.at_type(TokenType.L_BRACKET):
@@ -338,6 +349,23 @@ class CqlParser(TokenCursor):
         if window is not None:
             this.meta[WINDOW] = window
         mark(this, first, self._prev)
+        return this
+
+    def _table_function(self) -> exp.Expr:
+        """``TUMBLE(s, ts, INTERVAL 5 MINUTES)``, or as SQL:2016 writes it in ``TABLE(...)``."""
+        wrapped = self.take("TABLE")
+        if wrapped:
+            self.expect_type(TokenType.L_PAREN, "( after TABLE")
+        first = self.advance()
+        self.expect_type(TokenType.L_PAREN, f"( after {first.text}")
+        self.take("TABLE")
+        this = self._parse_table()
+        if WINDOW in this.meta:
+            self.fail("one window", token=first, remedy="remove one of the two windows")
+        self.expect_type(TokenType.COMMA, ", and the column that holds the time")
+        this.meta[BOUNDED], this.meta[WINDOW] = parse_function_window(self, first)
+        if wrapped:
+            self.expect_type(TokenType.R_PAREN, ") at the end of TABLE(")
         return this
 
     def _alias(self) -> exp.Identifier | None:

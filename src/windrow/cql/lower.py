@@ -13,7 +13,7 @@ from typing import NoReturn
 from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
-from windrow.cql.dialect import EVERY, FREQUENT, STREAM, WINDOW
+from windrow.cql.dialect import BOUNDED, EVERY, FREQUENT, STREAM, WINDOW
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import (
     EveryOf,
@@ -122,7 +122,7 @@ def _table(node: exp.Expr, sql: str, default: Span) -> Table:
         source = Name(node.name, span_of(node.this, sql, span))
     else:
         _refuse("this table", span, sql)
-    return Table(source, node.meta.get(WINDOW), alias, None, span)
+    return Table(source, node.meta.get(WINDOW), alias, None, span, node.meta.get(BOUNDED))
 
 
 def _order_item(node: exp.Expr, sql: str, default: Span) -> OrderItem:

@@ -90,13 +90,17 @@ WindowClause = RangeClause | RowsClause | NowClause | UnboundedClause
 
 @dataclass(frozen=True)
 class Table:
-    """One entry of FROM. ``on`` is the condition of a JOIN, ``alias`` what it is called."""
+    """One entry of FROM. ``on`` is the condition of a JOIN, ``alias`` what it is called.
+
+    ``time`` is the column that TUMBLE and its kin name; the bounds of their windows are columns.
+    """
 
     source: Name | Query
     window: WindowClause | None
     alias: Name | None
     on: exp.Expr | None
     span: Span = field(compare=False)
+    time: Name | None = None
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.cql.syntax_tree import (
     ColumnName,
     Duration,
+    Name,
     NowClause,
     RangeClause,
     RowsClause,
@@ -30,6 +31,11 @@ UNITS = {
 UNIT_OF = {word: unit for unit, words in UNITS.items() for word in (unit, *words)}
 FORMS = "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"
 WINDOWS = ("RANGE", "ROWS", "PARTITION BY", "NOW", "UNBOUNDED")
+TABLE_FUNCTIONS = {
+    "TUMBLE": ("the length of the window",),
+    "HOP": ("the slide of the window", "the length of the window"),
+}
+"""What follows the column of the time in each."""
 AFTER_TICKS = {
     "SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP", "SLACK", "AHEAD", "IDLE",
     "AFTER", "BEFORE",
@@ -100,6 +106,48 @@ def parse_window(parser: TokenCursor) -> WindowClause:
         internal = _close(parser)
         return RowsClause(count, partition_by, step, internal, parser.span_from(first))
     return parser.fail(f"{FORMS} after [", near=("RANGE", "ROWS", "PARTITION", "NOW", "UNBOUNDED"))
+
+
+def at_table_function(parser: TokenCursor) -> bool:
+    """Whether TUMBLE(, HOP( or TABLE( stands here."""
+    words = (*TABLE_FUNCTIONS, "TABLE")
+    return parser.at(*words) and parser.following.token_type is TokenType.L_PAREN
+
+
+def parse_function_window(parser: TokenCursor, function: Token) -> tuple[Name, WindowClause]:
+    """The arguments of a table function behind its table: the column of the time, the window.
+
+    HOP names its slide before its length, as in Flink.
+    """
+    described = parser.take("DESCRIPTOR")
+    if described:
+        parser.expect_type(TokenType.L_PAREN, "( after DESCRIPTOR")
+    time = parser.name("the column that holds the time")
+    if described:
+        parser.expect_type(TokenType.R_PAREN, ") at the end of DESCRIPTOR(")
+    name = function.text.upper()
+    durations = []
+    for what in TABLE_FUNCTIONS[name]:
+        parser.expect_type(TokenType.COMMA, f", and {what}")
+        durations.append(_interval(parser, what))
+    parser.expect_type(TokenType.R_PAREN, f") at the end of {name}(")
+    slide, length = durations[0], durations[-1]
+    return time, RangeClause(length, slide, False, parser.span_from(function))
+
+
+def _interval(parser: TokenCursor, what: str) -> Duration:
+    """``INTERVAL '10' MINUTE``, ``INTERVAL 10 MINUTES`` or just ``10 MINUTES``."""
+    first = parser.current
+    if not parser.take("INTERVAL") or not parser.at_string():
+        return parse_duration(parser, what)
+    text = parser.current.text.strip()
+    if not text.replace(".", "", 1).isdigit():
+        parser.fail(f"a number in quotes for {what}", remedy="write INTERVAL '10' MINUTE")
+    amount = Decimal(parser.advance().text)
+    if not parser.at(*UNIT_OF):
+        parser.fail(f"a unit of time: {', '.join(UNITS)}", near=UNIT_OF)
+    unit = UNIT_OF[parser.advance().text.upper()]
+    return Duration(amount, unit, parser.span_from(first))
 
 
 def _columns(parser: TokenCursor, what: str) -> tuple[ColumnName, ...]:

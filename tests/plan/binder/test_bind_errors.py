@@ -54,6 +54,18 @@ CASES = [
      "COUNT(*) and no other aggregate"),
     ("SELECT FREQUENT 5 k, COUNT(*) FROM s [ROWS 9 SLIDE 3] GROUP BY k HAVING COUNT(*) < 3",
      "SELECT FREQUENT 5", "all that is certain is that a count exceeds a number"),
+    # bounds of windows
+    ("SELECT window_end() FROM s [RANGE 9]", "window_end()",
+     "expected windows with SLIDE, all the same and none INTERNAL, in FROM; found s"),
+    ("SELECT window_end() FROM s [RANGE 9 SLIDE 3], t [RANGE 6 SLIDE 3] WHERE s.k = t.k",
+     "window_end()", "expected the same window for all tables; found 2 windows"),
+    ("SELECT k FROM s [RANGE 9 SLIDE 3] WHERE window_start() > 3", "window_start()",
+     "WHERE chooses tuples, before there are bounds"),
+    ("SELECT MAX(window_end()) FROM s [RANGE 9 SLIDE 3]", "SELECT MAX(window_end())",
+     "neither in an aggregate"),
+    (("SELECT window_end() FROM s [RANGE 9 SLIDE 3] WHERE NOT EXISTS (SELECT * FROM t [NOW])"),
+     "window_end()", "a sub-query in WHERE can change an answer while its window rests"),
+    ("SELECT k FROM TUMBLE(s, a, 9 SECONDS)", "a", "expected ts, which holds the time of s"),
     # what must not come for a time
     ("SELECT k FROM s [RANGE 9] WHERE NOT EXISTS (SELECT * FROM t) WITHIN 3 SECONDS AFTER",
      "3 SECONDS", "expected a stream without a window in FROM; found tuples that are withdrawn"),

@@ -104,6 +104,8 @@ class _Binder:
     def _star(self, qualifier: str | None, item: Item) -> list[Named]:
         columns = []
         for index, column in enumerate(self.scope.schema):
+            if column.name.endswith("()"):  # window_start(), which nobody has asked for here
+                continue
             if qualifier is None or (column.qualifier or "").lower() == qualifier.lower():
                 columns.append(Named(column.name, self.scope.column(index), column.qualifier))
                 self.seen[index] = item.span

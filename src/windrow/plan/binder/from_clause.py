@@ -9,9 +9,9 @@ from windrow.core.errors import BindError, Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
-from windrow.cql.syntax_tree import Name, Table, WindowClause
+from windrow.cql.syntax_tree import Name, Query, Table, WindowClause
 from windrow.plan.binder.restrictions import refuse_frozen_results
-from windrow.plan.binder.scope import Context, clock_of, did_you_mean
+from windrow.plan.binder.scope import Context, Scope, clock_of, did_you_mean
 from windrow.plan.binder.window_ticks import window_spec
 from windrow.plan.catalog import (
     QueryDeclaration,
@@ -76,10 +76,25 @@ def _bind_table(table: Table, context: Context) -> BoundTable:
     else:
         plan, name = context.bind_query(table.source, context), None
     name = table.alias.text if table.alias else name
+    if table.time is not None:
+        _check_time(table.time, table.source, plan, context)
     if table.window is not None:
         plan = _add_window(plan, table.window, table, context.catalog.clock)
     internal = table.window.internal if table.window else None
     return BoundTable(_with_table_name(plan, name), name, internal, table.span)
+
+
+def _check_time(time: Name, source: Name | Query, plan: Node, context: Context) -> None:
+    """TUMBLE and its kin name the column that holds the time; a stream has just one."""
+    Scope(plan.schema).resolve(time.text, None, time.span)
+    found = context.catalog.find(source.text) if isinstance(source, Name) else None
+    if isinstance(found, StreamDeclaration):
+        column = found.schema[found.timestamp].name
+        if column.lower() != time.text.lower():
+            raise BindError(
+                span=time.span, expected=f"{column}, which holds the time of {found.name}",
+                found=time.text, remedy=f"write {column}",
+            )  # fmt: skip
 
 
 def named_plan(name: Name, context: Context) -> Node:

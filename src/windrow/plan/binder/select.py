@@ -32,6 +32,7 @@ from windrow.plan.binder.from_clause import (
 from windrow.plan.binder.not_exists import has_query, select_where_all
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope, clock_of
+from windrow.plan.binder.window_bounds import find_bounds, group_with_bounds
 from windrow.plan.expressions import (
     Column,
     Expression,
@@ -65,9 +66,18 @@ def bind_select(select: Select, context: Context) -> Node:
         )  # fmt: skip
     tables = bind_tables(select.tables, context)
     scope = Scope(_row(tables))
+    select, bounds = find_bounds(select, tables, context)
     plan = _filter_tables(select, tables, scope, context)
+    if bounds is not None:
+        scope = Scope(scope.schema + bounds.columns)
     clauses = bind_clauses(select, scope, context)
-    if clauses.grouping is not None:
+    if clauses.grouping is not None and bounds is not None:
+        width = len(scope.schema) - len(bounds.columns)
+        inner, restore = group_with_bounds(clauses.grouping, bounds, width, select)
+        plan = restore(_group(plan, inner, clauses.having, select))
+    elif bounds is not None:
+        plan = bounds.add_to(plan, select.span)
+    elif clauses.grouping is not None:
         plan = _group(plan, clauses.grouping, clauses.having, select)
     elif select.limit is not None and select.limit.frequent:
         lists_of(select, select.limit, 0, (), None, select.span)  # refuses

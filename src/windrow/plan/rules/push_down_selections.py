@@ -72,7 +72,10 @@ def _push(node: Node, parts: Parts) -> Node:
             passing = tuple(p for p in parts if _uses_only(p, keys))
         case GroupBy():
             return _push_into_groups(node, parts)
-        case Window() | DuplicateElimination() | Every() | AppendOnly() | Stamped():
+        case Stamped():
+            came = len(node.input.schema)
+            passing = tuple(p for p in parts if all(c.index < came for c in columns_of(p)))
+        case Window() | DuplicateElimination() | Every() | AppendOnly():
             passing = parts
         case ToStream():
             passing = parts if node.kind in COMMUTING_STREAMS else ()
