@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import typer
@@ -20,6 +21,8 @@ BROKEN = 70
 """Exit code of a defect in Windrow or in what it stands on."""
 INTERRUPTED = 130
 """Exit code of what Ctrl-C ended."""
+STDIN = Path("-")
+"""The path of a script that is piped in."""
 UNHEARD = 141
 """Exit code when nobody reads our answer any more, as shells have it: 128 + SIGPIPE."""
 
@@ -51,7 +54,7 @@ def _explain(error: Exception, script: Path | None, *, verbose: bool) -> int:
     if verbose:
         err().print("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, ScriptError) and script:
-        _complain(f"{script}: {error}")
+        _complain(f"{'standard input' if script == STDIN else script}: {error}")
         if excerpt := error.with_source(read_script(script)).excerpt():
             err().print(excerpt)
     elif isinstance(error, WindrowError):
@@ -79,9 +82,17 @@ def _complain(message: str, kind: str = "error") -> None:
     err().print(Text.assemble((kind, "bold red"), ": ", message))
 
 
+@cache
+def _standard_input() -> str:
+    """All of it; read once, since an error shows a line of it."""
+    return sys.stdin.read().removeprefix("\ufeff")
+
+
 def read_script(path: Path) -> str:
     """The text of a script, or an error that says why there is none."""
-    wanted = "the path of a CQL script"
+    if path == STDIN:
+        return _standard_input()
+    wanted = "the path of a CQL script, or - for standard input"
     if path.is_dir():
         raise InputError(where=str(path), expected=wanted, found="a directory")
     if not path.exists():

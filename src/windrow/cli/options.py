@@ -24,7 +24,10 @@ Checkpoint = Annotated[
         help="The directory passed to --checkpoint, or s3://bucket/path.",
     ),
 ]
-Script = Annotated[Path, typer.Argument(metavar="SCRIPT", help="A file of CQL statements.")]
+Script = Annotated[
+    Path,
+    typer.Argument(metavar="SCRIPT", help="A file of CQL statements, or - for standard input."),
+]
 StrategyOption = Annotated[
     Strategy,
     typer.Option(

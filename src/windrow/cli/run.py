@@ -11,7 +11,7 @@ from windrow.cli.answers import print_report, warn_of_unused
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import INTERRUPTED, errors_in_words
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
-from windrow.cli.explain import compiled_from, print_plans
+from windrow.cli.explain import compiled_from, print_listings, print_plans
 from windrow.cli.options import (
     Conf,
     Master,
@@ -82,6 +82,7 @@ def run(
     \b
     Examples:
       windrow run traffic.cql --once
+      cat traffic.cql | windrow run - --once
       windrow run traffic.cql --runner embedded --once
       windrow run traffic.cql --checkpoint state/ --quarantine bad/
       windrow run traffic.cql --master spark://host:7077 --checkpoint /shared/state
@@ -94,6 +95,7 @@ def run(
     )  # fmt: skip
     with errors_in_words(script, verbose=verbose):
         compiled = compiled_from(script, strategy)
+        print_listings(compiled.listings)
         print_plans(compiled, compiled.explains, strategy)
         if compiled.queries or compiled.catalog.archives:
             finish(execute(compiled.catalog, settings), settings)

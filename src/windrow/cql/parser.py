@@ -9,20 +9,47 @@ from sqlglot.tokenizer_core import Token, TokenType
 from windrow.core.errors import ParseError, Span
 from windrow.cql.dialect import Cql, CqlParser
 from windrow.cql.positions import span_between, token_span
+from windrow.cql.script_parameters import Values, fill_parameters
 from windrow.cql.statement_parser import parse_statement
 from windrow.cql.syntax_tree import Script, Statement
 
 
-def parse(text: str) -> Script:
+def parse(text: str, values: Values | None = None) -> Script:
     """The statements of a script; ParseError, with the place underlined, if it is not CQL.
+
+    ``values`` are those of its parameters.
 
     >>> script = parse("SELECT a FROM s [RANGE 5 SECONDS]")
     >>> script.statements[0].query.tables[0].window.length.unit
     'SECOND'
     """
     parser = CqlParser(dialect=Cql)
-    statements = [_statement(parser, chunk, text) for chunk in _chunks(text)]
-    return Script(tuple(statements), text)
+    filled = fill_parameters(_tokens(text), text, values)
+    parser.filled = filled
+    statements = [_statement(parser, chunk, text) for chunk in _chunks(filled.tokens)]
+    return Script(tuple(statements), text, filled.text(text))
+
+
+def words_of(text: str) -> list[tuple[TokenType, str]]:
+    """What a statement says, whatever its spaces, its comments and the case of its keywords.
+
+    OR REPLACE and IF NOT EXISTS are about what there was before, and left out.
+
+    >>> words_of("CREATE OR REPLACE VIEW v AS s") == words_of("create view v -- as it was\n as s")
+    True
+    """
+    words = [
+        (t.token_type, t.text if t.token_type in NAMES else t.text.upper()) for t in _tokens(text)
+    ]
+    texts = [text for _, text in words]
+    if texts[1:3] == ["OR", "REPLACE"]:
+        del words[1:3], texts[1:3]
+    if texts[2:5] == ["IF", "NOT", "EXISTS"]:
+        del words[2:5]
+    return words
+
+
+NAMES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING)
 
 
 def _statement(parser: CqlParser, chunk: list[Token], text: str) -> Statement:
@@ -63,12 +90,15 @@ def _plain(description: str) -> str:
     return "an expression" if "Invalid expression" in description else description
 
 
-def _chunks(text: str) -> list[list[Token]]:
-    """The tokens of each statement; empty statements are nothing."""
+def _tokens(text: str) -> list[Token]:
     try:
-        tokens = Cql().tokenize(text)
+        return Cql().tokenize(text)
     except TokenError as error:
         raise _token_error(text, error) from None
+
+
+def _chunks(tokens: list[Token]) -> list[list[Token]]:
+    """The tokens of each statement; empty statements are nothing."""
     chunks: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -13,16 +14,21 @@ from windrow.cql.dialect import CqlParser
 from windrow.cql.lower import lower
 from windrow.cql.syntax_tree import (
     ColumnDefinition,
+    Create,
     CreateArchive,
     CreateQuery,
     CreateRelation,
     CreateStream,
     CreateSubscriptions,
     CreateView,
+    Describe,
+    Drop,
     Duration,
+    Existing,
     Explain,
     FileClause,
     Name,
+    Show,
     Statement,
     Unlimited,
 )
@@ -46,18 +52,36 @@ TYPES = {
 CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
            "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "AHEAD", "IDLE", "TIMESTAMP",
            "FORMAT")  # fmt: skip
-OTHER_STATEMENTS = ("DROP", "INSERT", "UPDATE", "DELETE", "ALTER", "TRUNCATE", "MERGE")
+OTHER_STATEMENTS = ("INSERT", "UPDATE", "DELETE", "ALTER", "TRUNCATE", "MERGE")
 KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS")
+LISTS = ("STREAMS", "RELATIONS", "VIEWS", "QUERIES", "ARCHIVES", "SUBSCRIPTIONS", "FUNCTIONS")
+
+
+OTHER_REMEDIES = {
+    "ALTER": "declare it again with CREATE OR REPLACE",
+    "INSERT": "rows come from files (FROM) or from Python (push)",
+}
 
 
 def parse_statement(parser: CqlParser) -> Statement:
     """The statement at which the parser stands; it must reach to the last token."""
     if parser.at("CREATE"):
-        statement = _create(parser)
+        statement: Statement = _create(parser)
     elif parser.at("EXPLAIN"):
         statement = _explain(parser)
+    elif parser.at("DROP"):
+        statement = _drop(parser)
+    elif parser.at("SHOW"):
+        statement = _show(parser)
+    elif parser.at("DESCRIBE", "DESC") and not parser.at_type(TokenType.IDENTIFIER):
+        first = parser.advance()
+        statement = Describe(parser.name("the name of a declaration"), parser.span_from(first))
     elif parser.at(*OTHER_STATEMENTS):
-        parser.fail("CREATE, EXPLAIN or a query", remedy="CQL has declarations and queries only")
+        parser.fail(
+            "CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or a query", remedy=OTHER_REMEDIES.get(
+                parser.current.text.upper(), "CQL has declarations and queries only"
+            ),
+        )  # fmt: skip
     else:
         statement = _query(parser, None)
     if not parser.at_end:
@@ -67,7 +91,7 @@ def parse_statement(parser: CqlParser) -> Statement:
 
 def _fail_at_rest(parser: CqlParser) -> NoReturn:
     """A misspelt clause was taken for an alias, so the word before is suspected too."""
-    starts = ("SELECT", "CREATE", "EXPLAIN")
+    starts = ("SELECT", "CREATE", "EXPLAIN", "DROP", "SHOW", "DESCRIBE")
     start = parser.first.text.upper()
     if start not in starts and get_close_matches(start, starts, 1, 0.7):
         parser.fail("the beginning of a statement", token=parser.first, near=starts)
@@ -83,11 +107,56 @@ def _fail_at_rest(parser: CqlParser) -> NoReturn:
     parser.fail("the end of the statement", near=near)
 
 
-def _create(parser: CqlParser) -> Statement:
+def _create(parser: CqlParser) -> Create:
     first = parser.advance()
+    existing = Existing.REPLACE if parser.take("OR", "REPLACE") else Existing.REFUSE
+    kind = _kind(parser)
+    if parser.take("IF", "NOT", "EXISTS"):
+        if existing is Existing.REPLACE:
+            parser.fail(
+                "OR REPLACE or IF NOT EXISTS", token=first,
+                remedy="remove one: the first replaces what there is, the other keeps it",
+            )  # fmt: skip
+        existing = Existing.KEEP
+    declared = _declaration(parser, first, kind)
+    return replace(declared, existing=existing, text=parser.text_from(first))
+
+
+def _kind(parser: CqlParser) -> str:
+    """The word that says what is created or dropped."""
+    if parser.at("TABLE"):
+        parser.fail(
+            "a STREAM or a RELATION instead of a TABLE",
+            remedy="rows with a time of their own are a STREAM; rows that are updated a RELATION",
+        )
     if not parser.at(*KINDS):
         parser.fail("STREAM, RELATION, NRR, VIEW, QUERY, ARCHIVE or SUBSCRIPTIONS", near=KINDS)
-    kind = parser.advance().text.upper()
+    return parser.advance().text.upper()
+
+
+def _drop(parser: CqlParser) -> Drop:
+    first = parser.advance()
+    kind = _kind(parser)
+    if_exists = parser.take("IF", "EXISTS")
+    name = parser.name(f"a name after {kind}")
+    if parser.at("CASCADE"):
+        parser.fail("the end of the statement", remedy="drop what depends on it first, by name")
+    parser.take("RESTRICT")
+    return Drop(kind, name, if_exists, parser.span_from(first))
+
+
+def _show(parser: CqlParser) -> Show:
+    first = parser.advance()
+    if not parser.at(*LISTS):
+        tables = parser.at("TABLES")
+        parser.fail(
+            ", ".join(LISTS[:-1]) + f" or {LISTS[-1]}", near=LISTS,
+            remedy="what SQL calls tables are STREAMS, RELATIONS and VIEWS here" if tables else "",
+        )  # fmt: skip
+    return Show(parser.advance().text.upper(), parser.span_from(first))
+
+
+def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:
     name = parser.name(f"a name after {kind}")
     match kind:
         case "STREAM":
@@ -165,8 +234,7 @@ def _query(parser: CqlParser, name: Name | None, first: Token | None = None) -> 
     first = first or parser.current
     query = lower(parser.query(), parser.sql)
     into = _files(parser, "INTO")
-    text = parser.sql[first.start : parser.previous.end + 1]
-    return CreateQuery(name, query, into, parser.span_from(first), text)
+    return CreateQuery(name, query, into, parser.span_from(first), parser.text_from(first))
 
 
 def _explain(parser: CqlParser) -> Explain:
@@ -225,9 +293,8 @@ def _subscriptions(parser: CqlParser, first: Token, name: Name) -> CreateSubscri
     if source is None:
         parser.fail("FROM and the file of subscriptions")
     into = _files(parser, "INTO")
-    text = parser.sql[first.start : parser.previous.end + 1]
     span = parser.span_from(first)
-    return CreateSubscriptions(name, on, columns, source, into, span, text)
+    return CreateSubscriptions(name, on, columns, source, into, span)
 
 
 def _typed_columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import Enum, auto
 
 from sqlglot import expressions as exp
 
@@ -177,6 +178,14 @@ class EveryOf:
 Query = Select | SetOperation | StreamOf | EveryOf
 
 
+class Existing(Enum):
+    """What becomes of a declaration of the same name: CREATE, OR REPLACE, IF NOT EXISTS."""
+
+    REFUSE = auto()
+    REPLACE = auto()
+    KEEP = auto()
+
+
 @dataclass(frozen=True)
 class ColumnDefinition:
     """``name TYPE``; in a view's list of columns the type may be left out.
@@ -212,6 +221,8 @@ class CreateStream:
     span: Span = field(compare=False)
     ahead: Duration | Unlimited | None = None
     idle: Duration | Unlimited | None = None
+    text: str = field(compare=False, default="")
+    existing: Existing = Existing.REFUSE
 
 
 @dataclass(frozen=True)
@@ -226,6 +237,8 @@ class CreateRelation:
     primary_key: tuple[Name, ...] = ()
     ahead: Duration | Unlimited | None = None
     idle: Duration | Unlimited | None = None
+    text: str = field(compare=False, default="")
+    existing: Existing = Existing.REFUSE
 
 
 @dataclass(frozen=True)
@@ -236,6 +249,8 @@ class CreateView:
     columns: tuple[ColumnDefinition, ...]
     query: Query
     span: Span = field(compare=False)
+    text: str = field(compare=False, default="")
+    existing: Existing = Existing.REFUSE
 
 
 @dataclass(frozen=True)
@@ -247,6 +262,7 @@ class CreateQuery:
     into: FileClause | None
     span: Span = field(compare=False)
     text: str = field(compare=False)
+    existing: Existing = Existing.REFUSE
 
 
 @dataclass(frozen=True)
@@ -263,6 +279,8 @@ class CreateArchive:
     span: Span = field(compare=False)
     expiries: int | None = None
     into: FileClause | None = None
+    text: str = field(compare=False, default="")
+    existing: Existing = Existing.REFUSE
 
 
 @dataclass(frozen=True)
@@ -276,6 +294,7 @@ class CreateSubscriptions:
     into: FileClause | None
     span: Span = field(compare=False)
     text: str = field(compare=False, default="")
+    existing: Existing = Existing.REFUSE
 
 
 @dataclass(frozen=True)
@@ -287,20 +306,42 @@ class Explain:
     span: Span = field(compare=False)
 
 
-Statement = (
-    CreateStream
-    | CreateRelation
-    | CreateView
-    | CreateQuery
-    | CreateArchive
-    | CreateSubscriptions
-    | Explain
+@dataclass(frozen=True)
+class Drop:
+    """DROP; ``kind`` is the word after it."""
+
+    kind: str
+    name: Name
+    if_exists: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Show:
+    """SHOW; ``kind`` is the word after it."""
+
+    kind: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Describe:
+    """DESCRIBE."""
+
+    name: Name
+    span: Span = field(compare=False)
+
+
+Create = (
+    CreateStream | CreateRelation | CreateView | CreateQuery | CreateArchive | CreateSubscriptions
 )
+Statement = Create | Explain | Drop | Show | Describe
 
 
 @dataclass(frozen=True)
 class Script:
-    """All statements of a text."""
+    """All statements of a text; ``text`` is the same with values instead of parameters."""
 
     statements: tuple[Statement, ...]
     source: str
+    text: str

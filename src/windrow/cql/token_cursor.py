@@ -15,11 +15,17 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError, Span
 from windrow.cql.positions import token_span
+from windrow.cql.script_parameters import Filled
 from windrow.cql.syntax_tree import Name
 
 
 class TokenCursor(sqlglot_parser.Parser):
-    """Where the parser of a statement stands; ``start`` puts it at the first token."""
+    """Where the parser of a statement stands; ``start`` puts it at the first token.
+
+    ``filled`` are all tokens of the script, and the values of its parameters.
+    """
+
+    filled = Filled([])
 
     def start(self, statement: list[Token], sql: str) -> None:
         """Stand at the first token of a statement."""
@@ -122,6 +128,10 @@ class TokenCursor(sqlglot_parser.Parser):
     def span_from(self, first: Token) -> Span:
         """From ``first`` to the token that was read last."""
         return token_span(self.sql, first, self._prev if self._prev.end >= first.end else first)
+
+    def text_from(self, first: Token) -> str:
+        """The text from there on up to the token that was read last, with values filled in."""
+        return self.filled.text(self.sql, first.start, self._prev.end + 1)
 
     def fail(
         self, expected: str, *, token: Token | None = None, near: Iterable[str] = (),

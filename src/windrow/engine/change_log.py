@@ -133,6 +133,14 @@ class QueryChanges(Generic[T]):
         self._stored: Stored | None = None
         self._drained = -1
 
+    def close(self) -> None:
+        """Nobody will ask for changes any more."""
+        for cursor in (self._kept, self._news, *(cursor for cursor, _ in self._ears)):
+            if cursor is not None:
+                cursor.close()
+        self._ears = []
+        self._log.trim()
+
     def write_to(self, stored: Stored | None) -> None:
         """There is an outlet from now on; what it stores need not be kept here."""
         self._news, self._stored = self._log.cursor(), stored

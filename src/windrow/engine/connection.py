@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,9 @@ from windrow.columns.instants import Instant
 from windrow.core.errors import ScriptError, StateError
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning, warn_caller
+from windrow.cql.script_parameters import Values
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
+from windrow.engine.executed import Executed, table_of
 from windrow.engine.handles import ArchiveHandle, Handle, SubscriptionsHandle
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.binder import ExplainRequest
@@ -55,8 +57,12 @@ class Connection:
         self._warned: set[str] = set()
         self._lock = RLock()  # what moves the answers, and who looks at several of them
 
-    def execute(self, cql: str) -> list[Handle]:
+    def execute(self, cql: str, parameters: Values | None = None) -> Executed:
         """Carry out a script; the queries that it defines, in order.
+
+        ``parameters`` are values for ``:name`` (by name) or for ``?`` and ``$1`` (in order); they
+        are never read as CQL. The declaration of a query once more gives the query that there is.
+        What SHOW, DESCRIBE and EXPLAIN say is ``tables`` and ``plans`` of what is returned.
 
         Nothing is declared if any statement is wrong. A query sees what is pushed after it,
         what running queries hold of the windows that it needs (``Handle.complete_from``), and all
@@ -65,28 +71,44 @@ class Connection:
         """
         runtime = self._runtime
         with self._moving():
-            compiled = self._compile(cql)
+            compiled = self._compile(cql, parameters)
+            dropped = {declaration.name.lower() for declaration in compiled.dropped}
             with runtime.all_or_nothing():
-                catalog, runs = self._start(compiled)
+                if dropped:
+                    runtime.drop(dropped)
+                catalog, runs = self._start(compiled, dropped)
                 runtime.read()
             self.catalog = catalog
-            added = self._hand_out(runs)
+            self._forget(dropped)
+            self._hand_out(runs)
             self._tell()
-        return [added[query.name] for query in compiled.queries]
+        handles = [self.queries[name] for name in compiled.named]
+        plans = [explain(request, runtime.strategy) for request in compiled.explains]
+        return Executed(handles, [table_of(listing) for listing in compiled.listings], plans)
 
-    def _start(self, compiled: Compiled) -> tuple[Catalog, Sequence[Run]]:
+    def _forget(self, dropped: Collection[str]) -> None:
+        """Hold nothing of what was dropped."""
+        for handles in (self.queries, self.archives):
+            for name in [name for name in handles if name.lower() in dropped]:
+                handles.pop(name).drop()
+        for name in [name for name in self.subscriptions if name.lower() in dropped]:
+            del self.subscriptions[name]
+        self._runs = [run for run in self._runs if _names_of(run) - set(dropped)]
+
+    def _start(self, compiled: Compiled, dropped: Collection[str]) -> tuple[Catalog, Sequence[Run]]:
         """What there is with the script, and everything that it runs, started."""
-        known = self.catalog.declarations
+        known = self.catalog.declarations.keys() - set(dropped)
         queries = {query.name for query in compiled.queries}
-        catalog = on_clocks_of_files(compiled.catalog, self.queries)
+        running = [name for name in self.queries if name.lower() not in dropped]
+        catalog = on_clocks_of_files(compiled.catalog, running)
         archives = [a for a in catalog.archives if a.name.lower() not in known]
         jobs = self._runtime.jobs(
             [q for q in catalog.queries if q.name in queries], archives, catalog
         )
         return catalog, self._runtime.start(jobs, catalog)
 
-    def _hand_out(self, runs: Sequence[Run]) -> dict[str, Handle]:
-        """The handles of what was started, by name."""
+    def _hand_out(self, runs: Sequence[Run]) -> None:
+        """Handles of what was started."""
         added: dict[str, Handle] = {}
         self._runs += [run for run in runs if run not in self._runs]
         for run in runs:
@@ -97,17 +119,17 @@ class Connection:
                     continue
                 added[member.name] = Handle(run, number, self._warn_once)
                 if isinstance(member.deliver, Matches):
-                    self.subscriptions[member.name] = SubscriptionsHandle(run)
+                    self.subscriptions[member.name] = SubscriptionsHandle(added[member.name])
         self.queries.update(added)
-        return added
 
-    def explain(self, cql: str) -> str:
+    def explain(self, cql: str, parameters: Values | None = None) -> str:
         """The plans of the queries in ``cql``, which are not added."""
-        compiled = self._compile(cql)
+        compiled = self._compile(cql, parameters)
         strategy = self._runtime.strategy
         running = [run.job.synopses or run.job.selection for run in self._runs]
         shared = [*groups_among(compiled.queries, strategy), *(g for g in running if g)]
-        wanted: list[QueryDeclaration | ExplainRequest] = [*compiled.queries, *compiled.explains]
+        named = [query for query in compiled.catalog.queries if query.name in compiled.named]
+        wanted: list[QueryDeclaration | ExplainRequest] = [*named, *compiled.explains]
         return "\n\n".join(
             "\n".join(filter(None, (explain(of, strategy, shared), self._late_words(of))))
             for of in wanted
@@ -117,12 +139,12 @@ class Connection:
         query = asked.query if isinstance(asked, ExplainRequest) else asked
         return self._runtime.late_words(query)
 
-    def _compile(self, cql: str) -> Compiled:
+    def _compile(self, cql: str, values: Values | None = None) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""
         cql = cql.removeprefix("\ufeff")  # what some editors put before the text of a file
         strategy = self._runtime.strategy
         try:
-            compiled = compile_script(cql, self.catalog, strategy)
+            compiled = compile_script(cql, self.catalog, strategy, values=values)
         except ScriptError as error:
             error.add_note(error.excerpt())  # where a traceback is all that is shown
             raise
@@ -133,7 +155,7 @@ class Connection:
         statistics = self._runtime.inputs.statistics(plans)
         if statistics is None or not plans:
             return compiled
-        return compile_script(cql, self.catalog, strategy, statistics)
+        return compile_script(cql, self.catalog, strategy, statistics, values)
 
     def push(self, stream: str, data: Any) -> None:
         """Give rows to a stream: an Arrow table or batch, a pandas or polars frame, or dicts.
@@ -337,6 +359,10 @@ class Connection:
     def __repr__(self) -> str:
         streams = len(self._runtime.inputs.monitors)
         return f"<windrow: {streams} streams, {len(self.queries)} queries>"
+
+
+def _names_of(run: Run) -> set[str]:
+    return {member.name.lower() for member in run.job.members.values()}
 
 
 def _instants_of(handles: Mapping[str, Handle]) -> dict[str, int | None]:

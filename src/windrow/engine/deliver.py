@@ -63,6 +63,11 @@ class DeliveredChanges:
         for n in job.members.keys() - self.consumers.keys():
             self.consumers[n] = QueryChanges(self.log, _part_of(n), keep=self._keep)
 
+    def drop(self, number: int) -> None:
+        """A member has gone: nothing is kept for it."""
+        self.consumers.pop(number).close()
+        self._tails.pop(number, None)
+
     def take(self, delta: Delta, _now: int) -> None:
         """Results up to ``now``, as explicit changes."""
         if not len(delta):

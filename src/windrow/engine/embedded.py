@@ -7,7 +7,7 @@ output.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.core.errors import DataError, InputError, WindrowError
+from windrow.core.errors import DataError, InputError, StateError, WindrowError
 from windrow.core.time import Clock, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.clocks import put_on_clock
@@ -41,7 +41,7 @@ class Outlet:
     """The changes of one member on their way out, to a sink or, without one, to the console."""
 
     def __init__(self, run: EmbeddedRun, number: int, sink: FileSink | QuerySink | None) -> None:
-        self._run, self._number, self._sink = run, number, sink
+        self.run, self.number, self._sink = run, number, sink
         self._consumers = run.consumers(number)
         if sink is not None:
             sink.prepare()
@@ -49,8 +49,8 @@ class Outlet:
 
     def take(self) -> None:
         """Write down what has changed since the last time; a sink publishes it when it is much."""
-        run, sink = self._run, self._sink
-        member = run.job.members[self._number]
+        run, sink = self.run, self._sink
+        member = run.job.members[self.number]
         if sink is not None:
             sink.describe(member.query)
         for changes in self._consumers.news():
@@ -63,7 +63,12 @@ class Outlet:
     def publish(self) -> None:
         """All that was taken, as a file."""
         if self._sink is not None:
-            self._sink.flush(self._run.rows_in, self._run.now)
+            self._sink.flush(self.run.rows_in, self.run.now)
+
+    def is_in(self, others: Sequence[Outlet]) -> bool:
+        """Whether one of the others writes into the same directory."""
+        place = self.run.destination(self.number)
+        return place is not None and place in [o.run.destination(o.number) for o in others]
 
     def close(self) -> None:
         """Let others write there."""
@@ -121,12 +126,17 @@ class Embedded:
         self._joining: list[tuple[EmbeddedRun, Job]] = []
         self._overwrite, self._keep = overwrite, keep
         self._outlets: list[Outlet] = []
+        self._leaving: dict[EmbeddedRun, set[int]] = {}
         self._steps, self._looked = 0, wall()
         self._telling = Lock()
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Whatever fails within, a file that cannot be read, say, leaves everything as it was."""
+        """Whatever fails within, a file that cannot be read, say, leaves everything as it was.
+
+        What was dropped goes at the end, when nothing can fail any more.
+        """
+        self._leaving = {}
         outlets, runs = [*self._outlets], {run: run.job for run in self.runs}
         pipelines = [run.pipeline for run in self.runs]
         try:
@@ -142,7 +152,51 @@ class Embedded:
                 if len(run.job.members) > len(job.members):
                     run.job, run.pipeline = job, pipeline
                 run.put_on_clock(job.clock)
+            self._leaving = {}
             raise
+        self._let_go()
+
+    def drop(self, names: Collection[str]) -> None:
+        """Stop queries, archives and subscriptions, and forget streams and relations."""
+        for run in tuple(self.runs):
+            gone = {n for n, m in run.job.members.items() if m.name.lower() in names}
+            if gone:
+                self._leaving[run] = gone
+            if gone == run.job.members.keys():
+                self.runs.remove(run)
+        self.inputs.drop(names)
+
+    def _let_go(self) -> None:
+        """Publish what those have that go, and give back what they hold."""
+        leaving, self._leaving = self._leaving, {}
+        for outlet in [o for o in self._outlets if o.number in leaving.get(o.run, ())]:
+            outlet.publish()
+            self._outlets.remove(outlet)
+            if not outlet.is_in(self._outlets):
+                outlet.close()
+        for run, numbers in leaving.items():
+            if numbers != run.job.members.keys():
+                run.leave(numbers)
+
+    def _make_way(self, members: Sequence[tuple[EmbeddedRun, int]]) -> None:
+        """Close the results of queries that go, for those that write to the same directories."""
+        mine = {run.destination(number) for run, number in members}
+        for outlet in tuple(self._outlets):
+            place = outlet.run.destination(outlet.number)
+            if outlet.number not in self._leaving.get(outlet.run, ()) or place not in mine:
+                continue
+            if place is None:
+                continue
+            if not self._overwrite:
+                name = outlet.run.job.members[outlet.number].name
+                raise StateError(
+                    f"the results of the query {name} that is to be replaced are there",
+                    where=f"INTO '{place}'",
+                    remedy="write INTO another directory, or connect(overwrite=True)",
+                )
+            outlet.publish()
+            outlet.close()
+            self._outlets.remove(outlet)
 
     def jobs(
         self,
@@ -176,6 +230,8 @@ class Embedded:
             run: run.job.synopses
             for run in self.runs
             if run.job.synopses is not None
+            and not run.job.synopses.gone
+            and run not in self._leaving
             and run.failure is None
             and self.inputs.missed_before(run.streams)
         }
@@ -192,13 +248,14 @@ class Embedded:
             if id(job) not in together
         ]
         self.inputs.show(runs)
-        earlier = [*self.runs]
+        earlier = [*self.runs, *(run for run in self._leaving if run not in self.runs)]
         self.runs += runs
         self.inputs.open(name for run in runs for name in run.streams)
         members = [(run, number) for run in runs for number in run.job.members]
         for run, job in joining:
             members += [(run, number) for number in job.members if number not in run.job.members]
             run.join(job)
+        self._make_way(members)
         outlets = open_outlets(members, overwrite=self._overwrite)
         self._outlets += outlets
         filled = [run for run in runs if self._start_late(run, earlier)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,12 @@ from windrow.engine.deliver import ArchivedDays, DeliveredChanges
 from windrow.engine.late_start import LateStart, fill_points
 from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
+from windrow.engine.routing import Routing
 from windrow.engine.summary_tables import take_summaries
 from windrow.object_store.object_path import path_of
-from windrow.plan.jobs import Job
+from windrow.plan.jobs import Job, job_of_synopses
 from windrow.plan.nodes import RelationScan
+from windrow.plan.sharing.shared_synopses import without_queries
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import changes_schema
 from windrow.result_files.member_rows import ByMember, OfOne
@@ -116,12 +118,27 @@ class EmbeddedRun:
             self.delivery.take(self._process(now), now)
 
     def join(self, job: Job) -> None:
-        """Go on with one query more, which reads the synopses that are there."""
+        """Go on with one query more or fewer, which read the synopses that are there."""
         pipeline = Pipeline(job.plan, changes=True)
         pipeline.go_on_from(self.pipeline)
         assert isinstance(self.delivery, DeliveredChanges)
         self.delivery.follow(job)
         self.job, self.pipeline, self._live = job, pipeline, None
+
+    def leave(self, numbers: Collection[int]) -> None:
+        """Go on without some members; what others read stays."""
+        delivery = self._changes
+        names = {self.job.members[number].name for number in numbers}
+        if self.job.synopses is not None:
+            self.join(job_of_synopses(without_queries(self.job.synopses, names)))
+        else:
+            members = {n: m for n, m in self.job.members.items() if n not in numbers}
+            self.job = replace(self.job, members=members)
+            (routing,) = (o for o in self.pipeline.operators if isinstance(o, Routing))
+            for number in numbers:
+                routing.drop(number)
+        for number in numbers:
+            delivery.drop(number)
 
     def complete_for(self, number: int) -> int | None:
         """From which instant on the answers of a member are complete; None: from its first one."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.instants import Instant, instant
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, StateError
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import Hear, TakeBatch
@@ -39,11 +39,27 @@ class Handle:
     """
 
     def __init__(self, run: Run, number: int, warn: Warn) -> None:
-        self._run, self._number, self._warn = run, number, warn
+        self._started: Run | None = run
+        self._number, self._warn = number, warn
+        self._name = run.job.members[number].name
+
+    @property
+    def _run(self) -> Run:
+        if self._started is None:
+            raise StateError(
+                "it was dropped, and has no answer any more",
+                where=f"query {self._name}",
+                remedy="connection.queries has those that there are",
+            )
+        return self._started
+
+    def drop(self) -> None:
+        """Hold nothing of it any more: DROP has ended it."""
+        self._started = None
 
     @property
     def name(self) -> str:
-        return self.declaration.name
+        return self._name
 
     @property
     def declaration(self) -> QueryDeclaration:
@@ -143,6 +159,8 @@ class Handle:
         self._run.stop(self._number)
 
     def __repr__(self) -> str:
+        if self._started is None:
+            return f"<query {self.name}: dropped>"
         return f"<query {self.name}: {self._run.state(self._number)}>"
 
 
@@ -179,8 +197,12 @@ class SubscriptionsHandle:
     their files say, and changes from Python are refused.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run, self._name = run, run.job.name
+    def __init__(self, query: Handle) -> None:
+        self._query, self._name = query, query.name
+
+    @property
+    def _run(self) -> Run:
+        return self._query._run  # noqa: SLF001 - of the same module
 
     def add(self, subscriptions: Any, at: Instant | None = None) -> int:
         """Add entries (see ``windrow.subscriptions.entry_columns``); returns how many."""

@@ -77,6 +77,14 @@ class Inputs:
             if stream.name.lower() not in self.monitors:
                 self.add(InputMonitor(stream))
 
+    def drop(self, names: Iterable[str]) -> None:
+        """Forget streams and relations, by their lower-case names."""
+        for name in names:
+            self.monitors.pop(name, None)
+            self.feeds.pop(name, None)
+            self._observed.forget(name)
+            self.refused.forget(name)
+
     def add(self, monitor: InputMonitor) -> None:
         """Let a stream or relation come in through this monitor."""
         self.monitors[monitor.declaration.name.lower()] = monitor

@@ -39,6 +39,11 @@ class Observed:
         copied._samples, copied._first = dict(self._samples), dict(self._first)
         return copied
 
+    def forget(self, stream: str) -> None:
+        """The stream is no more."""
+        self._samples.pop(stream, None)
+        self._first.pop(stream, None)
+
     def note(self, stream: str, rows: pa.RecordBatch, ts: np.ndarray) -> None:
         """Rows that a stream has brought."""
         if rows.num_rows:

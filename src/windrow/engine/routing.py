@@ -39,6 +39,10 @@ class Routing(Stateless):
         self._predicates = Subscriptions(kinds, ids=pa.int64())
         self._predicates.add(_entries(node))
 
+    def drop(self, number: int) -> None:
+        """Select nothing more for a query."""
+        self._predicates.drop(number)
+
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         return self.add_members(delta)

@@ -7,7 +7,7 @@ SparkSession (``windrow.spark.run.spark_runtime``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -125,6 +125,9 @@ class Runtime(Protocol):
 
     def all_or_nothing(self) -> AbstractContextManager[None]:
         """Whatever fails within leaves everything as it was."""
+
+    def drop(self, names: Collection[str]) -> None:
+        """Let go of what was declared under these lower-case names, with its state."""
 
     def jobs(
         self,

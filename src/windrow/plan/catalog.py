@@ -1,4 +1,7 @@
-"""What a script has declared so far: streams, relations, views, queries."""
+"""What a script has declared so far: streams, relations, views, queries.
+
+Each declaration has its statement as ``text``; what reads others names them as ``uses``.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,7 @@ class StreamDeclaration:
     span: Span | None = field(default=None, compare=False)
     ahead: int | None = field(default=None, repr=False)
     idle: int | None = field(default=None, repr=False)
+    text: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class RelationDeclaration:
     primary_key: tuple[int, ...] = ()
     ahead: int | None = field(default=None, repr=False)
     idle: int | None = field(default=None, repr=False)
+    text: str = field(default="", compare=False, repr=False)
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -65,6 +70,8 @@ class ViewDeclaration:
     plan: Node
     clock: Clock | None
     span: Span | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False, repr=False)
+    uses: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,7 @@ class QueryDeclaration:
     into: Destination | None = None
     span: Span | None = field(default=None, compare=False)
     text: str = field(default="", compare=False)
+    uses: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,8 @@ class ArchiveDeclaration:
     path: str
     format: str
     span: Span | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False, repr=False)
+    uses: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @property
     def query(self) -> QueryDeclaration:
@@ -138,6 +148,7 @@ class SubscriptionsDeclaration:
     into: Destination | None = None
     span: Span | None = field(default=None, compare=False)
     text: str = field(default="", compare=False)
+    uses: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @property
     def query(self) -> QueryDeclaration:
@@ -174,6 +185,15 @@ class Catalog:
             more.__dict__["writers"] = {**self.writers, **_writer(declaration)}
         return more
 
+    def without(self, name: str) -> Catalog:
+        """A catalog that does not know the name."""
+        rest = {n: d for n, d in self.declarations.items() if n != name.lower()}
+        return Catalog(rest, self.texts)
+
+    def dependents(self, name: str) -> list[Declaration]:
+        """The views, queries, archives and subscriptions that read what has this name."""
+        return [d for d in self.declarations.values() if name.lower() in uses_of(d)]
+
     @cached_property
     def writers(self) -> dict[PurePath, str]:
         """For each path that results are written to, the name of the query that writes them."""
@@ -206,6 +226,20 @@ class Catalog:
         running = (QueryDeclaration, SubscriptionsDeclaration)
         found = (d for d in self.declarations.values() if isinstance(d, running))
         return tuple(d if isinstance(d, QueryDeclaration) else d.query for d in found)
+
+
+def kind_of(declaration: Declaration) -> str:
+    """What a declaration is, as CREATE and DROP have it."""
+    if isinstance(declaration, RelationDeclaration) and not declaration.retroactive:
+        return "NRR"
+    return type(declaration).__name__.removesuffix("Declaration").upper()
+
+
+def uses_of(declaration: Declaration) -> frozenset[str]:
+    """The lower-case names that a declaration reads."""
+    if isinstance(declaration, StreamDeclaration | RelationDeclaration):
+        return frozenset()
+    return declaration.uses
 
 
 def _writer(declaration: Declaration) -> dict[PurePath, str]:

@@ -170,7 +170,7 @@ def job_of_group(selection: SharedSelection) -> Job:
 
 def job_of_synopses(synopses: SharedSynopses) -> Job:
     """Periodic aggregates that share synopses."""
-    members = {n: Member(q, Changes(q.into)) for n, q in enumerate(synopses.queries)}
+    members = {n: Member(q, Changes(q.into)) for n, q in synopses.present.items()}
     clock = synopses.queries[0].clock
     return Job(synopses.title, synopses.root, clock, members, synopses=synopses)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from windrow.core.patterns import UpdatePattern
 from windrow.core.warnings import ScriptWarning
 from windrow.cql import parse
+from windrow.cql.script_parameters import Values
+from windrow.cql.syntax_tree import Describe, Drop, Explain, Show
 from windrow.plan.binder import ExplainRequest, bind
 from windrow.plan.catalog import (
     Catalog,
@@ -17,20 +19,34 @@ from windrow.plan.catalog import (
     ViewDeclaration,
 )
 from windrow.plan.costs.flows import StreamStatistics
+from windrow.plan.listing import Listing, list_declarations
 from windrow.plan.nodes import Node, StreamKind, ToStream, walk
 from windrow.plan.nodes.rebuild import without_spans
 from windrow.plan.optimiser import alternatives, optimise
+from windrow.plan.redeclaration import drop, is_kept, make_room
 from windrow.plan.strategy import Strategy
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a script came to: the catalog after it, and what it asked for, in order."""
+    """What a script came to: the catalog after it, and what it asked for, in order.
+
+    ``queries`` are those that it makes, ``named`` the names of all that it has a CREATE for, also
+    of those that there were. ``dropped`` are declarations of before that are no more.
+    """
 
     catalog: Catalog
     queries: tuple[QueryDeclaration, ...] = ()
     explains: tuple[ExplainRequest, ...] = field(default=())
     warnings: tuple[ScriptWarning, ...] = ()
+    listings: tuple[Listing, ...] = ()
+    dropped: tuple[Declaration, ...] = ()
+    named: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything to run or to show."""
+        return bool(self.queries or self.explains or self.listings or self.catalog.archives)
 
 
 def compile_script(
@@ -38,17 +54,40 @@ def compile_script(
     catalog: Catalog | None = None,
     strategy: Strategy = Strategy.UPA,
     statistics: StreamStatistics | None = None,
+    values: Values | None = None,
 ) -> Compiled:
     """Add the declarations of ``text`` to ``catalog``; nothing is kept if a statement is wrong.
 
     Plans of views stay as they were bound; plans of queries are the cheapest found for the
-    strategy and what is known of the streams.
+    strategy and what is known of the streams. ``values`` are those of the script's parameters.
     """
-    catalog = _without_places(catalog) if catalog is not None else Catalog()
-    queries: list[QueryDeclaration] = []
+    before = catalog = _without_places(catalog) if catalog is not None else Catalog()
+    queries: dict[str, QueryDeclaration] = {}
+    named: dict[str, None] = {}
     explains: list[ExplainRequest] = []
+    listings: list[Listing] = []
     warned: dict[ScriptWarning, None] = {}
-    for statement in parse(text).statements:
+    script = parse(text, values)
+    for statement in script.statements:
+        if isinstance(statement, Show | Describe):
+            listings.append(list_declarations(statement, catalog, text))
+            continue
+        if isinstance(statement, Drop):
+            catalog = drop(statement, catalog, text)
+        elif not isinstance(statement, Explain) and statement.name is not None:
+            catalog = make_room(statement, statement.name, catalog, text)
+        gone = [name for name in named if catalog.find(name) is None]
+        for name in gone:
+            del named[name]
+            queries.pop(name, None)
+        if isinstance(statement, Drop):
+            continue
+        if not isinstance(statement, Explain) and statement.name is not None:
+            kept = catalog.find(statement.name.text)
+            if kept is not None and is_kept(statement, kept):
+                if isinstance(kept, QueryDeclaration | SubscriptionsDeclaration):
+                    named[kept.name] = None
+                continue
         bound = bind(statement, catalog, text)
         warned.update(dict.fromkeys(warnings_of(bound, text)))
         if isinstance(bound, ExplainRequest):
@@ -58,10 +97,17 @@ def compile_script(
             continue
         if isinstance(bound, QueryDeclaration | SubscriptionsDeclaration):
             bound = replace(bound, plan=optimise(bound.plan, statistics, strategy))
-            queries.append(bound if isinstance(bound, QueryDeclaration) else bound.query)
+            query = bound if isinstance(bound, QueryDeclaration) else bound.query
+            queries[query.name], named[query.name] = query, None
         catalog = catalog.adding(bound)
-    catalog = replace(catalog, texts=(*catalog.texts, text))
-    return Compiled(catalog, tuple(queries), tuple(explains), tuple(warned))
+    known = catalog.declarations
+    dropped = tuple(d for name, d in before.declarations.items() if known.get(name) is not d)
+    if known != before.declarations or dropped:
+        catalog = replace(catalog, texts=(*catalog.texts, script.text))
+    return Compiled(
+        catalog, tuple(queries.values()), tuple(explains), tuple(warned), tuple(listings),
+        dropped, tuple(named),
+    )  # fmt: skip
 
 
 def _without_places(catalog: Catalog) -> Catalog:

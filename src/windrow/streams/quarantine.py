@@ -255,6 +255,10 @@ class RefusedRows:
         """Hold what another holds, and nothing else."""
         self._streams = other._streams
 
+    def forget(self, stream: str) -> None:
+        """The stream is no more."""
+        self._streams.pop(stream.lower(), None)
+
     @property
     def streams(self) -> list[str]:
         """The streams of which rows were put aside, in lower case."""

@@ -10,7 +10,7 @@ import pytest
 
 import windrow
 from windrow import WindrowWarning
-from windrow.core.errors import DataError, InputError
+from windrow.core.errors import DataError, InputError, StateError
 from windrow.result_files.commits import Totals, commits
 
 pytestmark = pytest.mark.spark
@@ -313,3 +313,29 @@ def test_one_time_sql_is_answered_as_embedded(spark):
         {"k": "a", "total": 4, "again": 4},
         {"k": "b", "total": 2, "again": 2},
     ]
+
+
+def test_a_dropped_query_leaves_its_pipeline_and_its_name_is_kept_by_its_state(spark):
+    with windrow.connect(spark=spark) as db:
+        db.execute("CREATE STREAM s (ts BIGINT, x INT);")
+        made = [f"CREATE QUERY q{n} AS SELECT x FROM s [RANGE {n} SECONDS];" for n in (8, 9)]
+        gone, stays = db.execute("".join(made))
+        db.push("s", {"ts": [1], "x": [1]})
+        db.advance(to=1)
+        assert gone.answer().to_pydict() == {"x": [1]}
+        with pytest.raises(StateError, match="DROP QUERY q8, and CREATE QUERY with another name"):
+            db.execute("CREATE OR REPLACE QUERY q8 AS SELECT x FROM s [NOW]")
+        with pytest.raises(StateError, match="close the connection"):
+            db.execute("DROP QUERY q8; DROP QUERY q9; DROP STREAM s")
+        db.execute("DROP QUERY q8")
+        db.push("s", {"ts": [2], "x": [2]})
+        db.advance(to=2)
+        assert stays.answer().sort_by("x").to_pydict() == {"x": [1, 2]}
+        assert repr(gone) == "<query q8: dropped>"
+        assert list(db.queries) == ["q9"]
+        [other] = db.execute("CREATE QUERY other AS SELECT x FROM s [RANGE 3 SECONDS]")
+        db.push("s", {"ts": [3], "x": [3]})
+        db.advance(to=3)
+        assert other.answer().to_pydict() == {"x": [3]}
+        with pytest.raises(StateError, match="a query, stream or strategy that has changed since"):
+            db.execute("CREATE QUERY q8 AS SELECT x FROM s [RANGE 1 SECOND]")

@@ -100,6 +100,7 @@ def _check_time(time: Name, source: Name | Query, plan: Node, context: Context) 
 def named_plan(name: Name, context: Context) -> Node:
     """The plan that a name in FROM stands for."""
     declaration = context.catalog.find(name.text)
+    context.uses.add(name.text.lower())
     match declaration:
         case StreamDeclaration():
             return StreamScan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from windrow.core.errors import BindError, Span
@@ -21,11 +21,15 @@ from windrow.plan.nodes import (
 
 @dataclass(frozen=True)
 class Context:
-    """The catalog, the text, and the way back to the binder of whole queries."""
+    """The catalog, the text, and the way back to the binder of whole queries.
+
+    ``uses`` takes the lower-case names that the statement reads.
+    """
 
     catalog: Catalog
     source: str
     bind_query: Callable[[Query, Context], Node]
+    uses: set[str] = field(default_factory=set, compare=False)
 
 
 def clock_of(plan: Node, span: Span | None = None) -> Clock | None:

@@ -8,6 +8,7 @@ from windrow.core.errors import BindError, ScriptError, Span
 from windrow.core.paths import LONGEST, REMEDY, SUPPORTED, flaw_of_name, has_scheme, is_object_url
 from windrow.core.schema import Type
 from windrow.cql.syntax_tree import (
+    Create,
     CreateArchive,
     CreateQuery,
     CreateRelation,
@@ -17,7 +18,6 @@ from windrow.cql.syntax_tree import (
     Explain,
     FileClause,
     Name,
-    Statement,
 )
 from windrow.plan.binder.queries import bind_query
 from windrow.plan.binder.restrictions import check_nrrs
@@ -28,6 +28,8 @@ from windrow.plan.catalog import (
     Catalog,
     Declaration,
     QueryDeclaration,
+    RelationDeclaration,
+    StreamDeclaration,
     SubscriptionsDeclaration,
     ViewDeclaration,
 )
@@ -51,7 +53,9 @@ class ExplainRequest:
     considered: tuple[Alternative, ...] = ()
 
 
-def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | ExplainRequest:
+def bind(
+    statement: Create | Explain, catalog: Catalog, source: str
+) -> Declaration | ExplainRequest:
     """What the statement declares, given what was declared before it.
 
     Every error carries ``source``, so that its excerpt can be shown.
@@ -59,7 +63,10 @@ def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | E
     context = Context(catalog, source, bind_query)
     try:
         _check_names(statement)
-        return _bind(statement, context)
+        bound = _bind(statement, context)
+        if isinstance(bound, ExplainRequest | StreamDeclaration | RelationDeclaration):
+            return bound
+        return replace(bound, uses=frozenset(context.uses))
     except ScriptError as error:
         raise error.with_source(source) from None
     except RecursionError:
@@ -69,7 +76,7 @@ def bind(statement: Statement, catalog: Catalog, source: str) -> Declaration | E
         ) from None  # fmt: skip
 
 
-def _bind(statement: Statement, context: Context) -> Declaration | ExplainRequest:
+def _bind(statement: Create | Explain, context: Context) -> Declaration | ExplainRequest:
     match statement:
         case Explain():
             return _explain(statement, context)
@@ -78,15 +85,15 @@ def _bind(statement: Statement, context: Context) -> Declaration | ExplainReques
     _refuse_taken(statement.name, context.catalog)
     match statement:
         case CreateStream():
-            return bind_stream(statement)
+            return replace(bind_stream(statement), text=statement.text)
         case CreateRelation():
-            return bind_relation(statement)
+            return replace(bind_relation(statement), text=statement.text)
         case CreateView():
             plan = _view_plan(statement, bind_query(statement.query, context))
             clock = clock_of(plan, statement.span)
-            return ViewDeclaration(statement.name.text, plan, clock, statement.span)
+            return ViewDeclaration(statement.name.text, plan, clock, statement.span, statement.text)
         case CreateArchive():
-            return bind_archive(statement, context)
+            return replace(bind_archive(statement, context), text=statement.text)
         case CreateSubscriptions():
             return bind_subscriptions(statement, context)
 
@@ -96,8 +103,9 @@ def _refuse_taken(name: Name, catalog: Catalog) -> None:
     if other is not None:
         where = f" on line {other.span.line}" if other.span else ""
         raise BindError(
-            f"{name.text} is declared already{where}", span=name.span, remedy="choose another name"
-        )
+            f"{name.text} is declared already{where}", span=name.span,
+            remedy="choose another name, or write CREATE OR REPLACE",
+        )  # fmt: skip
 
 
 def _view_plan(statement: CreateView, plan: Node) -> Node:
@@ -178,7 +186,7 @@ def _explain(statement: Explain, context: Context) -> ExplainRequest:
     return ExplainRequest(found, statement.cost)
 
 
-def _check_names(statement: Statement) -> None:
+def _check_names(statement: Create | Explain) -> None:
     """BindError at a name that cannot be a directory, or a path that is of no file system.
 
     Streams, queries and archives have directories of their names (in the quarantine, in a

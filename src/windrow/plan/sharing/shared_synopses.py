@@ -13,7 +13,7 @@ alone is what the nodes cannot do: streams above the groups, the least text, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -43,6 +43,7 @@ from windrow.plan.nodes.shared_groups import (
     slot_types,
 )
 from windrow.plan.sharing.periodic_aggregates import TakenApart, take_apart
+from windrow.plan.sharing.saved_group import without_others
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.sharing.rules import (
     Function,
@@ -51,6 +52,7 @@ from windrow.sharing.rules import (
     Predicate,
     SharingPlan,
     add_query,
+    drop_query,
     plan_queries,
 )
 
@@ -99,18 +101,24 @@ class Shareable:
 class SharedSynopses:
     """One plan for several periodic aggregates, told apart by its first column.
 
-    A query's number is its place in ``queries``; ``sharing`` says who reads which synopsis, and
-    ``places`` where each of these is among the node's.
+    A query's number is its place in ``queries``, where those that have ``gone`` stay. ``sharing``
+    says who reads which synopsis, and ``places`` where each of these is among the node's.
     """
 
     plan: SharedGroupBy
     queries: tuple[QueryDeclaration, ...]
     sharing: SharingPlan
     places: Mapping[int, int]
+    gone: frozenset[int] = frozenset()
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset(query.name for query in self.queries)
+        return frozenset(query.name for query in self.present.values())
+
+    @property
+    def present(self) -> dict[int, QueryDeclaration]:
+        """The queries that have not gone, by number."""
+        return {n: query for n, query in enumerate(self.queries) if n not in self.gone}
 
     @property
     def root(self) -> SharedGroupBy | SharedTop:
@@ -280,6 +288,17 @@ def with_query(group: SharedSynopses, query: QueryDeclaration, now: int) -> Shar
         types=slot_types([added], group.plan.types),
     )
     return SharedSynopses(plan, (*group.queries, query), sharing, stores.places)
+
+
+def without_queries(group: SharedSynopses, names: Collection[str]) -> SharedSynopses:
+    """The group without some queries: what others read stays (Golab 2006, 8.2)."""
+    sharing = group.sharing
+    for name in names:
+        sharing = drop_query(sharing, name)
+    left = {n for n, query in group.present.items() if query.name not in names}
+    plan = without_others(group.plan, left)
+    gone = frozenset(range(len(group.queries))) - left
+    return replace(group, plan=plan, sharing=sharing, gone=gone)
 
 
 class _Stores:

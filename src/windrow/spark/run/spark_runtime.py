@@ -12,7 +12,7 @@ import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from windrow.core.errors import InputError, WindrowError
+from windrow.core.errors import InputError, StateError, WindrowError
 from windrow.core.paths import local_path
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.core.warnings import WindrowWarning
@@ -110,6 +110,7 @@ class OnSpark:
         self.frames: dict[str, DataFrame] = {}
         self._groups: dict[str, Group] = {}
         self._session: SparkSession | None = None
+        self._leaving: frozenset[str] = frozenset()
         self._waited = 0.0
 
     def _open(self, checkpoint: str | Path | None) -> Path:
@@ -156,7 +157,43 @@ class OnSpark:
                 if lock not in locks:
                     lock.release()
             self._locks, self.runs, self.pipelines = locks, runs, pipelines
+            self._leaving = frozenset()
             raise
+        self._let_go()
+
+    def drop(self, names: Collection[str]) -> None:
+        """Let queries leave their pipelines, as those do that a script no longer has.
+
+        Rows of streams lie in inboxes that belong to their declaration, so those stay.
+        """
+        for name in sorted(names & self.inputs.monitors.keys()):
+            raise StateError(
+                "on Spark a stream or relation stays declared as long as its connection",
+                where=name,
+                remedy="close the connection, and declare what you need on a new one",
+            )
+        self._leaving = frozenset(names)
+
+    def _let_go(self) -> None:
+        """Stop what was dropped; its checkpoint and its results stay."""
+        leaving, self._leaving = self._leaving, frozenset()
+        for run in tuple(self.runs) if leaving else ():
+            gone = [n for n, m in run.job.members.items() if m.name.lower() in leaving]
+            for number in gone:
+                run.stop(number)
+            if len(gone) == len(run.job.members):
+                self.runs.remove(run)
+
+    def _refuse_replacing(self, queries: Iterable[QueryDeclaration]) -> None:
+        for query in queries:
+            if query.name.lower() in self._leaving:
+                raise StateError(
+                    "on Spark the state of a query in the checkpoint belongs to its name",
+                    where=f"query {query.name}",
+                    expected="another name for another query",
+                    found="OR REPLACE",
+                    remedy=f"write DROP QUERY {query.name}, and CREATE QUERY with another name",
+                )
 
     def jobs(
         self,
@@ -165,6 +202,7 @@ class OnSpark:
         catalog: Catalog,
     ) -> Sequence[Job]:
         """As the checkpoint has them: a query stays in the group in which its state is."""
+        self._refuse_replacing(queries)
         groups = {g.declaration.name: g for g in groups_of(queries, self._directory, self.strategy)}
         self._groups.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}

@@ -1,0 +1,176 @@
+"""Parameters of a script: ``:name`` and ``$name``, or ``?`` and ``$1``, and the values for them.
+
+A value takes the place of its parameter as a literal among the tokens, after the text was cut into
+them. So no value is ever read as CQL, whatever it contains; positions stay those of the text. It
+may stand wherever a literal may: in a condition, as the length of a window, as a path.
+
+What a statement was is written down, in a checkpoint, say, with its values as literals: ``text``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from windrow.core.errors import InputError, ParseError
+from windrow.cql.positions import span_between
+
+Values = Mapping[str, Any] | Sequence[Any]
+"""Values by name, or by place."""
+TYPES = "None, a bool, a number, a text, a date or a datetime"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Tokens with values in the places of parameters; ``places`` are where in the text, and what.
+
+    A place is its first and last offset, and the literal.
+    """
+
+    tokens: list[Token]
+    places: tuple[tuple[int, int, str], ...] = ()
+
+    def text(self, sql: str, start: int = 0, end: int | None = None) -> str:
+        """``sql[start:end]`` with literals for parameters."""
+        end = len(sql) if end is None else end
+        parts = []
+        for first, last, literal in self.places:
+            if start <= first and last < end:
+                parts += [sql[start:first], literal]
+                start = last + 1
+        return "".join([*parts, sql[start:end]])
+
+
+def fill_parameters(tokens: Sequence[Token], sql: str, values: Values | None) -> Filled:
+    """The tokens with literals for parameters; ParseError at one that has no value."""
+    filled: list[Token] = []
+    places: list[tuple[int, int, str]] = []
+    used: set[str] = set()
+    count = 0
+    for first, last, name in _parameters(tokens):
+        if name is None:
+            filled.append(first)
+            continue
+        if name == "?":
+            count += 1
+            name = str(count)  # noqa: PLW2901 - the place that it means
+        value = _value(name, values, sql, first, last)
+        used.add(name)
+        literal = list(_literal(value, name, first.start, last.end))
+        filled += literal
+        places.append((first.start, last.end, " ".join(map(_written, literal))))
+    _refuse_unused(values, used)
+    return Filled(filled, tuple(places))
+
+
+def _parameters(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token, str | None]]:
+    """Each token, or the two of a parameter, and the name of that; None for what is none."""
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        name, last = None, token
+        if token.token_type is TokenType.PLACEHOLDER:
+            name = "?"
+        elif token.token_type is TokenType.VAR and token.text[:1] == "$" and len(token.text) > 1:
+            name = token.text[1:]
+        elif token.token_type is TokenType.COLON and following is not None:
+            word = following.text.replace("_", "a").isalnum()
+            if word and following.start == token.end + 1:
+                name, last = following.text, following
+        yield token, last, name
+        index += 1 if last is token else 2
+
+
+def _value(name: str, values: Values | None, sql: str, first: Token, last: Token) -> Any:
+    found = sql[first.start : last.end + 1]
+    if isinstance(values, Mapping):
+        if name in values and found != "?":
+            return values[name]
+        expected = f"one of {', '.join(map(str, values)) or 'no parameters'}"
+        remedy = "write :name for a value that is given by its name" if found == "?" else ""
+    elif values is not None and name.isdigit():
+        if 1 <= int(name) <= len(values):
+            return values[int(name) - 1]
+        expected, remedy = f"{len(values)} parameters, as many as there are values", ""
+    elif values is not None:
+        expected = "? or $1 for values that are given in order"
+        remedy = 'give them by name: execute(text, {"' + name + '": ...})'
+    else:
+        expected = "a value"
+        given = f"[...] for {found}" if name.isdigit() else '{"' + name + '": ...}'
+        remedy = f"from Python, pass the values: execute(text, {given}); in a file, write the value"
+    raise ParseError(
+        span=span_between(sql, first.start, last.end),
+        source=sql,
+        expected=expected,
+        found=f"the parameter {found}",
+        remedy=remedy,
+    )
+
+
+def _refuse_unused(values: Values | None, used: set[str]) -> None:
+    if values is None:
+        return
+    names = values if isinstance(values, Mapping) else map(str, range(1, len(values) + 1))
+    unused = [str(name) for name in names if name not in used]
+    if unused:
+        raise InputError(
+            where="parameters",
+            expected="a parameter in the script for each value",
+            found=f"none for {', '.join(unused)}",
+            remedy="write :name, ? or $1 where a value belongs",
+        )
+
+
+def _literal(value: Any, name: str, start: int, end: int) -> Iterator[Token]:
+    """The tokens of a value, all of them where the parameter stands."""
+    if not isinstance(value, str | date) and hasattr(value, "item"):
+        value = value.item()  # NumPy's numbers
+    for kind, text in _parts(value, name):
+        yield Token(kind, text, start=start, end=end)
+
+
+def _parts(value: Any, name: str) -> Iterator[tuple[TokenType, str]]:
+    match value:
+        case None:
+            yield TokenType.NULL, "NULL"
+        case bool():
+            yield (TokenType.TRUE, "TRUE") if value else (TokenType.FALSE, "FALSE")
+        case int() | float() | Decimal():
+            if not math.isfinite(value):
+                _refuse(name, str(value), "a finite number")
+            if value < 0:
+                yield TokenType.DASH, "-"
+            text = format(abs(value), "f") if isinstance(value, Decimal) else repr(abs(value))
+            yield TokenType.NUMBER, text
+        case str():
+            yield TokenType.STRING, value
+        case datetime():
+            if value.tzinfo is not None:
+                value = value.astimezone(UTC).replace(tzinfo=None)
+            yield TokenType.TIMESTAMP, "TIMESTAMP"
+            yield TokenType.STRING, value.isoformat(" ")
+        case date():
+            yield TokenType.DATE, "DATE"
+            yield TokenType.STRING, value.isoformat()
+        case _:
+            _refuse(name, f"a {type(value).__name__}", TYPES)
+
+
+def _refuse(name: str, found: str, expected: str) -> NoReturn:
+    several = found in ("a list", "a tuple", "a set")
+    remedy = "write a parameter for each value: x IN (:a, :b)" if several else ""
+    raise InputError(where=f"parameter {name}", expected=expected, found=found, remedy=remedy)
+
+
+def _written(token: Token) -> str:
+    if token.token_type is not TokenType.STRING:
+        return token.text
+    return "'" + token.text.replace("'", "''") + "'"
