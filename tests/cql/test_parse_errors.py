@@ -83,7 +83,7 @@ CASES = [
     ("SELECT SUM(WSTREAM(a)[NOW]) FROM s GROUP BY k", "WSTREAM(a)[NOW]", "no GROUP BY"),
     ("SELECT 'a FROM s", "'", "quote"),
     ("SELECT a FROM s /* b", "/", "comment"),
-    ("DROP STREAM s", "DROP", "CREATE, EXPLAIN or a query"),
+    ("TRUNCATE s", "TRUNCATE", "CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or a query"),
 ]
 
 

@@ -127,7 +127,9 @@ def _said(words: list[str]) -> str:
             Path(target).write_bytes(Path(source).read_bytes())
             return ""
         case ["windrow", *arguments]:
-            found = CliRunner().invoke(app, arguments)
+            given = Path(arguments[-1]).read_text() if "<" in arguments else None
+            arguments = arguments if given is None else arguments[:-2]
+            found = CliRunner().invoke(app, arguments, input=given)
             if found.exception is not None and not isinstance(found.exception, SystemExit):
                 raise found.exception
             return found.stdout or found.stderr

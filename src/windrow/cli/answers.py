@@ -91,7 +91,7 @@ def headline(query: QueryReport) -> str:
     return f"{query.name} at {instant(query.now, query.clock)}: {size}"
 
 
-def answer_table(answer: pa.Table, *, ordered: bool = False) -> Table:
+def answer_table(answer: pa.Table, *, ordered: bool = False, shown: int = SHOWN) -> Table:
     """The first rows of the answer, in the order of their values unless it has one of its own."""
     table = Table()
     for field in answer.schema:
@@ -101,7 +101,7 @@ def answer_table(answer: pa.Table, *, ordered: bool = False) -> Table:
         if not ordered:
             keys = [f.name for f in answer.schema if not pa.types.is_nested(f.type)]
             answer = answer.sort_by([(key, "ascending") for key in keys]) if keys else answer
-        for row in zip(*(plain_values(c) for c in answer.slice(0, SHOWN).columns), strict=True):
+        for row in zip(*(plain_values(c) for c in answer.slice(0, shown).columns), strict=True):
             table.add_row(*(_cell(value) for value in row))
     return table
 

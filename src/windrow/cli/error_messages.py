@@ -92,7 +92,7 @@ def read_script(path: Path) -> str:
     """The text of a script, or an error that says why there is none."""
     if path == STDIN:
         return _standard_input()
-    wanted = "the path of a CQL script, or - for standard input"
+    wanted = "the path of a CQL script"
     if path.is_dir():
         raise InputError(where=str(path), expected=wanted, found="a directory")
     if not path.exists():

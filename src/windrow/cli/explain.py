@@ -51,7 +51,8 @@ def compiled_from(script: Path, strategy: Strategy) -> Compiled:
 def print_listings(listings: Sequence[Listing]) -> None:
     """What SHOW and DESCRIBE say."""
     for listing in listings:
-        table = Table(title=listing.title, title_justify="left")
+        out().print(listing.title)
+        table = Table()
         for heading in listing.headings:
             table.add_column(heading)
         for row in listing.rows:

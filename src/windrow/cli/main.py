@@ -26,6 +26,10 @@ class Commands(LazyGroup):
             "windrow.cli.status",
             "Show how the run of CHECKPOINT is doing, or how it ended.",
         ),
+        "shell": (
+            "windrow.cli.shell",
+            "Type statements and see their answers; or pipe them in.",
+        ),
         "query": (
             "windrow.cli.query",
             "Answer one SQL query over the answers, relations and live windows of CHECKPOINT.",
@@ -165,7 +169,6 @@ app = typer.Typer(
     cls=Commands,
     help="Continuous queries over sliding windows, written in CQL.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 

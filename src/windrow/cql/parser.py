@@ -30,12 +30,25 @@ def parse(text: str, values: Values | None = None) -> Script:
     return Script(tuple(statements), text, filled.text(text))
 
 
+def is_whole(text: str) -> bool:
+    """Whether a text ends with a semicolon that is no part of a quote or comment.
+
+    >>> is_whole("SELECT ';"), is_whole("SELECT a -- ;"), is_whole("SELECT a;")
+    (False, False, True)
+    """
+    try:
+        tokens = _tokens(text)
+    except ParseError:
+        return False
+    return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON
+
+
 def words_of(text: str) -> list[tuple[TokenType, str]]:
     """What a statement says, whatever its spaces, its comments and the case of its keywords.
 
     OR REPLACE and IF NOT EXISTS are about what there was before, and left out.
 
-    >>> words_of("CREATE OR REPLACE VIEW v AS s") == words_of("create view v -- as it was\n as s")
+    >>> words_of("CREATE OR REPLACE VIEW v AS s") == words_of("create view v /* so */ as s")
     True
     """
     words = [

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.columns.instants import Instant
@@ -15,8 +16,9 @@ from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.cql.script_parameters import Values
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
-from windrow.engine.executed import Executed, table_of
+from windrow.engine.executed import Executed
 from windrow.engine.handles import ArchiveHandle, Handle, SubscriptionsHandle
+from windrow.engine.notebook_html import Plan, rows_html
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import Catalog, QueryDeclaration
@@ -83,8 +85,8 @@ class Connection:
             self._hand_out(runs)
             self._tell()
         handles = [self.queries[name] for name in compiled.named]
-        plans = [explain(request, runtime.strategy) for request in compiled.explains]
-        return Executed(handles, [table_of(listing) for listing in compiled.listings], plans)
+        plans = [Plan(explain(request, runtime.strategy)) for request in compiled.explains]
+        return Executed(handles, compiled.listings, plans)
 
     def _forget(self, dropped: Collection[str]) -> None:
         """Hold nothing of what was dropped."""
@@ -122,18 +124,19 @@ class Connection:
                     self.subscriptions[member.name] = SubscriptionsHandle(added[member.name])
         self.queries.update(added)
 
-    def explain(self, cql: str, parameters: Values | None = None) -> str:
-        """The plans of the queries in ``cql``, which are not added."""
+    def explain(self, cql: str, parameters: Values | None = None) -> Plan:
+        """The plans of the queries in ``cql``, which are not added; notebooks show colours."""
         compiled = self._compile(cql, parameters)
         strategy = self._runtime.strategy
         running = [run.job.synopses or run.job.selection for run in self._runs]
         shared = [*groups_among(compiled.queries, strategy), *(g for g in running if g)]
         named = [query for query in compiled.catalog.queries if query.name in compiled.named]
         wanted: list[QueryDeclaration | ExplainRequest] = [*named, *compiled.explains]
-        return "\n\n".join(
+        texts = (
             "\n".join(filter(None, (explain(of, strategy, shared), self._late_words(of))))
             for of in wanted
         )
+        return Plan("\n\n".join(texts))
 
     def _late_words(self, asked: QueryDeclaration | ExplainRequest) -> str | None:
         query = asked.query if isinstance(asked, ExplainRequest) else asked
@@ -298,6 +301,18 @@ class Connection:
             inputs.advance(to)
             self._step()
 
+    def advance_to_last_row(self) -> None:
+        """Close every instant up to the last row of the files that are there by now.
+
+        Rows of those instants that come later are late.
+        """
+        inputs = self._runtime.inputs
+        with self._moving():
+            inputs.look()
+            self._runtime.read()
+            inputs.advance_to_last_row()
+            self._step()
+
     @contextmanager
     def _moving(self) -> Iterator[None]:
         """Nobody else moves or looks meanwhile; listeners hear of it when others may again."""
@@ -359,6 +374,29 @@ class Connection:
     def __repr__(self) -> str:
         streams = len(self._runtime.inputs.monitors)
         return f"<windrow: {streams} streams, {len(self.queries)} queries>"
+
+    def _repr_html_(self) -> str:
+        """Streams and queries, and how far they have come; nothing is waited for."""
+        monitors = self._runtime.inputs.monitors.values()
+        streams = [
+            (m.declaration.name, m.accepted, m.rejected, m.late, _when(m.top, m.declaration.clock))
+            for m in monitors
+        ]
+        queries = [
+            (h.name, h.declaration.plan.pattern.name, h.rows_in, h.rows_out,
+             _when(h.now, h.declaration.clock))
+            for h in self.queries.values()
+        ]  # fmt: skip
+        return rows_html(("stream", "rows", "rejected", "late", "last time"), streams) + rows_html(
+            ("query", "pattern", "rows in", "changes", "as of"), queries
+        )
+
+
+def _when(instant: int | None, clock: Clock) -> object:
+    """An instant as people read it."""
+    if instant is None or clock is Clock.INTEGER:
+        return instant
+    return str(np.datetime64(instant, "us")).replace("T", " ")
 
 
 def _names_of(run: Run) -> set[str]:

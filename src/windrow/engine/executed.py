@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from windrow.engine.handles import Handle
+from windrow.engine.notebook_html import Plan, rows_html
 from windrow.plan.listing import Listing
 
 
@@ -21,16 +22,31 @@ class Executed(list[Handle]):
     """
 
     def __init__(
-        self, handles: Sequence[Handle], tables: Sequence[pa.Table], plans: Sequence[str]
+        self, handles: Sequence[Handle], listings: Sequence[Listing], plans: Sequence[Plan]
     ) -> None:
         super().__init__(handles)
-        self.tables, self.plans = list(tables), list(plans)
-        """What SHOW and DESCRIBE say, and the plans of EXPLAIN."""
+        self.listings, self.plans = list(listings), list(plans)
+
+    @property
+    def tables(self) -> list[pa.Table]:
+        """What SHOW and DESCRIBE say."""
+        return [table_of(listing) for listing in self.listings]
+
+    def __repr__(self) -> str:
+        shown = [table.to_pandas().to_string(index=False) for table in self.tables]
+        handles = [super().__repr__()] if self or not (shown or self.plans) else []
+        return "\n\n".join([*handles, *shown, *self.plans])
+
+    def _repr_html_(self) -> str:
+        tables = (
+            rows_html(listing.headings, listing.rows, listing.title) for listing in self.listings
+        )
+        parts = [*(h._repr_html_() for h in self), *tables, *(p._repr_html_() for p in self.plans)]
+        return "".join(parts)
 
 
 def table_of(listing: Listing) -> pa.Table:
-    """A listing as Arrow, with its title among the schema's metadata."""
+    """A listing as Arrow."""
     columns = [[row[i] for row in listing.rows] for i in range(len(listing.headings))]
     fields = [pa.field(heading, pa.string()) for heading in listing.headings]
-    schema = pa.schema(fields, {"title": listing.title})
-    return pa.table([pa.array(column, pa.string()) for column in columns], schema=schema)
+    return pa.table(columns, schema=pa.schema(fields))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.instants import Instant, instant
-from windrow.core.errors import InputError, StateError
+from windrow.core.errors import InputError, StateError, WindrowError
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import Hear, TakeBatch
+from windrow.engine.notebook_html import table_html
 from windrow.engine.runtime import Run
 from windrow.plan.catalog import QueryDeclaration
 from windrow.result_files.change_table import sort_by_rank
@@ -163,6 +165,25 @@ class Handle:
             return f"<query {self.name}: dropped>"
         return f"<query {self.name}: {self._run.state(self._number)}>"
 
+    def _repr_html_(self) -> str:
+        """Its answer, as a table."""
+        try:
+            answer = self.answer()
+        except WindrowError as error:
+            return f"<p>{escape(str(error))}</p>"
+        return table_html(answer, repr(self)[1:-1])
+
+    def plot(self, y: str | None = None, *, by: str | None = None, ax: Any = None) -> Any:
+        """Draw a column of the answer over time, a line for each value of the column ``by``.
+
+        ``y`` is the last column if it is not given. The lines are made of ``changes()``: each is a
+        step function, with a gap where the answer has no row. Returns Matplotlib's axes, which are
+        ``ax`` if they are given. At every instant a line needs one row of the answer at most.
+        """
+        from windrow.engine.answer_plot import draw_answer  # noqa: PLC0415 - Matplotlib
+
+        return draw_answer(self.changes(), self.name, y, by, ax)
+
 
 class ArchiveHandle(Handle):
     """An archive of a connection; what it holds is asked by probes and scans."""
@@ -187,6 +208,10 @@ class ArchiveHandle(Handle):
     def answer(self) -> pa.Table:
         """Nothing: an archive is asked by probes and scans."""
         return pa.table({})
+
+    def _repr_html_(self) -> str:
+        """Where it is, and how many rows are in."""
+        return f"<p>{escape(f'archive {self.name} in {self.path}: {self.rows_out:,} rows')}</p>"
 
 
 class SubscriptionsHandle:

@@ -314,6 +314,15 @@ class Inputs:
         for monitor in self._understanding(to):
             monitor.advance(instant(to))
 
+    def advance_to_last_row(self) -> None:
+        """Close every instant up to the last that files have brought, on each clock."""
+        fed = [self.monitors[name] for name in self.feeds]
+        for clock in Clock:
+            tops = [m.top for m in fed if m.declaration.clock is clock and m.top is not None]
+            for monitor in self.monitors.values():
+                if tops and monitor.declaration.clock is clock:
+                    monitor.advance(max(tops))
+
     def _understanding(self, to: object) -> list[InputMonitor]:
         whole = isinstance(to, int | np.integer)
         return [

@@ -1,0 +1,87 @@
+"""Statements typed on a terminal: history, completion, several lines; by prompt_toolkit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+
+    from windrow.engine.connection import Connection
+
+HISTORY = "WINDROW_HISTORY"
+"""The variable that names another file than ``~/.windrow_history``."""
+KEYWORDS = (
+    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "DISTINCT", "AS", "AND",
+    "OR", "NOT", "EXISTS", "IN", "LIKE", "BETWEEN", "UNION", "EXCEPT", "RANGE", "ROWS", "NOW",
+    "UNBOUNDED", "PARTITION BY", "SLIDE", "EVERY", "ISTREAM", "DSTREAM", "RSTREAM", "INTO",
+    "FORMAT", "TIMESTAMP BY", "SLACK", "CREATE STREAM", "CREATE RELATION", "CREATE VIEW",
+    "CREATE QUERY", "CREATE OR REPLACE QUERY", "CREATE SUBSCRIPTIONS", "CREATE ARCHIVE", "DROP",
+    "SHOW STREAMS", "SHOW QUERIES", "SHOW VIEWS", "SHOW RELATIONS", "SHOW FUNCTIONS", "DESCRIBE",
+    "EXPLAIN", "EXPLAIN COST", "SECONDS", "MINUTES", "HOURS", "DAYS",
+)  # fmt: skip
+
+
+def completions(word: str, names: Iterable[str]) -> list[str]:
+    """What a word may become: names first, then keywords, in the case of what was typed.
+
+    >>> completions("se", ["sensor", "ts"]), completions("SE", ["ts"])
+    (['sensor', 'select', 'seconds'], ['SELECT', 'SECONDS'])
+    """
+    if not word:
+        return []
+    start = word.lower()
+    found = [name for name in dict.fromkeys(names) if name.lower().startswith(start)]
+    keywords = [keyword for keyword in KEYWORDS if keyword.lower().startswith(start)]
+    return [*found, *(k.lower() if word.islower() else k for k in keywords)]
+
+
+def names_in(connection: Connection) -> Iterator[str]:
+    """Everything declared, and the columns of it."""
+    for declaration in connection.catalog.declarations.values():
+        yield declaration.name
+        plan: Any = getattr(declaration, "plan", declaration)
+        yield from plan.schema.unique_names()
+
+
+def make_session(connection: Connection) -> PromptSession[str]:
+    """What asks for a line, with the history and the completion of this connection's names."""
+    from prompt_toolkit import PromptSession  # noqa: PLC0415 - only a terminal needs it
+    from prompt_toolkit.completion import Completer, Completion  # noqa: PLC0415
+    from prompt_toolkit.history import FileHistory  # noqa: PLC0415
+
+    class Names(Completer):
+        """Completes the word before the cursor."""
+
+        def get_completions(self, document: Any, complete_event: Any) -> Iterator[Completion]:
+            word = document.get_word_before_cursor()
+            for text in completions(word, names_in(connection)):
+                yield Completion(text, start_position=-len(word))
+
+    place = Path(os.environ.get(HISTORY) or Path.home() / ".windrow_history")
+    return PromptSession(history=FileHistory(str(place)), completer=Names())
+
+
+def read_from_terminal(connection: Connection) -> Iterator[str]:
+    """Statements and commands as they are typed, until Ctrl-D; Ctrl-C drops what was typed."""
+    from windrow.cql.parser import is_whole  # noqa: PLC0415 - as the connection, loaded late
+
+    session = make_session(connection)
+    waiting = ""
+    while True:
+        try:
+            waiting += session.prompt("    ...> " if waiting else "windrow> ") + "\n"
+        except KeyboardInterrupt:
+            waiting = ""
+            continue
+        except EOFError:
+            return
+        alone = waiting.strip()
+        if not alone:
+            waiting = ""
+        elif alone.startswith("\\") or alone in ("quit", "exit") or is_whole(waiting):
+            yield waiting.removesuffix("\n")
+            waiting = ""

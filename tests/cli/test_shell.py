@@ -1,0 +1,95 @@
+"""``windrow shell``: what is piped in, what is completed, what a terminal gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from typer.testing import CliRunner
+
+import windrow
+from windrow.cli.main import app
+from windrow.cli.shell_prompt import completions, names_in, read_from_terminal
+
+STREAM = "CREATE STREAM s (ts BIGINT, x INT)\n  FROM 's.csv';\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("s.csv").write_text("ts,x\n1,2\n2,3\n")
+    return tmp_path
+
+
+def piped(text: str, *arguments: str) -> tuple[int, str, str]:
+    found = CliRunner().invoke(app, ["shell", *arguments], input=text)
+    return found.exit_code, found.stdout, found.stderr
+
+
+def test_statements_over_several_lines_are_answered_in_order() -> None:
+    code, shown, _ = piped(
+        STREAM + "SELECT x -- a ; in a comment\nFROM s [RANGE 9 SECONDS]\nWHERE x > 2; SHOW QUERIES"
+    )
+    assert code == 0
+    assert "query1 at 2: 1 row" in shown
+    assert "│ 3 │" in shown
+
+
+def test_a_question_leaves_no_query_behind_and_a_created_one_stays() -> None:
+    _, shown, _ = piped(
+        STREAM + "SELECT x FROM s [NOW];\nCREATE QUERY total AS SELECT SUM(x) AS x FROM s;\n"
+        "SHOW QUERIES;\n\\advance 7\n\\a\n\\c total\n\\sql SELECT x * 2 AS twice FROM total\n"
+    )
+    assert "total at 2: 1 row" in shown
+    assert "total at 7: 1 row" in shown
+    assert "│ total │" in shown
+    assert "│ query1 │" not in shown
+    assert "│       2 │ +      │ 5 │" in shown
+    assert "│    10 │" in shown
+
+
+def test_the_first_error_of_a_pipe_ends_it_and_has_its_line() -> None:
+    code, shown, said = piped(STREAM + "\nSELECT y FROM s [NOW];\nSHOW STREAMS;\n")
+    assert code == 2
+    assert "standard input: line 4, column 8: there is no column y" in said
+    assert "streams" not in shown
+    code, _, said = piped("\\nonsense\n")
+    assert code == 2
+    assert "\\? lists them" in said
+
+
+def test_a_file_begins_and_help_and_declarations_are_shown(here: Path) -> None:
+    (here / "a.cql").write_text(STREAM)
+    code, shown, _ = piped("\\d\n\\d s\n\\?\n\\q\nSELECT nothing;\n", "a.cql")
+    assert code == 0
+    assert "'s.csv'" in shown
+    assert "│ ts     │ BIGINT │ time │" in shown
+    assert "close all instants up to TO" in shown
+    assert piped("\\d\n")[1] == "nothing is declared yet\n"
+
+
+def test_rows_that_were_put_aside_are_told_of(here: Path) -> None:
+    (here / "s.csv").write_text("ts,x\n1,many\n2,3\n")
+    _, _, said = piped(STREAM + "SELECT x FROM s [NOW];")
+    assert "1 row quarantined" in said
+
+
+def test_names_and_keywords_are_completed() -> None:
+    db = windrow.connect()
+    db.execute(STREAM + "CREATE VIEW seen AS SELECT x AS sensor FROM s [NOW];")
+    assert completions("se", names_in(db)) == ["seen", "sensor", "select", "seconds"]
+    assert completions("", names_in(db)) == []
+
+
+def test_a_terminal_gives_whole_statements_and_remembers_lines(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDROW_HISTORY", str(here / "history"))
+    with create_pipe_input() as typed, create_app_session(input=typed, output=DummyOutput()):
+        typed.send_text("SELECT x\rFROM s;\r\r\\d\rhalf\r\x03\\q\r\x04")
+        found = list(read_from_terminal(windrow.connect()))
+    assert found == ["SELECT x\nFROM s;", "\\d", "\\q"]
+    assert "+FROM s;" in (here / "history").read_text()
