@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 from collections.abc import Callable
 from functools import cache
@@ -145,6 +146,27 @@ def calls(kind: Type, d: int) -> st.SearchStrategy[Expression]:
     return st.one_of(*general, *OWN[kind](d))
 
 
+_ATOMS = st.sampled_from(
+    ["a", "A", ".", "é", "[ab]", "[^z]", r"\w", r"\s", "^", "$", r"\(", "(?:b)"]
+)
+_GROUPS = st.lists(_ATOMS, max_size=2).map(lambda parts: f"({'|'.join(parts)})")
+_REPEATED = st.tuples(_ATOMS.filter(lambda a: a not in "^$") | _GROUPS, st.sampled_from("*+?")).map(
+    "".join
+)
+expressions_of_re2 = st.lists(_ATOMS | _GROUPS | _REPEATED, max_size=3).map(
+    lambda v: Literal("".join(v), S)
+)
+options = st.sampled_from(["", "i", "s"]).map(lambda v: Literal(v, S))
+JSON_TEXTS = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["a", "é b", '"', "1.5"]),
+    lambda some: st.lists(some, max_size=2) | st.dictionaries(st.sampled_from(["a", "b c"]), some),
+    max_leaves=5,
+).map(lambda value: Literal(json.dumps(value, ensure_ascii=False), S))
+JSON_PATHS = st.lists(st.sampled_from(['."b c"', ".a", "[0]", "[-1]", "[1]"]), max_size=3).map(
+    lambda steps: Literal("$" + "".join(steps), S)
+)
+
+
 def boolean_calls(d: int) -> list[st.SearchStrategy[Expression]]:
     truth = expressions(B, d)
     text = expressions(S, d)
@@ -167,6 +189,7 @@ def boolean_calls(d: int) -> list[st.SearchStrategy[Expression]]:
         st.tuples(text, names).map(lambda v: Call("in", (v[0], *v[1]), B)),
         st.tuples(numbers(d), reals).map(lambda v: Call("in", (v[0], *v[1]), B)),
         call("cast", B, whole(d)),
+        call("regexp_matches", B, text, expressions_of_re2, options),
     ]
 
 
@@ -180,7 +203,9 @@ def valid_pattern(pattern: str) -> str:
 
 def integer_calls(d: int) -> list[st.SearchStrategy[Expression]]:
     moment = expressions(T, d) | expressions(DATE, d)
-    parts = ("year", "month", "day", "hour", "minute", "second", "dow", "epoch")
+    parts = ("year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute",
+             "second", "epoch")  # fmt: skip
+    unit = st.sampled_from(UNITS).map(lambda v: Literal(v, S))
     leaves = whole(0)
     return [
         *(call(f, L, whole(d), leaves) for f in ("add", "subtract", "divide", "modulo")),
@@ -193,6 +218,7 @@ def integer_calls(d: int) -> list[st.SearchStrategy[Expression]]:
         call("subtract", L, expressions(T, d), expressions(T, d)),
         call("subtract", L, expressions(DATE, d), expressions(DATE, d)),
         *(call(f"extract_{p}", L, moment) for p in parts),
+        call("date_diff", L, unit, moment, moment),
         call("sign", L, expressions(L, d)),
         call("round", L, expressions(L, d), st.integers(-2, 2).map(lambda v: Literal(v, I))),
         call("floor", L, expressions(L, d)),
@@ -235,6 +261,24 @@ def string_calls(d: int) -> list[st.SearchStrategy[Expression]]:
         call("concat", S, text, text),
         call("replace", S, text, literal(S), literal(S)),
         call("replace", S, text, text, text),
+        call("regexp_extract", S, text, expressions_of_re2, st.just(Literal(0, I)), options),
+        call(
+            "regexp_extract",
+            S,
+            text,
+            st.just(Literal("([ab])(z)?", S)),
+            st.integers(0, 2).map(lambda v: Literal(v, I)),
+        ),
+        call(
+            "regexp_replace",
+            S,
+            text,
+            expressions_of_re2,
+            st.sampled_from(["", "x", r"<\0>"]).map(lambda v: Literal(v, S)),
+            st.sampled_from(["", "g", "gi"]).map(lambda v: Literal(v, S)),
+        ),
+        *(call(f, S, JSON_TEXTS, JSON_PATHS) for f in ("json_extract", "json_extract_string")),
+        *(call(f, S, text) for f in ("md5", "sha256")),
         *(call("cast", S, expressions(k, d)) for k in (B, I, L, T, DATE)),
     ]
 

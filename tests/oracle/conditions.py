@@ -45,6 +45,8 @@ def scalars(draw: st.DrawFn, columns: list[Expr]) -> Expr:
                     both("({0} || 'z')", "STRING", one),
                     both("COALESCE({0}, 'none')", "STRING", one),
                     both("LENGTH({0})", "BIGINT", one),
+                    both("REGEXP_REPLACE({0}, '[ab]', 'x')", "STRING", one),
+                    both("REGEXP_EXTRACT({0}, '[^a]')", "STRING", one),
                 ]
             )
         )
@@ -76,7 +78,8 @@ def predicates(draw: st.DrawFn, columns: list[Expr]) -> Expr:
         return one if kind == "in" else compare(one, "=", Expr("TRUE", "TRUE", "BOOLEAN"))
     if one.type == "STRING":
         if kind == "in":
-            return both("({0} LIKE 'a%')", "BOOLEAN", one)
+            pattern = draw(st.sampled_from(["({0} LIKE 'a%')", "REGEXP_MATCHES({0}, 'a|^$')"]))
+            return both(pattern, "BOOLEAN", one)
         return compare(one, draw(COMPARISONS), text(draw(st.sampled_from(["a", "b", ""]))))
     if kind == "in" and one.integral:
         return both("({0} IN (0, 1, 7))", "BOOLEAN", one)

@@ -18,7 +18,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.functions import arithmetic, casts, comparison, strings, times
+from windrow.columns.functions import (
+    arithmetic,
+    casts,
+    comparison,
+    json_access,
+    regular_expressions,
+    strings,
+    times,
+)
 from windrow.columns.functions.operands import (
     Kernel,
     Operand,
@@ -38,6 +46,8 @@ KERNELS: dict[str, Kernel] = {
     **strings.KERNELS,
     **times.KERNELS,
     **casts.KERNELS,
+    **regular_expressions.KERNELS,
+    **json_access.KERNELS,
 }
 
 PARTIAL = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "cast", "round"))

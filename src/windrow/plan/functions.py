@@ -103,6 +103,15 @@ def _truncation(types: Types) -> Type | None:
     return T if types[0] is S and types[1] in TIMES else None
 
 
+def _difference(types: Types) -> Type | None:
+    return L if types[0] is S and all(t in TIMES for t in types[1:]) else None
+
+
+def _extraction(types: Types) -> Type | None:
+    group_fits = all(t.integral for t in types[2:3])
+    return S if group_fits and all(t is S for t in (*types[:2], *types[3:])) else None
+
+
 def _like(types: Types) -> Type | None:
     return B if all(t is S for t in types) else None
 
@@ -146,8 +155,16 @@ FUNCTIONS: Mapping[str, Function] = {
     "power": Function("two numbers", 2, 2, _doubles),
     "sign": Function("a number", 1, 1, _same_number),
     **dict.fromkeys((f"extract_{part}" for part in (
-        "year", "month", "day", "hour", "minute", "second", "dow", "epoch")), _PART),
+        "year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute",
+        "second", "epoch")), _PART),
     "date_trunc": Function("a unit in quotes and a TIMESTAMP", 2, 2, _truncation),
+    "date_diff": Function("a unit in quotes and two TIMESTAMPs", 3, 3, _difference),
+    "regexp_matches": Function("a string, a pattern and options", 2, 3, _all(S, B)),
+    "regexp_extract": Function("a string, a pattern, a group and options", 2, 4, _extraction),
+    "regexp_replace": Function("a string, a pattern, a replacement and options", 3, 4, _all(S, S)),
+    **dict.fromkeys(("json_extract", "json_extract_string"),
+                    Function("a string and a path", 2, 2, _all(S, S))),
+    **dict.fromkeys(("md5", "sha256"), _STRING),
 }  # fmt: skip
 """By the name that ``Call.function`` has; ``cast`` and ``try_cast`` are typed by their target."""
 
@@ -159,6 +176,10 @@ SYNONYMS: Mapping[str, str] = {
     "nvl": "coalesce", "log": "log10",
     "year": "extract_year", "month": "extract_month", "day": "extract_day",
     "hour": "extract_hour", "minute": "extract_minute", "second": "extract_second",
+    "quarter": "extract_quarter", "week": "extract_week", "weekofyear": "extract_week",
+    "dayofyear": "extract_doy", "isodow": "extract_isodow", "datediff": "date_diff",
+    "regexp_like": "regexp_matches", "json_extract_scalar": "json_extract_string",
+    "get_json_object": "json_extract_string", "json_value": "json_extract_string",
     "dayofweek": "extract_dow", "dow": "extract_dow", "epoch": "extract_epoch",
 }  # fmt: skip
 """Other names under which people write the functions above."""

@@ -12,6 +12,7 @@ regular expressions here.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -139,6 +140,15 @@ def by_character(text: pa.Array, part: str) -> pa.Array:
     return pa.array((None if t is None else t.find(part) for t in text.to_pylist()), pa.int32())
 
 
+def digest(name: str) -> Kernel:
+    """The hexadecimal digits of a hash of the text's UTF-8 bytes."""
+
+    def one(text: str) -> str:
+        return hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
+
+    return lambda args, call: row_by_row(one, args, call.type)
+
+
 @lru_cache(maxsize=256)
 def regular_expression(pattern: str, escape: str = BACKSLASH) -> str:
     """The pattern for RE2. An escape character at the very end stands for itself.
@@ -199,6 +209,8 @@ KERNELS: dict[str, Kernel] = {
     "starts_with": with_constant(pc.starts_with, str.startswith),
     "ends_with": with_constant(pc.ends_with, str.endswith),
     "contains": with_constant(pc.match_substring, str.__contains__),
+    "md5": digest("md5"),
+    "sha256": digest("sha256"),
     "like": like_kernel(ignore_case=False),
     "ilike": like_kernel(ignore_case=True),
 }

@@ -12,7 +12,7 @@ from windrow.columns.functions.operands import Kernel, Operand, cast_operand, li
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
 from windrow.core.time import MICROSECONDS
-from windrow.plan.expressions import Call, render
+from windrow.plan.expressions import Call, Literal, render
 
 UNITS = (
     "microsecond", "millisecond", "second", "minute", "hour",
@@ -54,14 +54,40 @@ def truncate(unit: str, moment: Operand, call: Call) -> Operand:
     return pc.floor_temporal(moment, unit=name, week_starts_monday=True)
 
 
+def months_between(start: Operand, end: Operand) -> Operand:
+    years = pc.multiply(pc.subtract(pc.year(end), pc.year(start)), 12)
+    return pc.add(years, pc.subtract(pc.month(end), pc.month(start)))
+
+
+BETWEEN: dict[str, Callable[[Operand, Operand], Operand]] = {
+    "microsecond": pc.microseconds_between, "millisecond": pc.milliseconds_between,
+    "second": pc.seconds_between, "minute": pc.minutes_between, "hour": pc.hours_between,
+    "day": pc.days_between, "week": pc.weeks_between, "month": months_between,
+    "quarter": pc.quarters_between, "year": pc.years_between,
+}  # fmt: skip
+
+
+def date_diff(args: Sequence[Operand], call: Call) -> Operand:
+    """How often the unit begins after the first time and up to the second."""
+    unit = call.args[0]
+    assert isinstance(unit, Literal)  # the binder sees to it
+    start, end = (cast_operand(a, Type.TIMESTAMP) for a in args[1:])
+    return cast_operand(BETWEEN[str(unit.value)](start, end), call.type)
+
+
 KERNELS: dict[str, Kernel] = {
     "extract_year": part(pc.year),
+    "extract_quarter": part(pc.quarter),
     "extract_month": part(pc.month),
+    "extract_week": part(pc.iso_week),
     "extract_day": part(pc.day),
+    "extract_doy": part(pc.day_of_year),
     "extract_hour": part(pc.hour),
     "extract_minute": part(pc.minute),
     "extract_second": part(pc.second),
     "extract_dow": part(pc.day_of_week, count_from_zero=True, week_start=7),
+    "extract_isodow": part(pc.day_of_week, count_from_zero=False, week_start=1),
     "extract_epoch": part(epoch),
     "date_trunc": date_trunc,
+    "date_diff": date_diff,
 }

@@ -27,7 +27,9 @@ def typed_call(
     ``spans`` are where the arguments stand, ``span`` is where the whole call does.
     """
     arguments = list(args)
-    if function not in ("and", "or", "not", "case", "date_trunc", "is_null"):
+    if function in ("date_trunc", "date_diff"):  # whose first argument is no time
+        arguments[1:] = fit_constants(arguments[1:], spans[1:])
+    elif function not in ("and", "or", "not", "case", "is_null"):
         arguments = fit_constants(arguments, spans)
     elif function in ("and", "or", "not"):
         arguments = [null_as(a, Type.BOOLEAN) for a in arguments]
@@ -35,7 +37,9 @@ def typed_call(
     kinds = [a.type for a in arguments]
     result = description.rule(kinds)
     if result is None:
-        shown = SYMBOLS.get(function, function.upper().replace("EXTRACT_", "EXTRACT "))
+        part = function.removeprefix("extract_")
+        named = function if part == function else f"extract {part}"
+        shown = SYMBOLS.get(function, named.upper())
         raise BindError(
             f"{shown} does not take these types", span=span, expected=description.takes,
             found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds),

@@ -68,9 +68,12 @@ def interval(amount: str, unit: str, span: Span) -> Literal:
     try:
         value = Decimal(amount) * MICROSECONDS[known or ""]
     except (ArithmeticError, KeyError):
+        calendar = unit.upper().rstrip("S") in ("MONTH", "QUARTER", "YEAR")
         raise BindError(
             span=span, expected="an INTERVAL such as INTERVAL 5 MINUTES",
             found=f"{amount} {unit}".strip(),
+            remedy=f"a {unit.lower().rstrip('s')} has no fixed length; count DAYS, or compare what "
+            f"DATE_TRUNC('{unit.lower().rstrip('s')}', ...) gives" if calendar else "",
         ) from None  # fmt: skip
     if abs(value) >= FOREVER:
         raise BindError(

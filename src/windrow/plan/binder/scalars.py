@@ -27,6 +27,7 @@ from windrow.plan.binder.calls import (
     typed_call,
     wrong_number,
 )
+from windrow.plan.binder.constant_arguments import check_constants, json_path, refuse_changing
 from windrow.plan.binder.literals import coerce, interval, number, too_large
 from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import Call, Expression, Literal, connect
@@ -38,14 +39,24 @@ BINARY: dict[type[exp.Expr], str] = {
     exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.Like: "like", exp.ILike: "ilike",
     exp.DPipe: "concat",
 }  # fmt: skip
-TRUNCATIONS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
-               "quarter", "year")  # fmt: skip
 REFUSED = {
     "symmetric": "SYMMETRIC", "field": "IN without parentheses", "unnest": "UNNEST",
     "db": "a name of three parts", "format": "a format", "except_": "EXCEPT after *",
     "replace": "REPLACE after *", "rename": "RENAME after *",
 }  # fmt: skip
 """Arguments of SQLGlot's nodes that change their meaning to one that CQL does not have."""
+WORDS = {
+    "WINDOW": "OVER", "BRACKET": "an index in brackets", "LAMBDA": "->", "PROPERTYEQ": ":=",
+    "TUPLE": "a row of values", "SIMILARTO": "SIMILAR TO", "REGEXPILIKE": "~*",
+}  # fmt: skip
+"""How SQLGlot's nodes are written, where it is not their name."""
+INSTEAD = {
+    "WINDOW": "bound the input with a window in FROM instead",
+    "SIMILARTO": "write regexp_matches(x, '^(...)$')",
+    "REGEXPILIKE": "write regexp_matches(x, '...', 'i')",
+    "GLOB": "write LIKE, or regexp_matches(x, '...')",
+}
+"""What to write for that which is not part of the language."""
 PARTS = {"DAYOFWEEK": "dow", "SECONDS": "second", "MINUTES": "minute", "HOURS": "hour"}
 
 
@@ -167,6 +178,7 @@ class ExpressionBinder:
             )  # fmt: skip
         name = SYNONYMS.get(name, name)
         if name not in FUNCTIONS or name in OPERATORS_ONLY:
+            refuse_changing(name, span)
             known = [*(f for f in FUNCTIONS if f not in OPERATORS_ONLY), *SYNONYMS, *AGGREGATES]
             raise BindError(
                 f"there is no function {node.name}", span=span,
@@ -175,15 +187,7 @@ class ExpressionBinder:
         description, nodes = FUNCTIONS[name], node.expressions
         if len(nodes) < description.least or len(nodes) > (description.most or len(nodes)):
             raise wrong_number(node.name, description.takes, len(nodes), span)
-        args = [self.bind(n) for n in nodes]
-        if name == "date_trunc":
-            unit = args[0]
-            if not isinstance(unit, Literal) or str(unit.value).lower() not in TRUNCATIONS:
-                raise BindError(
-                    span=self.span(nodes[0]), expected="a unit in quotes", found="something else",
-                    remedy="write one of " + ", ".join(TRUNCATIONS),
-                )  # fmt: skip
-            args[0] = Literal(str(unit.value).lower(), Type.STRING)
+        args = check_constants(name, [self.bind(n) for n in nodes], [self.span(n) for n in nodes])
         return self.call(name, args, nodes, span)
 
     def _aggregate(self, node: exp.Anonymous, function: str, span: Span) -> Expression:
@@ -233,6 +237,11 @@ class ExpressionBinder:
                 return bind_in(self, node, span)
             case exp.Case() | exp.If():
                 return bind_case(self, node, span)
+        return self._keyword_call(node, span)
+
+    def _keyword_call(self, node: exp.Expr, span: Span) -> Expression:
+        """A call that is written with words or signs of its own."""
+        match node:
             case exp.Extract():
                 part = node.name.upper()
                 part = PARTS.get(part, part.lower())
@@ -249,6 +258,19 @@ class ExpressionBinder:
                 if len(nodes) < FUNCTIONS["substring"].least:
                     raise wrong_number("substring", FUNCTIONS["substring"].takes, 1, span)
                 return self.call("substring", [self.bind(n) for n in nodes], nodes, span)
+            case exp.RegexpLike():  # RLIKE, REGEXP
+                nodes = [node.this, node.expression]
+                args = [self.bind(n) for n in nodes]
+                args = check_constants("regexp_matches", args, [self.span(n) for n in nodes])
+                return self.call("regexp_matches", args, nodes, span)
+            case exp.JSONExtract() | exp.JSONExtractScalar():  # -> and ->>
+                text = isinstance(node, exp.JSONExtractScalar)
+                name = "json_extract_string" if text else "json_extract"
+                path = json_path(node.expression, span)
+                nodes = [node.this, node.this]
+                return self.call(name, [self.bind(node.this), path], nodes, span)
+            case exp.CurrentTimestamp() | exp.CurrentDate() | exp.CurrentTime():
+                refuse_changing(node.sql_name(), span)
             case exp.StrPosition():
                 nodes = [node.this, node.args["substr"]]
                 return self.call("strpos", [self.bind(n) for n in nodes], nodes, span)
@@ -272,12 +294,9 @@ class ExpressionBinder:
         return Literal(-inner.value, inner.type)
 
     def _refuse(self, what: str, span: Span) -> NoReturn:
-        words = {"WINDOW": "OVER", "BRACKET": "an index in brackets", "LAMBDA": "->",
-                 "PROPERTYEQ": ":=", "CURRENTTIMESTAMP": "CURRENT_TIMESTAMP",
-                 "TUPLE": "a row of values"}  # fmt: skip
         raise BindError(
-            f"{words.get(what, what)} is not allowed in {self.clause}", span=span,
-            remedy="bound the input with a window in FROM instead" if what == "WINDOW" else "",
+            f"{WORDS.get(what, what)} is not allowed in {self.clause}", span=span,
+            remedy=INSTEAD.get(what, ""),
         )  # fmt: skip
 
 
