@@ -98,6 +98,13 @@ QUERIES = {
     "quantiles": "SELECT k, MEDIAN(a), QUANTILE(x, 0.9), VAR(a), STDDEV(x) "
     "FROM s [RANGE 6 SECONDS] GROUP BY k",
     "quantiles_strict": "SELECT k, MEDIAN(a), VAR(a) FROM s [ROWS 12] GROUP BY k",
+    "group_in_order": "SELECT k, FIRST(n), LAST(a), MIN_BY(x, n), MAX_BY(n, x), "
+    "STRING_AGG(n, ',') FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "group_in_order_slide": "SELECT k, LAST(n), STRING_AGG(n, '-' ORDER BY a DESC), "
+    "STRING_AGG(DISTINCT n, ' ') FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "group_in_order_strict": "SELECT s.k, STRING_AGG(n, ','), FIRST(b) FROM s [ROWS 9], "
+    "r [RANGE 4 SECONDS] WHERE s.k = r.k GROUP BY s.k",
+    "group_in_order_unbounded": "SELECT k, STRING_AGG(n), LAST(x) FROM s GROUP BY k",
     "quantiles_unbounded": "SELECT k, QUANTILE(a, 0.25), STDDEV(a) FROM s GROUP BY k",
     "group_distinct": "SELECT k, SUM(DISTINCT a), AVG(DISTINCT x), COUNT(DISTINCT n), "
     "MEDIAN(DISTINCT a), VAR(DISTINCT a), SUM(a) FROM s [RANGE 6 SECONDS] GROUP BY k",

@@ -13,13 +13,16 @@ from tests.oracle.expressions import (
     both,
     column,
     compare,
+    joined,
+    least_by,
     number,
     text,
 )
 
 COMPARISONS = st.sampled_from(["=", "<>", "<>", "<", "<=", "<=", ">", ">=", ">="])
+IN_ORDER = ("MIN_BY", "MAX_BY", "STRING_AGG")
 EXACT = ("COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT DISTINCT", "MEDIAN",
-         "SUM DISTINCT", "AVG DISTINCT")  # fmt: skip
+         "SUM DISTINCT", "AVG DISTINCT", *IN_ORDER)  # fmt: skip
 ROUNDED = ("VAR", "STDDEV", "QUANTILE 0.25", "QUANTILE 0.9", "VAR DISTINCT",
            "QUANTILE 0.25 DISTINCT")  # fmt: skip
 OF_ANYTHING = ("COUNT", "MIN", "MAX", "COUNT DISTINCT")
@@ -107,5 +110,11 @@ def aggregates(draw: st.DrawFn, columns: list[Expr], *, exact: bool = False) -> 
     function = draw(st.sampled_from(EXACT if exact else EXACT + ROUNDED))
     if function == "COUNT(*)":
         return COUNT_ALL
+    if function in IN_ORDER:
+        texts = [c for c in columns if c.type == "STRING"]
+        by = draw(st.sampled_from(columns))
+        if function != "STRING_AGG":
+            return least_by(function, draw(st.sampled_from(columns)), by)
+        return joined(texts[0], by, draw(st.booleans())) if texts else COUNT_ALL
     usable = columns if function in OF_ANYTHING else [c for c in columns if c.numeric]
     return aggregate(function, draw(st.sampled_from(usable))) if usable else COUNT_ALL

@@ -85,6 +85,22 @@ def all_of(parts: Iterable[Expr]) -> Expr | None:
     return result
 
 
+def least_by(function: str, value: Expr, by: Expr) -> Expr:
+    """MIN_BY or MAX_BY; of equal ``by`` the least or greatest value."""
+    known = f"{value.sql} IS NOT NULL AND {by.sql} IS NOT NULL"
+    pair = f"CASE WHEN {known} THEN {{'by': {by.sql}, 'value': {value.sql}}} END"
+    sql = f"({function[:3]}({pair})).value"
+    return Expr(f"{function}({value.cql}, {by.cql})", sql, value.type)
+
+
+def joined(text: Expr, by: Expr, descending: bool) -> Expr:
+    """STRING_AGG in an order; texts of equal ``by`` are in their own."""
+    way = " DESC" if descending else ""
+    order = f"{by.sql}{way} NULLS LAST, {text.sql}{way}"
+    cql = f"STRING_AGG({text.cql}, '; ' ORDER BY {by.cql}{way})"
+    return Expr(cql, f"STRING_AGG({text.sql}, '; ' ORDER BY {order})", "STRING")
+
+
 AGGREGATING = ("COUNT", "SUM", "AVG", "MEDIAN", "QUANTILE", "quantile_cont", "VAR", "var_samp",
                "STDDEV", "stddev_samp")  # fmt: skip
 SPREADS = {"VAR": "var_samp", "STDDEV": "stddev_samp"}

@@ -38,7 +38,7 @@ def test_every_program_says_at_every_instant_what_the_definition_says() -> None:
 
     check()
     # A comparison of nothing with nothing shows little.
-    assert sum(spoke) > 0.65 * len(spoke)
+    assert sum(spoke) > 0.6 * len(spoke)
 
 
 @settings(max_examples=40)

@@ -24,6 +24,7 @@ from windrow.columns.functions import (
     comparison,
     json_access,
     regular_expressions,
+    sort_pairs,
     strings,
     times,
 )
@@ -48,6 +49,7 @@ KERNELS: dict[str, Kernel] = {
     **casts.KERNELS,
     **regular_expressions.KERNELS,
     **json_access.KERNELS,
+    **sort_pairs.KERNELS,
 }
 
 PARTIAL = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "cast", "round"))

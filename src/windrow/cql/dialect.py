@@ -40,6 +40,8 @@ WINDOW, STREAM, EVERY = "windrow_window", "windrow_stream", "windrow_every"
 APPROXIMATE, FREQUENT = "windrow_approximate", "windrow_frequent"
 WITHIN, BOUNDED = "windrow_within", "windrow_bounded"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
+SKETCHED_COUNTS = ("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT")
+"""Other names of APPROXIMATE COUNT(DISTINCT ...)."""
 
 
 def form_at(
@@ -253,6 +255,10 @@ class CqlParser(TokenCursor):
             and self.at_type(TokenType.L_BRACKET)
         ):
             this.meta[WINDOW] = parse_window(self)
+        if isinstance(this, exp.Anonymous) and this.name.upper() in SKETCHED_COUNTS:
+            distinct = exp.Distinct(expressions=this.expressions)
+            this = exp.Anonymous(this="COUNT", expressions=[distinct])
+            this.meta[APPROXIMATE] = "ESTIMATE"
         return self._mark_extent(first, this)
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
@@ -284,6 +290,10 @@ class CqlParser(TokenCursor):
         if call is not None:
             call.meta[APPROXIMATE] = "ESTIMATE"
         return self._mark_extent(first, call)
+
+    def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        first = self._curr
+        return self._mark_extent(first, super()._parse_interval(*args, **kwargs))
 
     def _parse_paren(self) -> exp.Expr | None:
         first = self._curr

@@ -19,6 +19,7 @@ from windrow.engine.build_shared import (
     summary_for,
 )
 from windrow.engine.routing import Routing
+from windrow.operators.aggregates.concatenation import Concatenation
 from windrow.operators.aggregates.count_sum_avg import Count, Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
@@ -63,6 +64,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    Joining,
     LastingJoin,
     MultiJoin,
     Negation,
@@ -308,7 +310,9 @@ def _sketches(
 
 
 def fraction_of(aggregate: Aggregate) -> float | None:
-    return 0.5 if aggregate.function == "MEDIAN" else aggregate.parameter
+    if aggregate.function == "MEDIAN":
+        return 0.5
+    return aggregate.parameter if isinstance(aggregate.parameter, float) else None
 
 
 def _stored_input(expressions: list[Expression]) -> pa.Schema:
@@ -328,6 +332,9 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
             return Extreme(kind, aggregate.function == "MAX", departs)
         case "MEDIAN" | "QUANTILE" if (fraction := fraction_of(aggregate)) is not None:
             return Quantile(fraction)
+        case "STRING_AGG" if isinstance(aggregate.parameter, Joining):
+            paired = isinstance(argument, Call) and argument.function == "sort_pair"
+            return Concatenation(aggregate.parameter, paired)
         case "VAR" | "STDDEV":
             return Variance(kind, root=aggregate.function == "STDDEV")
         case function:

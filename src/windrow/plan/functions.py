@@ -193,7 +193,9 @@ OPERATORS_ONLY = frozenset({
 AGGREGATES: Mapping[str, str] = {
     "count": "COUNT", "sum": "SUM", "avg": "AVG", "min": "MIN", "max": "MAX", "mean": "AVG",
     "median": "MEDIAN", "quantile": "QUANTILE", "var": "VAR", "variance": "VAR",
-    "stddev": "STDDEV",
+    "stddev": "STDDEV", "string_agg": "STRING_AGG", "group_concat": "STRING_AGG",
+    "listagg": "STRING_AGG", "first": "FIRST", "last": "LAST", "min_by": "MIN_BY",
+    "max_by": "MAX_BY", "arg_min": "MIN_BY", "arg_max": "MAX_BY",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Crowding, Interner
 from windrow.columns.rowstore import RowStore
+from windrow.operators.aggregates.concatenation import Concatenation
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.aggregates.quantiles import Quantile
 from windrow.operators.aggregates.summaries import CountSummary, add_columns
@@ -93,7 +94,7 @@ class ValueCounts:
         found = []
         for accumulator in self.accumulators:
             accumulator.grow(codes)
-            if isinstance(accumulator, Quantile):
+            if isinstance(accumulator, Quantile | Concatenation):
                 counts = self.store.table.take(events.position)[:, 0]
                 weight = counts * events.sign.astype(np.int64)
                 found.append(accumulator.weigh(events, values(events.position), weight))

@@ -15,6 +15,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.cql.dialect import APPROXIMATE
 from windrow.plan.binder.bounded_space import refuse_exact, refuse_in_lists
+from windrow.plan.binder.ordered_aggregates import ORDERED, bind_ordered
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.functions import aggregate_type
 from windrow.plan.nodes import Aggregate, Reading
@@ -31,6 +32,8 @@ class Aggregates:
     found: list[Aggregate] = field(default_factory=list)
     by_lists: bool = False
     """Whether the SELECT is one of FREQUENT, whose COUNT(*) is a lower bound."""
+    times: tuple[Column, ...] = ()
+    """The time columns of the streams in FROM; none if a tuple's time is not known by them."""
 
     def add(
         self,
@@ -38,8 +41,14 @@ class Aggregates:
         function: str,
         bind: Callable[[exp.Expr], Expression],
         span: Span,
-    ) -> Column:
+    ) -> Expression:
         """A stand-in for the aggregate that ``node`` calls; equal calls share one aggregate."""
+        if function in ORDERED:
+            if self.by_lists:
+                refuse_in_lists(function, None, Reading.EXACT, span)
+            if APPROXIMATE in node.meta:
+                refuse_exact(function, False, span)
+            return bind_ordered(node, function, bind, self._add, self.times, span)
         nodes = node.expressions
         distinct = bool(nodes) and isinstance(nodes[0], exp.Distinct)
         if distinct:

@@ -51,7 +51,8 @@ class _Binder:
 
     def __post_init__(self) -> None:
         limit = self.select.limit
-        self.aggregates = Aggregates(by_lists=limit is not None and limit.frequent)
+        by_lists = limit is not None and limit.frequent
+        self.aggregates = Aggregates(by_lists=by_lists, times=self.scope.times)
 
     def bind(self) -> Clauses:
         select = self.select

@@ -69,6 +69,8 @@ class Scope:
 
     schema: Schema
     inner_from: int = 0
+    times: tuple[Column, ...] = ()
+    """The time columns of all streams, if they are shown."""
 
     def find(self, name: str, qualifier: str | None = None) -> tuple[int, ...]:
         """The places of all columns that the name can mean; case makes no difference."""

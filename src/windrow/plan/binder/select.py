@@ -30,9 +30,11 @@ from windrow.plan.binder.from_clause import (
     refuse_internal,
 )
 from windrow.plan.binder.not_exists import has_query, select_where_all
+from windrow.plan.binder.ordered_aggregates import time_column
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope, clock_of
 from windrow.plan.binder.window_bounds import find_bounds, group_with_bounds
+from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.expressions import (
     Column,
     Expression,
@@ -47,6 +49,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Node,
     OrderKey,
+    RelationScan,
     Selection,
     Stamped,
     TopK,
@@ -65,11 +68,11 @@ def bind_select(select: Select, context: Context) -> Node:
             remedy="name the source of the columns",
         )  # fmt: skip
     tables = bind_tables(select.tables, context)
-    scope = Scope(_row(tables))
+    scope = Scope(_row(tables), times=_times(tables, context))
     select, bounds = find_bounds(select, tables, context)
     plan = _filter_tables(select, tables, scope, context)
     if bounds is not None:
-        scope = Scope(scope.schema + bounds.columns)
+        scope = replace(scope, schema=scope.schema + bounds.columns)
     clauses = bind_clauses(select, scope, context)
     if clauses.grouping is not None and bounds is not None:
         width = len(scope.schema) - len(bounds.columns)
@@ -112,6 +115,23 @@ def _row(tables: tuple[BoundTable, ...]) -> Schema:
     for table in tables[1:]:
         schema = schema + table.schema
     return schema
+
+
+def _times(tables: tuple[BoundTable, ...], context: Context) -> tuple[Column, ...]:
+    """The time columns of the streams in FROM; none if one of them does not show its own."""
+    streams = (d for d in context.catalog.declarations.values() if isinstance(d, StreamDeclaration))
+    timestamps = {stream.name.lower(): stream.timestamp for stream in streams}
+    found: list[Column] = []
+    start = 0
+    for table in tables:
+        plan, schema = table.plan, table.plan.schema
+        place = time_column(plan, timestamps)
+        if place is not None:
+            found.append(Column(start + place, schema[place].name, schema[place].type))
+        elif not isinstance(plan, RelationScan):
+            return ()
+        start += len(schema)
+    return tuple(found)
 
 
 def _filter_tables(

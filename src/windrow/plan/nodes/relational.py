@@ -129,18 +129,29 @@ class Reading(Enum):
 
 
 @dataclass(frozen=True)
+class Joining:
+    """How STRING_AGG joins its texts."""
+
+    separator: str
+    descending: bool = False
+
+    def __str__(self) -> str:
+        return f"'{self.separator}'{' DESC' if self.descending else ''}"
+
+
+@dataclass(frozen=True)
 class Aggregate:
     """One aggregate of a GROUP BY; ``argument`` is None for COUNT(*).
 
     Those of APPROXIMATE are three: the estimate and its bounds, which one sketch answers.
     """
 
-    function: str  # SUM COUNT AVG MIN MAX MEDIAN QUANTILE VAR STDDEV
+    function: str  # SUM COUNT AVG MIN MAX MEDIAN QUANTILE VAR STDDEV STRING_AGG
     argument: Expression | None
     name: str
     type: Type
     distinct: bool = False
-    parameter: float | None = None
+    parameter: float | Joining | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
     reading: Reading = Reading.EXACT
 

@@ -45,7 +45,7 @@ from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structur
 from windrow.plan.strategy import Strategy
 
 NOTHING: Kept = ()
-NEEDING_TUPLES = frozenset({"MIN", "MAX", "MEDIAN", "QUANTILE"})
+NEEDING_TUPLES = frozenset({"MIN", "MAX", "MEDIAN", "QUANTILE", "STRING_AGG"})
 """Aggregates that go back to tuples also where none ever leaves."""
 
 

@@ -20,7 +20,7 @@ from windrow.plan.physical.state_kinds import Kept, State, SubWindowKind
 
 Merging = TypeVar("Merging", SlidingGroupBy, SharedGroupBy)
 EXTREMES = frozenset({"MIN", "MAX"})
-HOLISTIC = frozenset({"MEDIAN", "QUANTILE"})
+HOLISTIC = frozenset({"MEDIAN", "QUANTILE", "STRING_AGG"})
 FLOATING = frozenset({Type.FLOAT, Type.DOUBLE})
 
 

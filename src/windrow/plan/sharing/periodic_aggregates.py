@@ -15,7 +15,16 @@ from functools import partial
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.describe import duration, node_text
 from windrow.plan.expressions import Column, Expression, conjunction, render, replace_columns
-from windrow.plan.nodes import Every, GroupBy, Node, Projection, Selection, StreamScan, Window
+from windrow.plan.nodes import (
+    Every,
+    GroupBy,
+    Joining,
+    Node,
+    Projection,
+    Selection,
+    StreamScan,
+    Window,
+)
 from windrow.plan.nodes.relational import Aggregate as PlannedAggregate
 from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.window_specs import RangeWindow
@@ -174,4 +183,6 @@ def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
     if function is None:
         return None
     parameter = 0.5 if planned.function == "MEDIAN" else planned.parameter
+    if isinstance(parameter, Joining):
+        return None
     return Aggregate(function, argument, parameter)

@@ -1,0 +1,96 @@
+"""STRING_AGG: the texts of each group in order, joined by a separator.
+
+An argument is a pair (``windrow.columns.functions.sort_pairs``): what orders the text, then the
+text. So the order is that of the values, and neither how they came nor what has left shows in it.
+For DISTINCT the argument is the text alone, in its own order.
+
+Cost: a group that changes is written anew, so a change costs the length of its answer. State: the
+pairs of each group, sorted; they are taken in again from the tuples after a restart.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windrow.columns.arrays import Int64s
+from windrow.columns.functions.sort_pairs import END
+from windrow.operators.aggregates.events import ArgumentValues, Events
+from windrow.operators.state.move import Move
+from windrow.plan.nodes.relational import Joining
+
+
+class Concatenation:
+    """STRING_AGG(x, separator); NULLs take no part, and of nothing else it is NULL."""
+
+    keeps_tuples: ClassVar[bool] = True
+
+    def __init__(self, joining: Joining, paired: bool) -> None:
+        self.joining, self.paired = joining, paired
+        self.pairs: dict[int, list[str]] = {}
+
+    def grow(self, size: int) -> None:
+        """Nothing: groups are entered as they come."""
+
+    def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
+        return self.weigh(events, values(events.position), events.sign.astype(np.int64))
+
+    def weigh(
+        self, events: Events, argument: pa.Array, weight: Int64s
+    ) -> tuple[pa.Array, pa.Array]:
+        """As ``update``, for events that bring a text, or take it away, several times."""
+        before = [self._text(code) for code in events.groups.tolist()]
+        after, first = [], 0
+        pairs, codes, weights = argument.to_pylist(), events.code.tolist(), weight.tolist()
+        for last in events.last.tolist():
+            for event in range(first, last + 1):
+                if pairs[event] is not None:
+                    self._change(codes[event], pairs[event], weights[event])
+            first = last + 1
+            after.append(self._text(codes[last]))
+        return pa.array(before, pa.string()), pa.array(after, pa.string())
+
+    def _change(self, code: int, pair: str, weight: int) -> None:
+        pairs = self.pairs.setdefault(code, [])
+        for _ in range(weight):
+            insort(pairs, pair)
+        if weight < 0:
+            place = bisect_left(pairs, pair)
+            del pairs[place : place - weight]
+        if not pairs:
+            del self.pairs[code]
+
+    def _text(self, code: int) -> str | None:
+        pairs = self.pairs.get(code)
+        if pairs is None:
+            return None
+        ordered = reversed(pairs) if self.joining.descending else pairs
+        texts = (p.partition(END)[2] for p in ordered) if self.paired else ordered
+        return self.joining.separator.join(texts)
+
+    def obsolete(self) -> Int64s:
+        return np.empty(0, np.int64)
+
+    def keeps(
+        self, positions: Int64s, codes: Int64s, values: ArgumentValues
+    ) -> npt.NDArray[np.bool_]:
+        return np.ones(len(positions), np.bool_)
+
+    def follow(self, move: Move) -> None:
+        """Nothing: pairs are by value, wherever the tuples are."""
+
+    def drop_before(self, position: int) -> None:
+        pass
+
+    def regroup(self, codes: Int64s, remap: Int64s) -> None:
+        self.pairs = {int(remap[code]): pairs for code, pairs in self.pairs.items()}
+
+    def dump(self, codes: Int64s) -> list[pa.Array]:
+        return []
+
+    def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
+        pass
