@@ -291,7 +291,7 @@ class CqlParser(TokenCursor):
             call.meta[APPROXIMATE] = "ESTIMATE"
         return self._mark_extent(first, call)
 
-    def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+    def _parse_interval(self, *args: Any, **kwargs: Any) -> Any:
         first = self._curr
         return self._mark_extent(first, super()._parse_interval(*args, **kwargs))
 

@@ -43,7 +43,7 @@ def test_a_view_of_an_earlier_script_is_not_blamed_on_a_place_in_this_one() -> N
     earlier = compile_script("\n\nCREATE VIEW v AS SELECT k FROM n", catalog())
     with pytest.raises(BindError, match=r"^line 1, column 1: the NRR n is read alone"):
         compile_script("SELECT * FROM v", earlier.catalog)
-    with pytest.raises(BindError, match="v is declared already; choose another name"):
+    with pytest.raises(BindError, match="v is declared already, and differently"):
         compile_script("CREATE VIEW v AS SELECT k FROM s", earlier.catalog)
 
 

@@ -57,8 +57,8 @@ def with_named_groups(pattern: str) -> str:
     return f"(?P<_0>{_TOKENS.sub(name, pattern)})"
 
 
-def checked(compute: Callable[[Operand, Call], Operand]) -> Kernel:
-    """The kernel that says which pattern it is that RE2 does not take."""
+def naming_pattern(compute: Callable[[Operand, Call], Operand]) -> Kernel:
+    """The kernel that names a pattern that RE2 does not take."""
 
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
         try:
@@ -102,7 +102,7 @@ def extract(text: Operand, call: Call) -> Operand:
 
 
 KERNELS: dict[str, Kernel] = {
-    "regexp_matches": checked(matches),
-    "regexp_extract": checked(extract),
-    "regexp_replace": checked(replace),
+    "regexp_matches": naming_pattern(matches),
+    "regexp_extract": naming_pattern(extract),
+    "regexp_replace": naming_pattern(replace),
 }
