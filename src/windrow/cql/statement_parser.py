@@ -387,4 +387,23 @@ def _files(parser: CqlParser, word: str) -> FileClause | None:
     limit = None
     if kind is not None and kind.text.lower() == "console" and parser.take("LIMIT"):
         limit = parser.integer("how many changes of a micro-batch are printed")
-    return FileClause(path, kind, parser.span_from(first), limit)
+    options = _options(parser) if kind is not None and word == "FROM" else ()
+    return FileClause(path, kind, parser.span_from(first), limit, options)
+
+
+def _options(parser: CqlParser) -> tuple[tuple[Name, str], ...]:
+    """``(SEPARATOR ';', HEADER false)`` after a format, if it is there."""
+    if not parser.take_type(TokenType.L_PAREN):
+        return ()
+    options: list[tuple[Name, str]] = []
+    while not options or parser.take_type(TokenType.COMMA):
+        name = parser.name("an option such as SEPARATOR")
+        parser.take_type(TokenType.EQ)
+        if parser.at_string():
+            options.append((name, parser.advance().text))
+        elif parser.at("TRUE", "FALSE"):
+            options.append((name, parser.advance().text.lower()))
+        else:
+            parser.fail(f"a text in quotes, TRUE or FALSE after {name.text}")
+    parser.expect_type(TokenType.R_PAREN, ", or ) after the options")
+    return tuple(options)

@@ -201,12 +201,16 @@ class ColumnDefinition:
 
 @dataclass(frozen=True)
 class FileClause:
-    """``FROM 'path' FORMAT format`` or ``INTO 'path' FORMAT format``; ``limit`` is of console."""
+    """``FROM 'path' FORMAT format`` or ``INTO 'path' FORMAT format``; ``limit`` is of console.
+
+    ``options`` stand in parentheses after the format of FROM: names and what they are.
+    """
 
     path: str
     format: Name | None
     span: Span = field(compare=False)
     limit: int | None = None
+    options: tuple[tuple[Name, str], ...] = ()
 
 
 @dataclass(frozen=True)

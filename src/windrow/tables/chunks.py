@@ -27,7 +27,7 @@ import numpy as np
 from windrow.core.thresholds import Threshold
 from windrow.tables.file_part import Part, Read
 
-QUOTE, BREAKS = b'"', b"\n\r"
+BREAKS = b"\n\r"
 FIELD_START, IN_FIELD, IN_QUOTES, QUOTE_IN_QUOTES = range(4)
 ENDLESS = 8
 BLOCKS_IN_SILENCE = 16
@@ -64,14 +64,15 @@ class LineEnds:
 class CsvRowEnds:
     """Ends of CSV rows. Blocks without quotes cost a search, others a pass of a kernel."""
 
-    def __init__(self, state: int = FIELD_START) -> None:
-        self.state = state
+    def __init__(self, separator: str = ",", quote: str = '"') -> None:
+        self.state = FIELD_START
+        self._separator, self._quote = separator.encode(), quote.encode()
 
     def find(self, block: bytes) -> tuple[int, int]:
         if not block:
             return 0, 0
-        if self.state < IN_QUOTES and QUOTE not in block:
-            self.state = FIELD_START if block[-1] in b",\n\r" else IN_FIELD
+        if self.state < IN_QUOTES and not (self._quote and self._quote in block):
+            self.state = FIELD_START if block[-1] in self._separator + BREAKS else IN_FIELD
             for newline, length in ((b"\n", len(block)), (b"\r", len(block) - 1)):
                 last = block.rfind(newline, 0, length) + 1
                 if last:
@@ -81,7 +82,8 @@ class CsvRowEnds:
         from windrow.tables.quotes import quoted_row_ends  # noqa: PLC0415
 
         found = np.zeros(3, np.int64)
-        quoted_row_ends(np.frombuffer(block, np.uint8), self.state, found)
+        text = np.frombuffer(block, np.uint8)
+        quoted_row_ends(text, self.state, self._quote[0], self._separator[0], found)
         first, last, self.state = map(int, found)
         return first, last
 

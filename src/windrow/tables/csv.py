@@ -1,5 +1,7 @@
 """CSV files: a header, columns by name, quoted fields, empty fields as NULL.
 
+What separates and quotes fields, and whether there is a header, the declaration may say.
+
 Every field is read as bytes and then read as its declared type a column at a time, so one bad
 value costs its own row only. A quoted empty field is an empty text where text is declared.
 """
@@ -11,6 +13,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,7 @@ from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
 from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
 from windrow.tables.enforce import enforce, resolve
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
@@ -32,53 +36,81 @@ BOM = b"\xef\xbb\xbf"
 
 def read_csv(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> Iterator[Parsed]:
     """The rows of the part, numbered from 1 below the header."""
-    names, end = header(path, part)
+    names, end = header(path, declaration, part)
     if not names:
         return
+    options = options_of(declaration)
     places = [names.index(n) for n in resolve(names, declaration, str(path))]
     with open_part(path, part) as read:
         if part.start < end:
             _pass_over(read, end)
             part = replace(part, start=end)
         row = part.row
-        for chunk in chunks(read, part, CsvRowEnds(), BLOCK):
-            batch, refused = _rows(chunk, row, len(names))
+        for chunk in chunks(read, part, _row_ends(options), BLOCK):
+            batch, refused = _rows(chunk, row, len(names), options)
             numbers = _numbers(row, batch.num_rows, [r.row for r in refused])
             row += batch.num_rows + len(refused) - chunk.earlier
             parsed = _enforce_types(batch, numbers, refused, declaration, places)
             yield replace(parsed, after=replace(chunk.after, row=row))
 
 
-def header(path: Path, part: Part = WHOLE) -> tuple[list[str], int]:
+def options_of(declaration: StreamDeclaration) -> CsvOptions:
+    """How the text of a stream's files is to be read."""
+    return CsvOptions() if declaration.source is None else declaration.source.csv
+
+
+def _row_ends(options: CsvOptions) -> CsvRowEnds:
+    return CsvRowEnds(options.separator, options.quote)
+
+
+def header(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> tuple[list[str], int]:
     """The names in the first row that is not blank, and where it ends.
 
-    There are none in a file without one, and in a part that stops before its end.
+    There are none in a file without one, and in a part that stops before its end. If files have no
+    header, they are the declared ones.
     """
+    options = options_of(declaration)
+    if not options.header:
+        with open_part(path, Part()) as read:
+            return [f.name for f in declaration.schema], _blank(_utf8(read(len(BOM)), path))
     final = part.final or is_compressed(path)
     with open_part(path, Part(stop=None if part.start else part.stop)) as read:
         text, first = b"", 0
         while len(text) <= BLOCK and (block := read(BLOCK)):
-            text += block
+            text += _utf8(block, path) if not text else block
             blank = _blank(text)
-            first, _ = CsvRowEnds().find(text[blank:])
+            first, _ = _row_ends(options).find(text[blank:])
             if first:
-                return _names(text[blank : blank + first], path), blank + first
+                return _names(text[blank : blank + first], path, options), blank + first
     if len(text) > BLOCK:
         raise InputError(
             where=str(path),
             expected=f"a header of at most {size(BLOCK)}",
             found="a longer one, or a quote in it that does not end",
         )
-    return (_names(text[_blank(text) :], path), len(text)) if final else ([], 0)
+    return (_names(text[_blank(text) :], path, options), len(text)) if final else ([], 0)
 
 
-def first_row(path: Path) -> dict[str, str | float | None]:
+def _utf8(text: bytes, path: Path) -> bytes:
+    """The beginning of a file; InputError if it says that it is UTF-16."""
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(
+            where=str(path),
+            expected="UTF-8 text",
+            found="UTF-16, as its first two bytes say",
+            remedy="convert it: iconv -f UTF-16 -t UTF-8",
+        )
+    return text
+
+
+def first_row(path: Path, declaration: StreamDeclaration) -> dict[str, str | float | None]:
     """The texts of the first row by column, those that are numbers as such."""
-    names, end = header(path)
+    names, end = header(path, declaration)
+    options = options_of(declaration)
     with open_part(path, WHOLE) as read:
         _pass_over(read, end)
-        for chunk in chunks(read, WHOLE, CsvRowEnds(), BLOCK):
-            batch = _fields(chunk.data, len(names), [])
+        for chunk in chunks(read, WHOLE, _row_ends(options), BLOCK):
+            batch = _fields(chunk.data, len(names), [], options)
             if batch.num_rows:
                 values = (column[0].as_py() for column in batch.columns)
                 return {name: _plain(v) for name, v in zip(names, values, strict=True)}
@@ -99,13 +131,20 @@ def _blank(text: bytes) -> int:
     return len(text) - len(text.removeprefix(BOM).lstrip(b"\r\n"))
 
 
-def _names(line: bytes, path: Path) -> list[str]:
+def _names(line: bytes, path: Path, options: CsvOptions) -> list[str]:
     text = line.decode("utf-8", errors="replace")
     try:
-        first = next(csv.reader(io.StringIO(text, newline="")), [])
+        first = next(csv.reader(io.StringIO(text, newline=""), **_dialect(options)), [])
     except csv.Error as error:
         raise InputError(where=str(path), expected="a header", found=str(error)) from error
     return [name.strip() for name in first]
+
+
+def _dialect(options: CsvOptions) -> dict[str, Any]:
+    """The options as Python's csv has them."""
+    if not options.quote:
+        return {"delimiter": options.separator, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}
+    return {"delimiter": options.separator, "quotechar": options.quote}
 
 
 def _pass_over(read: Read, count: int) -> None:
@@ -113,21 +152,30 @@ def _pass_over(read: Read, count: int) -> None:
         count -= len(block)
 
 
-def _rows(chunk: Chunk, before: int, width: int) -> tuple[pa.RecordBatch, list[Rejected]]:
+def _rows(
+    chunk: Chunk, before: int, width: int, options: CsvOptions
+) -> tuple[pa.RecordBatch, list[Rejected]]:
     """The rows of a chunk with every field as bytes, and those that do not have the width."""
     if chunk.reason:
         number = before + 1 - chunk.earlier
         text = chunk.refused.decode("utf-8", errors="replace")
-        return _fields(b"", width, []), [Rejected(number, chunk.reason, text)]
+        return _no_fields(width), [Rejected(number, chunk.reason, text)]
     refused: list[Rejected] = []
-    batch = _fields(chunk.data, width, refused)
+    batch = _fields(chunk.data, width, refused, options)
     return batch, [replace(r, row=before + r.row) for r in refused]
 
 
-def _fields(data: bytes, width: int, refused: list[Rejected]) -> pa.RecordBatch:
+def _no_fields(width: int) -> pa.RecordBatch:
+    names = [str(i) for i in range(width)]
+    return pa.RecordBatch.from_arrays([pa.array([], pa.binary())] * width, names)
+
+
+def _fields(
+    data: bytes, width: int, refused: list[Rejected], options: CsvOptions
+) -> pa.RecordBatch:
     names = [str(i) for i in range(width)]
     if not data.strip(b"\r\n"):
-        return pa.RecordBatch.from_arrays([pa.array([], pa.binary())] * width, names)
+        return _no_fields(width)
 
     def refuse(row: arrow_csv.InvalidRow) -> str:
         reason = f"expected {width} fields, found {row.actual_columns}"
@@ -141,7 +189,12 @@ def _fields(data: bytes, width: int, refused: list[Rejected]) -> pa.RecordBatch:
             column_names=names,
             block_size=len(data) + 1,
         ),
-        parse_options=arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=refuse),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=options.separator,
+            quote_char=options.quote or False,
+            newlines_in_values=True,
+            invalid_row_handler=refuse,
+        ),
         convert_options=arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.binary()),
             null_values=[""],
@@ -149,7 +202,7 @@ def _fields(data: bytes, width: int, refused: list[Rejected]) -> pa.RecordBatch:
             quoted_strings_can_be_null=False,
         ),
     )
-    return table.combine_chunks().to_batches()[0] if table.num_rows else _fields(b"", width, [])
+    return table.combine_chunks().to_batches()[0] if table.num_rows else _no_fields(width)
 
 
 def _numbers(after: int, count: int, invalid: list[int]) -> Int64s:
@@ -168,18 +221,19 @@ def _enforce_types(
     def texts(positions: Int64s) -> list[str]:
         rows = batch.take(pa.array(positions))
         columns = [column.to_pylist() for column in rows.columns]
-        return [_line(fields) for fields in zip(*columns, strict=True)]
+        options = options_of(declaration)
+        return [_line(fields, options) for fields in zip(*columns, strict=True)]
 
     parsed = enforce([batch.column(p) for p in places], numbers, declaration, texts)
     everything = sorted([*refused, *parsed.rejected], key=lambda r: r.row)
     return replace(parsed, rejected=everything)
 
 
-def _line(fields: tuple[bytes | None, ...]) -> str:
+def _line(fields: tuple[bytes | None, ...], options: CsvOptions) -> str:
     """The fields as the line that they came from, but for quotes that were not needed."""
     out = io.StringIO()
     texts = (None if f is None else f.decode("utf-8", errors="replace") for f in fields)
-    csv.writer(out, lineterminator="", quoting=csv.QUOTE_MINIMAL).writerow(
+    csv.writer(out, lineterminator="", **_dialect(options)).writerow(
         "" if t is None else t for t in texts
     )
     return out.getvalue()

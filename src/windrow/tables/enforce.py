@@ -47,10 +47,23 @@ def resolve(names: Sequence[str], declaration: StreamDeclaration, where: str) ->
                 where=where,
                 expected=f"one column {field.name!r} of stream {declaration.name}",
                 found=f"{len(matches) or 'none'} among {', '.join(names) or 'no columns'}",
-                remedy=f"{hint}rename the column, or change CREATE STREAM",
+                remedy=_csv_hint(names, declaration)
+                or f"{hint}rename the column, or change CREATE STREAM",
             )
         found.append(matches[0])
     return found
+
+
+def _csv_hint(names: Sequence[str], declaration: StreamDeclaration) -> str:
+    """What to write if a header is separated by something else, or is none."""
+    declared = [field.name.lower() for field in declaration.schema]
+    for separator, written in ((";", ";"), ("\t", "\\t"), ("|", "|")):
+        parts = [part.strip().lower() for name in names for part in name.split(separator)]
+        if len(parts) > len(names) and set(declared) <= set(parts):
+            return f"write FORMAT csv (SEPARATOR '{written}')"
+    if len(names) == len(declared) and not set(declared) & {name.lower() for name in names}:
+        return "if the files have no header, write FORMAT csv (HEADER false)"
+    return ""
 
 
 def resolve_names(names: Sequence[str], wanted: Sequence[str], where: str) -> list[str]:

@@ -57,7 +57,7 @@ def check_columns(path: Path, declaration: StreamDeclaration) -> None:
             case "parquet":
                 resolve(pyarrow.parquet.read_schema(path).names, declaration, str(path))
             case "csv":
-                names, _ = header(path, Part())
+                names, _ = header(path, declaration, Part())
                 if names:
                     resolve(names, declaration, str(path))
 
@@ -94,7 +94,7 @@ def columns_in(path: Path, declaration: StreamDeclaration) -> set[str]:
             case "parquet":
                 names = pyarrow.parquet.read_schema(path).names
             case "csv":
-                names = header(path)[0]
+                names = header(path, declaration)[0]
             case _:
                 names = list(first_object(path))
     except UNREADABLE:
@@ -111,7 +111,7 @@ def first_value(path: Path, declaration: StreamDeclaration, column: str) -> Any:
                     rows = next(file.iter_batches(1), None)
                 return rows.column(column)[0].as_py() if rows is not None else None
             case "csv":
-                return first_row(path).get(column)
+                return first_row(path, declaration).get(column)
             case _:
                 return first_object(path).get(column)
     except UNREADABLE:

@@ -13,6 +13,7 @@ import pytest
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
 from windrow.core.errors import InputError, StateError
 from windrow.plan.catalog import Destination
+from windrow.plan.program import compile_script
 from windrow.result_files.commits import commits
 
 pytestmark = pytest.mark.spark
@@ -135,3 +136,18 @@ def test_the_console_shows_changes_as_a_plain_table_and_the_report_counts_a_stre
     some = [t for t in tables if t[0] == "came"]
     assert any(t[-1].startswith("... and ") for t in some)
     assert all(len(t) <= 3 + 3 + 1 for t in some)
+
+
+def test_other_separators_quotes_and_no_header_are_read_as_embedded(spark, tmp_path):
+    (tmp_path / "s.csv").write_text("1;'a;b'\n2;'it''s'\nx;y\n3;c\n")
+    script = """
+        CREATE STREAM s (ts BIGINT, name STRING) FROM '{0}/s.csv'
+          FORMAT csv (SEPARATOR ';', QUOTE '''', HEADER false);
+        CREATE QUERY q AS SELECT name FROM s [RANGE 5] INTO '{0}/{1}' FORMAT csv;
+    """
+    expected, found = (
+        compile_script(script.format(tmp_path, out)).catalog for out in ("expected", "found")
+    )
+    embedded, on_spark = run_embedded(expected), run_on_spark(found, tmp_path / "checkpoint")
+    assert net_changes(found, "q") == net_changes(expected, "q") != {}
+    assert [q.quarantined for q in embedded.queries] == [q.quarantined for q in on_spark.queries]

@@ -171,6 +171,11 @@ def bind_subscriptions(
         raise BindError(
             f"the column {plan.schema[repeated].name} is given twice", span=statement.span
         )
+    for name, _ in statement.source.options:
+        raise BindError(
+            "files of subscriptions have no options", span=name.span,
+            remedy="separate their columns by commas, below a header",
+        )  # fmt: skip
     source = FileSource(statement.source.path, format_of(statement.source, WORDS, None))
     clock = clock_of(plan, statement.span) or context.catalog.clock
     plan = Subscribe(plan, source, columns, clock, span=statement.span)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 
 from windrow.core.errors import BindError
-from windrow.core.file_formats import WORDS
+from windrow.core.file_formats import WORDS, is_compressed
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import FOREVER, Clock
 from windrow.cql.syntax_tree import (
@@ -20,6 +21,7 @@ from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.window_ticks import in_ticks
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes import FileSource
+from windrow.plan.nodes.stream_relation import CsvOptions
 
 
 def bind_stream(statement: CreateStream) -> StreamDeclaration:
@@ -54,7 +56,7 @@ def _microseconds(limit: Duration | Unlimited | None, what: str, least: int = 1)
 
 def bind_relation(statement: CreateRelation) -> RelationDeclaration:
     schema = schema_of(statement.columns, statement.name.text)
-    source = source_of(statement.source)
+    source = source_of(statement.source, headless=False)
     names = [f.name.lower() for f in schema]
     key: list[int] = []
     for column in statement.primary_key:
@@ -128,7 +130,9 @@ def format_of(clause: FileClause, formats: dict[str, str], default: str | None) 
                 found=clause.format.text, remedy=did_you_mean(clause.format.text, formats),
             )  # fmt: skip
         return found
-    guessed = formats.get(PurePath(clause.path).suffix.lstrip(".").lower(), default)
+    path = PurePath(clause.path)
+    path = path.with_suffix("") if is_compressed(path) else path
+    guessed = formats.get(path.suffix.lstrip(".").lower(), default)
     if guessed is None:
         raise BindError(
             span=clause.span, expected="FORMAT after the path", found="none",
@@ -137,5 +141,54 @@ def format_of(clause: FileClause, formats: dict[str, str], default: str | None) 
     return guessed
 
 
-def source_of(clause: FileClause | None) -> FileSource | None:
-    return FileSource(clause.path, format_of(clause, WORDS, None)) if clause else None
+def source_of(clause: FileClause | None, *, headless: bool = True) -> FileSource | None:
+    """The files of a stream, or of a relation, whose files need a header (not ``headless``)."""
+    if clause is None:
+        return None
+    form = format_of(clause, WORDS, None)
+    return FileSource(clause.path, form, _csv_options(clause, form, headless=headless))
+
+
+def _csv_options(clause: FileClause, form: str, *, headless: bool) -> CsvOptions:
+    options = CsvOptions()
+    for name, value in clause.options:
+        word = CSV_WORDS.get(name.text.upper())
+        if form != "csv" or word is None:
+            raise BindError(
+                span=name.span, expected="SEPARATOR, QUOTE or HEADER of FORMAT csv",
+                found=f"{name.text} of FORMAT {form}", remedy=did_you_mean(name.text, CSV_WORDS)
+                if form == "csv" else f"FORMAT {form} has no options",
+            )  # fmt: skip
+        if word == "header":
+            if value.lower() not in ("true", "false"):
+                raise BindError(span=name.span, expected="HEADER true or false", found=value)
+            if value.lower() == "false" and not headless:
+                raise BindError(
+                    "files of a relation need a header, which says whether they have the columns "
+                    "instant and change", span=name.span, remedy="write one into the files",
+                )  # fmt: skip
+            options = replace(options, header=value.lower() == "true")
+            continue
+        value = {"\\t": "\t", "tab": "\t"}.get(value.lower(), value)  # noqa: PLW2901
+        one = len(value) == 1 and value.isascii() and value not in "\r\n\0"
+        if not one and not (word == "quote" and value == ""):
+            raise BindError(
+                span=name.span, expected=f"one ASCII character for {name.text}", found=repr(value)
+            )
+        if word == "quote":
+            options = replace(options, quote=value)
+        else:
+            options = replace(options, separator=value)
+    if options.separator == options.quote:
+        raise BindError(
+            "SEPARATOR and QUOTE are the same character", span=clause.span,
+            remedy="write QUOTE '' if fields are never quoted",
+        )  # fmt: skip
+    return options
+
+
+CSV_WORDS = {
+    "SEPARATOR": "separator", "DELIMITER": "separator", "DELIM": "separator", "SEP": "separator",
+    "QUOTE": "quote", "HEADER": "header",
+}  # fmt: skip
+"""What options of FORMAT csv are called, here and elsewhere."""

@@ -6,7 +6,7 @@ stream, or keeps to a rhythm, are ISTREAM and its kin, WSTREAM and EVERY.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from windrow.core.patterns import UpdatePattern
@@ -23,11 +23,27 @@ from windrow.plan.nodes.window_specs import (
 
 
 @dataclass(frozen=True)
+class CsvOptions:
+    """``FORMAT csv (SEPARATOR ';', QUOTE '"', HEADER false)``; no ``quote`` is the empty text.
+
+    Without a header the columns of files are the declared ones, in their order.
+    """
+
+    separator: str = ","
+    quote: str = '"'
+    header: bool = True
+
+
+@dataclass(frozen=True)
 class FileSource:
-    """``FROM 'path' FORMAT format``: a file or a directory of files."""
+    """``FROM 'path' FORMAT format``: a file or a directory of files.
+
+    ``csv`` says how text is to be read that comes, so a checkpoint outlives a change of it.
+    """
 
     path: str
     format: str  # csv, json or parquet
+    csv: CsvOptions = field(default=CsvOptions(), repr=False)
 
 
 @dataclass(frozen=True)
