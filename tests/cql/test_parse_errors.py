@@ -14,7 +14,9 @@ CASES = [
     ("SELECT a FROM s [RANG 5]", "RANG", "did you mean RANGE?"),
     ("SELECT a FROM s [RANGE 5 SECNDS]", "SECNDS", "did you mean SECONDS?"),
     ("SELECT a FROM s [RANGE]", "]", "a number and a unit"),
-    ("SELECT a FROM s []", "]", "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"),
+    ("SELECT a FROM s []", "]", "RANGE, ROWS, SESSION, PARTITION BY, NOW or UNBOUNDED"),
+    ("SELECT a FROM s [SESION 5 SECONDS]", "SESION", "did you mean SESSION?"),
+    ("SELECT a FROM SESSION(s PARTITION BY a, ts, 5)", "5", "a column, or DESCRIPTOR(column)"),
     ("SELECT a FROM s [ROWS 2.5]", "2.5", "whole number"),
     ("SELECT a FROM s [PARTITION BY a]", "]", "ROWS"),
     (

@@ -135,6 +135,11 @@ QUERIES = {
     "FROM HOP(s, ts, 2 SECONDS, 6 SECONDS) GROUP BY k, window_start, window_end",
     "tumble_bounds": "SELECT k, a, window_end() AS w FROM s [RANGE 4 SECONDS SLIDE 4 SECONDS] "
     "WHERE a > 0",
+    "session": "SELECT k, a, n FROM s [SESSION 2 SECONDS]",
+    "session_keys": "SELECT n, a FROM s [PARTITION BY n, k SESSION 4 SECONDS] WHERE a > 0",
+    "session_bounds": "SELECT k, window_start(), window_end(), COUNT(*), SUM(x) "
+    "FROM s [PARTITION BY k SESSION 3 SECONDS] GROUP BY k",
+    "session_of_join": "SELECT * FROM pairs [PARTITION BY k SESSION 2 SECONDS]",
     "extremes": "SELECT k, MIN(a), MAX(x), MAX(n) FROM s [RANGE 9 SECONDS] GROUP BY k",
     "extreme": "SELECT MAX(a) FROM s [RANGE 12 SECONDS]",
     "having": "SELECT n, SUM(a) FROM s [RANGE 9 SECONDS] GROUP BY n HAVING COUNT(*) > 2",

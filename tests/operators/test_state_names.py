@@ -26,7 +26,7 @@ from windrow.plan.physical.buffers import kept_of
 from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structure, buffer_kind
 from windrow.plan.strategy import Strategy, apply_strategy
 
-IN_A_LIST = {Structure.LAST_ROWS, Structure.LAST_ROWS_BY_KEY}
+IN_A_LIST = {Structure.LAST_ROWS, Structure.LAST_ROWS_BY_KEY, Structure.SESSIONS}
 """Structures that are a buffer of what never expires, under a name of their own."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tests.oracle.expressions import Expr
-from tests.oracle.windows import NO_WINDOW, Range, Unbounded, Window
+from tests.oracle.windows import NO_WINDOW, Range, Session, Unbounded, Window
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types."""
@@ -48,7 +48,7 @@ class Source:
 
     def text(self, *, internal: bool) -> str:
         if self.time:
-            assert isinstance(self.window, Range)
+            assert isinstance(self.window, Range | Session)
             return f"{self.window.function(self.name, self.time)} AS {self.alias}"
         window = f" {self.window.cql}" if self.window is not None and self.window.cql else ""
         if internal or self.internal:

@@ -25,7 +25,7 @@ from tests.oracle.samples import (
     same,
     source,
 )
-from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Unbounded, Window
+from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Session, Unbounded, Window
 
 
 def updated(name: str, seed: int, *, nrr: bool, updates: int = 40) -> Relation:
@@ -154,6 +154,9 @@ MORE_SAMPLES: dict[str, Program] = {
     "not exists within a time before": ask(awaited(plain(NO_WINDOW), 3, after=False)),
     "group of what is awaited": ask(awaited(grouped(NO_WINDOW, (X["k"],), COUNT_ALL), 2)),
     "rows of what was awaited in vain": ask(over_view(AWAITED, Rows(3)), AWAITED),
+    "sessions": ask(plain(Session(2))),
+    "sessions of each key": ask(grouped(Session(3, ("k",)), (X["k"],), COUNT_ALL)),
+    "sessions of each key joined": ask(joined(EQUAL, Session(4, ("k",)), Range(3))),
     "not exists on two keys": ask(without(plain(Range(6)), "NOT EXISTS", Range(5), "k", "s")),
     "not exists at all": ask(without(plain(Range(6)), "NOT EXISTS", Now())),
     "not exists with a filter": ask(

@@ -27,7 +27,7 @@ from tests.oracle.blocks import (
 from tests.oracle.conditions import aggregates, columns_of, joins, predicates, scalars
 from tests.oracle.expressions import COUNT_ALL, Expr, all_of, column, compare, number
 from tests.oracle.queries import TIME, Program, View, slid
-from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Unbounded, Window
+from tests.oracle.windows import NO_WINDOW, Now, Range, Rows, Session, Unbounded, Window
 
 ALIASES = ("X", "Y", "Z", "W")
 
@@ -56,7 +56,11 @@ def counted(columns: Columns) -> list[st.SearchStrategy[Window]]:
     """ROWS, by itself and for each value of some columns."""
     keys = st.sampled_from([name for name, _ in columns])
     by = st.lists(keys, min_size=1, max_size=2, unique=True).map(tuple)
-    return [st.builds(Rows, st.integers(1, 6)), st.builds(Rows, st.integers(1, 3), by)]
+    return [
+        st.builds(Rows, st.integers(1, 6)),
+        st.builds(Rows, st.integers(1, 3), by),
+        st.builds(Session, st.integers(1, 4), st.just(()) | by),
+    ]
 
 
 def windows(named: Named, count: int = 1) -> st.SearchStrategy[Window | None]:
@@ -189,13 +193,31 @@ def bounded_windows(block: Select) -> bool:
     if len(block.sources) > 1 or block.internal or block.mixed or block.negations:
         return False
     (source,) = block.sources
-    return isinstance(source.window, Range) and source.window.slide is not None
+    sliding = isinstance(source.window, Range) and source.window.slide is not None
+    return sliding or isinstance(source.window, Session)
+
+
+def session_with_bounds(block: Select, columns: list[Expr]) -> Select:
+    """Each session, when it began and when it will end if nothing comes."""
+    (source,) = block.sources
+    assert isinstance(source.window, Session)
+    keys = [c for c in columns if c.cql.split(".")[1] in source.window.partition_by]
+    time = f"{source.alias}.ts"
+    last = f"CAST(max({time}) + {source.window.gap} AS BIGINT)"
+    bounds = [
+        Expr("window_start()", f"min({time})", "BIGINT"),
+        Expr("window_end()", last, "BIGINT"),
+    ]
+    shown = items([*keys, *bounds, COUNT_ALL])
+    return replace(block, items=shown, where=None, grouped=True, keys=tuple(keys))
 
 
 @st.composite
 def with_bounds(draw: st.DrawFn, block: Select, columns: list[Expr]) -> Select:
     """Rows or groups beside the bounds of their window, which may be written as a function."""
     (source,) = block.sources
+    if isinstance(source.window, Session):
+        return session_with_bounds(block, columns)
     assert isinstance(source.window, Range)
     grouped = draw(st.booleans())
     slide, end = source.window.slide, f"{'any_value' if grouped else ''}({source.alias}.t)"

@@ -15,7 +15,8 @@ from tests.oracle.scripts import Script, View
 NUMBERS = {"s": ("k", "a"), "t": ("k", "b"), "r": ("k",)}
 WINDOWS = ("RANGE 1", "RANGE 3", "RANGE 6", "RANGE 5 SLIDE 2", "RANGE 2 SLIDE 3", "NOW",
            "ROWS 1", "ROWS 4", "ROWS 4 SLIDE 3", "ROWS 2 SLIDE 5",
-           "PARTITION BY k ROWS 1", "PARTITION BY k ROWS 2")  # fmt: skip
+           "PARTITION BY k ROWS 1", "PARTITION BY k ROWS 2", "SESSION 2",
+           "PARTITION BY k SESSION 3")  # fmt: skip
 AGGREGATES = ("COUNT(*)", "COUNT({0})", "SUM({0})", "MIN({0})", "MAX({0})", "COUNT(DISTINCT {0})")
 
 

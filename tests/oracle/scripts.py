@@ -26,7 +26,7 @@ from tests.oracle.definition import ARROW
 from tests.oracle.queries import Feed, Relation, Stream
 from tests.oracle.running import net, table
 from tests.oracle.stepwise import by_value, subtracted
-from tests.oracle.windows import Arrival, Now, Range, Row, Rows, Unbounded, Window
+from tests.oracle.windows import Arrival, Now, Range, Row, Rows, Session, Unbounded, Window
 from windrow.plan.strategy import Strategy
 
 S = (("k", "INT"), ("a", "BIGINT"), ("n", "STRING"), ("x", "DOUBLE"))
@@ -89,6 +89,10 @@ def window_of(clause: str) -> Window:
             return Rows(int(count))
         case ["ROWS", count, "SLIDE", slide]:
             return Rows(int(count), slide=int(slide))
+        case ["SESSION", gap]:
+            return Session(int(gap))
+        case ["PARTITION", "BY", *names, "SESSION", gap]:
+            return Session(int(gap), tuple(names))
         case ["PARTITION", "BY", *names, "ROWS", count]:
             return Rows(int(count), tuple(names))
     raise ValueError(clause)

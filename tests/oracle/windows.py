@@ -92,6 +92,42 @@ NO_WINDOW = Unbounded(cql="")
 
 
 @dataclass(frozen=True)
+class Session:
+    """``[PARTITION BY ... SESSION gap]``: what came since a silence, of all or of each key."""
+
+    gap: int
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def cql(self) -> str:
+        by = f"PARTITION BY {', '.join(self.partition_by)} " if self.partition_by else ""
+        return f"[{by}SESSION {self.gap} SECONDS]"
+
+    def function(self, name: str, time: str) -> str:
+        """The same window as SQL:2016 writes it."""
+        by = f" PARTITION BY {', '.join(self.partition_by)}" if self.partition_by else ""
+        return f"TABLE(SESSION(TABLE {name}{by}, DESCRIPTOR({time}), INTERVAL {self.gap} SECONDS))"
+
+    def contents(self, stream: str) -> str:
+        by = f"PARTITION BY {', '.join(['t', *self.partition_by])}"
+        silent = f"coalesce(lead(ts) OVER ({by} ORDER BY ts, seq), t) - ts >= {self.gap}"
+        followed = f"SELECT *, {silent} AS silent FROM ({_joined(stream, 's.ts <= i.t')})"
+        ended = f"bool_or(silent) OVER ({by} ORDER BY ts DESC, seq DESC)"
+        return f"SELECT * EXCLUDE (silent) FROM ({followed}) QUALIFY NOT {ended}"
+
+    def held(self, stream: Sequence[Arrival], columns: Sequence[str], t: int) -> list[Row]:
+        places = [columns.index(name) for name in self.partition_by]
+        sessions: dict[str, tuple[int, list[Row]]] = {}
+        for ts, row in stream:
+            if ts > t:
+                break
+            key = repr([row[place] for place in places])
+            last, rows = sessions.get(key, (ts, []))
+            sessions[key] = (ts, [*rows, row] if ts - last < self.gap else [row])
+        return [row for last, rows in sessions.values() if t - last < self.gap for row in rows]
+
+
+@dataclass(frozen=True)
 class Rows:
     """``[PARTITION BY ... ROWS count]``: the last that came, of all or of each key."""
 

@@ -372,7 +372,6 @@ class CqlParser(TokenCursor):
         this = self._parse_table()
         if WINDOW in this.meta:
             self.fail("one window", token=first, remedy="remove one of the two windows")
-        self.expect_type(TokenType.COMMA, ", and the column that holds the time")
         this.meta[BOUNDED], this.meta[WINDOW] = parse_function_window(self, first)
         if wrapped:
             self.expect_type(TokenType.R_PAREN, ") at the end of TABLE(")

@@ -86,7 +86,17 @@ class UnboundedClause:
     span: Span = field(compare=False)
 
 
-WindowClause = RangeClause | RowsClause | NowClause | UnboundedClause
+@dataclass(frozen=True)
+class SessionClause:
+    """``[SESSION gap]`` or ``[PARTITION BY columns SESSION gap]``."""
+
+    gap: Duration
+    partition_by: tuple[ColumnName, ...]
+    internal: bool
+    span: Span = field(compare=False)
+
+
+WindowClause = RangeClause | RowsClause | NowClause | UnboundedClause | SessionClause
 
 
 @dataclass(frozen=True)

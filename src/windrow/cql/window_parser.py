@@ -13,6 +13,7 @@ from windrow.cql.syntax_tree import (
     NowClause,
     RangeClause,
     RowsClause,
+    SessionClause,
     UnboundedClause,
     Unlimited,
     WindowClause,
@@ -29,11 +30,12 @@ UNITS = {
     "WEEK": ("W", "WEEKS"),
 }
 UNIT_OF = {word: unit for unit, words in UNITS.items() for word in (unit, *words)}
-FORMS = "RANGE, ROWS, PARTITION BY, NOW or UNBOUNDED"
-WINDOWS = ("RANGE", "ROWS", "PARTITION BY", "NOW", "UNBOUNDED")
+FORMS = "RANGE, ROWS, SESSION, PARTITION BY, NOW or UNBOUNDED"
+WINDOWS = ("RANGE", "ROWS", "SESSION", "PARTITION BY", "NOW", "UNBOUNDED")
 TABLE_FUNCTIONS = {
     "TUMBLE": ("the length of the window",),
     "HOP": ("the slide of the window", "the length of the window"),
+    "SESSION": ("the silence that ends a session",),
 }
 """What follows the column of the time in each."""
 AFTER_TICKS = {
@@ -96,8 +98,12 @@ def parse_window(parser: TokenCursor) -> WindowClause:
     partition_by: tuple[ColumnName, ...] = ()
     if parser.take_type(TokenType.PARTITION_BY):
         partition_by = _columns(parser, "a column to partition by")
-        if not parser.at("ROWS", "ROW"):
-            parser.fail("ROWS and a number after PARTITION BY")
+        if not parser.at("ROWS", "ROW", "SESSION"):
+            parser.fail("ROWS and a number, or SESSION and a duration, after PARTITION BY")
+    if parser.take("SESSION"):
+        gap = parse_duration(parser, "SESSION")
+        internal = _close(parser)
+        return SessionClause(gap, partition_by, internal, parser.span_from(first))
     if parser.take("ROWS") or parser.take("ROW"):
         count = parser.integer("the number of rows of the window")
         step = None
@@ -105,7 +111,9 @@ def parse_window(parser: TokenCursor) -> WindowClause:
             step = parser.integer("the number of rows by which the window moves")
         internal = _close(parser)
         return RowsClause(count, partition_by, step, internal, parser.span_from(first))
-    return parser.fail(f"{FORMS} after [", near=("RANGE", "ROWS", "PARTITION", "NOW", "UNBOUNDED"))
+    return parser.fail(
+        f"{FORMS} after [", near=("RANGE", "ROWS", "SESSION", "PARTITION", "NOW", "UNBOUNDED")
+    )
 
 
 def at_table_function(parser: TokenCursor) -> bool:
@@ -117,8 +125,13 @@ def at_table_function(parser: TokenCursor) -> bool:
 def parse_function_window(parser: TokenCursor, function: Token) -> tuple[Name, WindowClause]:
     """The arguments of a table function behind its table: the column of the time, the window.
 
-    HOP names its slide before its length, as in Flink.
+    HOP names its slide before its length, as in Flink; SESSION may have PARTITION BY.
     """
+    partition_by: tuple[ColumnName, ...] = ()
+    if function.text.upper() == "SESSION" and parser.take_type(TokenType.PARTITION_BY):
+        partition_by = _columns(parser, "a column, or DESCRIPTOR(column)", until=("DESCRIPTOR",))
+    else:
+        parser.expect_type(TokenType.COMMA, ", and the column that holds the time")
     described = parser.take("DESCRIPTOR")
     if described:
         parser.expect_type(TokenType.L_PAREN, "( after DESCRIPTOR")
@@ -131,8 +144,10 @@ def parse_function_window(parser: TokenCursor, function: Token) -> tuple[Name, W
         parser.expect_type(TokenType.COMMA, f", and {what}")
         durations.append(_interval(parser, what))
     parser.expect_type(TokenType.R_PAREN, f") at the end of {name}(")
-    slide, length = durations[0], durations[-1]
-    return time, RangeClause(length, slide, False, parser.span_from(function))
+    slide, length, span = durations[0], durations[-1], parser.span_from(function)
+    if name == "SESSION":
+        return time, SessionClause(length, partition_by, False, span)
+    return time, RangeClause(length, slide, False, span)
 
 
 def _interval(parser: TokenCursor, what: str) -> Duration:
@@ -150,10 +165,15 @@ def _interval(parser: TokenCursor, what: str) -> Duration:
     return Duration(amount, unit, parser.span_from(first))
 
 
-def _columns(parser: TokenCursor, what: str) -> tuple[ColumnName, ...]:
-    """Columns between commas, each with its table before a dot if that is written."""
+def _columns(parser: TokenCursor, what: str, until: tuple[str, ...] = ()) -> tuple[ColumnName, ...]:
+    """Columns between commas, each with its table before a dot if that is written.
+
+    The comma before one of the words of ``until`` is the last.
+    """
     columns: list[ColumnName] = []
     while not columns or parser.take_type(TokenType.COMMA):
+        if columns and parser.at(*until):
+            break
         first = parser.current
         names = [parser.name(what)]
         if parser.take_type(TokenType.DOT):

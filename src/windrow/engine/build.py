@@ -41,6 +41,7 @@ from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
 from windrow.operators.nrr_join import NonRetroactiveJoin
 from windrow.operators.periodic_output import RelationStream, RestoredInsertions, RestoredRelation
+from windrow.operators.session_windows import OpenSessions
 from windrow.operators.sliding_group_by import (
     Counted,
     Sketch,
@@ -93,7 +94,13 @@ from windrow.plan.nodes import (
     is_nrr,
 )
 from windrow.plan.nodes.base import PerNode
-from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
+from windrow.plan.nodes.window_specs import (
+    NowWindow,
+    RangeWindow,
+    RowsWindow,
+    SessionWindow,
+    WindowSpec,
+)
 from windrow.plan.physical.announced_ends import announces_ends, sends_net_changes
 from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.physical.sliding_state import (
@@ -132,6 +139,8 @@ def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
             last = LastRows(schema, count, slide or 1)
             window = PartitionWindow(schema, keys, count) if keys else last
             return window if arrives_in_order(source) else InOrder(window)
+        case SessionWindow(gap=gap, partition_by=keys):
+            return OpenSessions(schema, keys, gap)
         case _:
             return Append()
 

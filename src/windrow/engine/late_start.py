@@ -45,6 +45,7 @@ from windrow.plan.nodes import (
     walk,
 )
 from windrow.plan.nodes.window_specs import (
+    PARTITIONED,
     NowWindow,
     RangeWindow,
     RowsWindow,
@@ -215,7 +216,7 @@ def _choice(
     wanted, found = point.contents, []
     unnamed = tuple(str(i) for i in range(len(wanted.columns)))
     for window in windows:
-        rows = isinstance(wanted.spec, RowsWindow)
+        rows = isinstance(wanted.spec, PARTITIONED)
         whole = is_held_by(wanted, window.contents, window.now, window.since)
         if whole if rows else window.complete_after is not None:
             derivation = derivation_from(window, wanted, timestamp)

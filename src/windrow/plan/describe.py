@@ -42,9 +42,11 @@ from windrow.plan.nodes import (
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.joins import conditions_of
 from windrow.plan.nodes.window_specs import (
+    PARTITIONED,
     NowWindow,
     RangeWindow,
     RowsWindow,
+    SessionWindow,
     UnboundedWindow,
     WindowSpec,
 )
@@ -82,6 +84,10 @@ def window(spec: WindowSpec, clock: Clock, schema: Schema | None = None) -> str:
             by = f"PARTITION BY {', '.join(names)} " if names else ""
             slide = f" SLIDE {spec.slide}" if spec.slide else ""
             text = f"{by}ROWS {spec.count}{slide}"
+        case SessionWindow():
+            names = [schema[i].name if schema else f"#{i}" for i in spec.partition_by]
+            by = f"PARTITION BY {', '.join(names)} " if names else ""
+            text = f"{by}SESSION {duration(spec.gap, clock)}"
     return f"[{text}{' INTERNAL' if spec.internal else ''}]"
 
 
@@ -255,7 +261,7 @@ def _group_keys(node: GroupBy | SharedGroupBy | SlidingGroupBy, _position: int) 
 
 
 def _partition(node: Window, _position: int) -> Keys:
-    if not isinstance(node.spec, RowsWindow):
+    if not isinstance(node.spec, PARTITIONED):
         return ()
     schema = node.input.schema
     return tuple(Column(i, schema[i].name, schema[i].type) for i in node.spec.partition_by)

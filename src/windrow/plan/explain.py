@@ -17,7 +17,7 @@ from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.describe import duration, key_text, node_text, window
 from windrow.plan.expressions import render
 from windrow.plan.nodes import Node, Window
-from windrow.plan.nodes.window_specs import RowsWindow
+from windrow.plan.nodes.window_specs import PARTITIONED
 from windrow.plan.optimiser import Alternative
 from windrow.plan.physical.buffers import buffer_for, changes_buffer
 from windrow.plan.physical.classification import index_for
@@ -118,7 +118,7 @@ def _edge(node: Node, position: int, clock: Clock, strategy: Strategy) -> str:
         parts.append(f"key {key}")
     if child.lifetime is not None:
         parts.append(f"window {window(child.lifetime, clock)}")
-    elif isinstance(child, Window) and isinstance(child.spec, RowsWindow):
+    elif isinstance(child, Window) and isinstance(child.spec, PARTITIONED):
         parts.append(f"window {window(child.spec, clock, child.schema)}")
     buffer = buffer_for(node, position, strategy)
     if buffer is not None:

@@ -28,6 +28,7 @@ from windrow.plan.nodes import (
     Window,
 )
 from windrow.plan.nodes.window_specs import (
+    PARTITIONED,
     NowWindow,
     RangeWindow,
     RowsWindow,
@@ -65,7 +66,7 @@ class WindowContents:
 
     def selected_by(self, predicate: Expression) -> WindowContents | None:
         """Those that satisfy one more predicate."""
-        if isinstance(self.spec, RowsWindow):
+        if isinstance(self.spec, PARTITIONED):
             return None
         found = (self._own(part) for part in conjuncts(predicate))
         return replace(self, conditions=self.conditions | frozenset(found))
@@ -75,7 +76,7 @@ class WindowContents:
         if not isinstance(self.spec, UnboundedWindow):
             return None
         spec = replace(spec, internal=False)
-        if not isinstance(spec, RowsWindow):
+        if not isinstance(spec, PARTITIONED):
             return replace(self, spec=spec)
         keys = tuple(self.columns[k] for k in spec.partition_by)
         return replace(self, spec=replace(spec, partition_by=()), partition=keys)
@@ -124,8 +125,8 @@ def follow_from(
     known = {**dict(more or {}), **{e: i for i, e in reversed([*enumerate(held.columns)])}}
     if held.stream != wanted.stream or not held.conditions <= wanted.conditions:
         return None
-    if isinstance(wanted.spec, RowsWindow) and held.conditions != wanted.conditions:
-        return None  # rows are counted after the conditions
+    if isinstance(wanted.spec, PARTITIONED) and held.conditions != wanted.conditions:
+        return None  # rows are counted, and sessions end, after the conditions
     left = tuple(sorted(wanted.conditions - held.conditions, key=repr))
     conditions = [_over(e, known) for e in left]
     columns = [_over(e, known) for e in wanted.columns]

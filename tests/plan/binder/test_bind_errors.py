@@ -65,6 +65,11 @@ CASES = [
      "neither in an aggregate"),
     (("SELECT window_end() FROM s [RANGE 9 SLIDE 3] WHERE NOT EXISTS (SELECT * FROM t [NOW])"),
      "window_end()", "a sub-query in WHERE can change an answer while its window rests"),
+    ("SELECT k, window_end() FROM s [SESSION 9]", "window_end()",
+     "expected GROUP BY over one SESSION window, without WHERE"),
+    ("SELECT name, window_end() FROM s [PARTITION BY k SESSION 9] GROUP BY name", "SELECT name",
+     "expected GROUP BY what SESSION is partitioned by: k; found another GROUP BY"),
+    ("SELECT k FROM s [SESSION 0 SECONDS]", "0 SECONDS", "expected a positive SESSION"),
     ("SELECT k FROM TUMBLE(s, a, 9 SECONDS)", "a", "expected ts, which holds the time of s"),
     # what must not come for a time
     ("SELECT k FROM s [RANGE 9] WHERE NOT EXISTS (SELECT * FROM t) WITHIN 3 SECONDS AFTER",

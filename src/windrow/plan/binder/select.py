@@ -75,8 +75,7 @@ def bind_select(select: Select, context: Context) -> Node:
         scope = replace(scope, schema=scope.schema + bounds.columns)
     clauses = bind_clauses(select, scope, context)
     if clauses.grouping is not None and bounds is not None:
-        width = len(scope.schema) - len(bounds.columns)
-        inner, restore = group_with_bounds(clauses.grouping, bounds, width, select)
+        plan, inner, restore = group_with_bounds(plan, clauses.grouping, bounds, select)
         plan = restore(_group(plan, inner, clauses.having, select))
     elif bounds is not None:
         plan = bounds.add_to(plan, select.span)

@@ -10,7 +10,12 @@ the new bounds, for the length of one slide:
 where the stamp is the end. Groups are kept by sub-windows as they would be without bounds; what is
 added is a copy of the answer. Patterns: WEAKEST, since rows leave as they came, slide by slide.
 
-In the table functions TUMBLE and HOP the bounds are columns called window_start and window_end.
+A session begins with its first tuple and ends a silence after its last one, so its bounds are two
+more aggregates of its tuples, which are stamped for that. They are of one session where the groups
+are those that the window is partitioned by, and no condition leaves tuples out.
+
+In the table functions TUMBLE, HOP and SESSION the bounds are columns, called window_start and
+window_end.
 """
 
 from __future__ import annotations
@@ -31,9 +36,18 @@ from windrow.plan.binder.from_clause import BoundTable
 from windrow.plan.binder.scope import Context, clock_of
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named, columns_of
 from windrow.plan.functions import AGGREGATES
-from windrow.plan.nodes import Node, Projection, Stamped, StreamKind, ToStream, Window, is_nrr
+from windrow.plan.nodes import (
+    Aggregate,
+    Node,
+    Projection,
+    Stamped,
+    StreamKind,
+    ToStream,
+    Window,
+    is_nrr,
+)
 from windrow.plan.nodes.relational import columns_of_row
-from windrow.plan.nodes.window_specs import RangeWindow
+from windrow.plan.nodes.window_specs import RangeWindow, SessionWindow
 
 START, END = "window_start", "window_end"
 BOTH = (START, END)
@@ -44,7 +58,7 @@ REMEDY = "select the bounds in a sub-query in FROM, and ask about them outside o
 class WindowBounds:
     """The bounds of a block: the window they are of, and what their columns are called in it."""
 
-    spec: RangeWindow
+    spec: RangeWindow | SessionWindow
     clock: Clock
     names: tuple[str, str]
     table: str | None = None
@@ -56,17 +70,21 @@ class WindowBounds:
 
     def add_to(self, plan: Node, span: Span) -> Node:
         """The rows of ``plan``, which move with the window, and behind their columns the bounds."""
+        assert isinstance(self.spec, RangeWindow)
         assert self.spec.slide is not None
         said = ToStream(plan, StreamKind.RSTREAM, self.spec.slide, span=span)
         shown = Window(Stamped(said, span=span), RangeWindow(self.spec.slide), span=span)
         end = Column(len(plan.schema), "came", Type.BIGINT)
         length = Literal(self.spec.length, Type.BIGINT)
-        values: tuple[Expression, ...] = (Call("subtract", (end, length), Type.BIGINT), end)
-        bounds = tuple(
-            Named(field.name, _as_type(value, field.type), field.qualifier)
-            for field, value in zip(self.columns, values, strict=True)
-        )
+        bounds = self.as_columns(Call("subtract", (end, length), Type.BIGINT), end)
         return Projection(shown, (*columns_of_row(plan.schema), *bounds), span=span)
+
+    def as_columns(self, *ticks: Expression) -> tuple[Named, ...]:
+        """Expressions for the bounds in ticks as their columns."""
+        return tuple(
+            Named(field.name, _as_type(value, field.type), field.qualifier)
+            for field, value in zip(self.columns, ticks, strict=True)
+        )
 
 
 def _as_type(ticks: Expression, kind: Type) -> Expression:
@@ -97,12 +115,13 @@ def find_bounds(
     if called is None and not (functions and read):
         return select, None
     span = span_of(called, context.source) if called is not None else functions[0].span
-    spec = _common_window(select, tables, span)
+    calls = [c.name.lower() for node in nodes for c in node.find_all(exp.Anonymous)]
+    grouped = bool(select.group_by) or any(name in AGGREGATES for name in calls)
+    spec = _session(select, tables, span, grouped) or _common_window(select, tables, span)
     clock = clock_of(tables[0].plan, span) or context.catalog.clock
     names = BOTH if functions else (f"{START}()", f"{END}()")
-    calls = (c.name.lower() for node in nodes for c in node.find_all(exp.Anonymous))
     select = _with_columns(select, names)
-    if select.group_by or any(name in AGGREGATES for name in calls):
+    if grouped:
         select = _add_to_groups(select, names)
     table = functions[0].name if functions else None
     return select, WindowBounds(spec, clock, names, table)
@@ -110,6 +129,22 @@ def find_bounds(
 
 def _is_call(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() in BOTH and not node.expressions
+
+
+def _session(
+    select: Select, tables: Sequence[BoundTable], span: Span, grouped: bool
+) -> SessionWindow | None:
+    """The session window of a block, if it has one."""
+    specs = [t.plan.spec for t in tables if isinstance(t.plan, Window)]
+    spec = next((s for s in specs if isinstance(s, SessionWindow)), None)
+    if spec is not None and (len(tables) > 1 or select.where is not None or not grouped):
+        raise BindError(
+            "a session ends after its last tuple, so its bounds are aggregates of all its tuples",
+            span=span, expected="GROUP BY over one SESSION window, without WHERE",
+            found="something else",
+            remedy="filter before the window, as in FROM (SELECT ... WHERE ...) [SESSION ...]",
+        )  # fmt: skip
+    return spec
 
 
 def _common_window(select: Select, tables: Sequence[BoundTable], span: Span) -> RangeWindow:
@@ -168,12 +203,10 @@ def _with_columns(select: Select, names: tuple[str, str]) -> Select:
 
 
 def group_with_bounds(
-    grouping: Grouping, bounds: WindowBounds, width: int, select: Select
-) -> tuple[Grouping, Callable[[Node], Node]]:
-    """The grouping without the bounds, and what puts them back between keys and aggregates.
-
-    ``width`` is the number of columns before those of the bounds.
-    """
+    plan: Node, grouping: Grouping, bounds: WindowBounds, select: Select
+) -> tuple[Node, Grouping, Callable[[Node], Node]]:
+    """What is grouped, the grouping without the bounds, and what puts them back among the keys."""
+    width = len(plan.schema)
     own = tuple(k for k in grouping.keys if not _mentions(k.expression, width))
     for key in grouping.keys:
         if key not in own and not isinstance(key.expression, Column):
@@ -181,10 +214,15 @@ def group_with_bounds(
     for aggregate in grouping.aggregates:
         if aggregate.argument is not None and _mentions(aggregate.argument, width):
             _refuse_expression(select, aggregate.name)
-    inner = Grouping(own, grouping.aggregates)
+    inner, width_of_groups = Grouping(own, grouping.aggregates), len(own) + len(grouping.aggregates)
+    if isinstance(bounds.spec, SessionWindow):
+        plan, inner = _stamp_session(plan, inner, bounds.spec, select)
 
     def restore(groups: Node) -> Node:
-        shown = bounds.add_to(groups, select.span)
+        if isinstance(bounds.spec, SessionWindow):
+            shown = _bounds_of_session(groups, bounds, bounds.spec, select)
+        else:
+            shown = bounds.add_to(groups, select.span)
         row = columns_of_row(shown.schema)
         places = []
         for key in grouping.keys:
@@ -192,11 +230,43 @@ def group_with_bounds(
                 places.append(own.index(key))
             else:
                 assert isinstance(key.expression, Column)
-                places.append(len(groups.schema) + key.expression.index - width)
-        places += range(len(own), len(groups.schema))
+                places.append(width_of_groups + key.expression.index - width)
+        places += range(len(own), width_of_groups)
         return Projection(shown, tuple(row[i] for i in places), span=select.span)
 
-    return inner, restore
+    return plan, inner, restore
+
+
+def _stamp_session(
+    plan: Node, grouping: Grouping, spec: SessionWindow, select: Select
+) -> tuple[Node, Grouping]:
+    """The window over tuples that say when they came, and two more aggregates of that."""
+    columns = [k.expression.index for k in grouping.keys if isinstance(k.expression, Column)]
+    if sorted(columns) != sorted(set(spec.partition_by)) or len(columns) < len(grouping.keys):
+        names = ", ".join(plan.schema[i].name for i in spec.partition_by) or "nothing else"
+        raise BindError(
+            "the bounds of a session are those of one key", span=select.span,
+            expected=f"GROUP BY what SESSION is partitioned by: {names}", found="another GROUP BY",
+            remedy="group by the same columns, or leave the bounds out",
+        )  # fmt: skip
+    assert isinstance(plan, Window)
+    came = Column(len(plan.schema), "came", Type.BIGINT)
+    plan = replace(plan, input=Stamped(plan.input, span=select.span))
+    ends = (
+        Aggregate("MIN", came, "first", Type.BIGINT),
+        Aggregate("MAX", came, "last", Type.BIGINT),
+    )
+    return plan, Grouping(grouping.keys, (*grouping.aggregates, *ends))
+
+
+def _bounds_of_session(
+    groups: Node, bounds: WindowBounds, spec: SessionWindow, select: Select
+) -> Node:
+    """Groups with their bounds in place of when their first and last tuples came."""
+    row = columns_of_row(groups.schema)
+    first, last = (named.expression for named in row[-2:])
+    end = Call("add", (last, Literal(spec.gap, Type.BIGINT)), Type.BIGINT)
+    return Projection(groups, (*row[:-2], *bounds.as_columns(first, end)), span=select.span)
 
 
 def _add_to_groups(select: Select, names: tuple[str, str]) -> Select:

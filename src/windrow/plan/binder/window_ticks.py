@@ -13,6 +13,7 @@ from windrow.cql.syntax_tree import (
     NowClause,
     RangeClause,
     RowsClause,
+    SessionClause,
     UnboundedClause,
     WindowClause,
 )
@@ -21,6 +22,7 @@ from windrow.plan.nodes.window_specs import (
     NowWindow,
     RangeWindow,
     RowsWindow,
+    SessionWindow,
     UnboundedWindow,
     WindowSpec,
 )
@@ -73,6 +75,10 @@ def window_spec(
             length = in_ticks(clause.length, clock, "RANGE")
             slide = in_ticks(clause.slide, clock, "SLIDE") if clause.slide else None
             return RangeWindow(length, slide, clause.internal)
+        case SessionClause():
+            gap = in_ticks(clause.gap, clock, "SESSION")
+            keys = tuple(_place(column, schema, names) for column in clause.partition_by)
+            return SessionWindow(gap, keys, clause.internal)
         case RowsClause():
             if clause.count < 1:
                 raise BindError(

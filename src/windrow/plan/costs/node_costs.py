@@ -45,7 +45,13 @@ from windrow.plan.nodes import (
     Window,
     is_nrr,
 )
-from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow, WindowSpec
+from windrow.plan.nodes.window_specs import (
+    NowWindow,
+    RangeWindow,
+    RowsWindow,
+    SessionWindow,
+    WindowSpec,
+)
 from windrow.plan.strategy import Strategy
 
 
@@ -85,6 +91,8 @@ def apply_window(spec: WindowSpec, below: Cost, model: Model) -> Cost:
             for index in spec.partition_by:
                 parts *= flow.distinct[index]
             size, negatives, steps = min(spec.count * parts, flow.size), flow.inserts, 2
+        case SessionWindow():  # nobody knows how long sessions are: twice as long as a silence, say
+            size, negatives, steps = flow.inserts * 2 * spec.gap / model.ticks, flow.inserts, 2
         case _:
             size = flow.size
     values = tuple(min(d, size) for d in flow.distinct)

@@ -14,9 +14,11 @@ from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAKEST, Node, Unary
 from windrow.plan.nodes.window_specs import (
+    PARTITIONED,
     NowWindow,
     RangeWindow,
     RowsWindow,
+    SessionWindow,
     UnboundedWindow,
     WindowSpec,
 )
@@ -119,7 +121,7 @@ class Window(Unary):
                 return MONOTONIC
             case RangeWindow() | NowWindow():
                 return WEAKEST
-            case RowsWindow():
+            case RowsWindow() | SessionWindow():
                 return STRICT
 
     @property
@@ -157,11 +159,11 @@ class OutputWindow(Unary):
 
     @property
     def pattern(self) -> UpdatePattern:
-        return STRICT if isinstance(self.spec, RowsWindow) else WEAKEST
+        return STRICT if isinstance(self.spec, PARTITIONED) else WEAKEST
 
     @property
     def lifetime(self) -> WindowSpec | None:
-        return None if isinstance(self.spec, RowsWindow) else self.spec
+        return None if isinstance(self.spec, PARTITIONED) else self.spec
 
 
 @dataclass(frozen=True)

@@ -57,4 +57,20 @@ class RowsWindow:
         return f"[{by}ROWS {self.count}{slide}{' INTERNAL' if self.internal else ''}]"
 
 
-WindowSpec = RangeWindow | NowWindow | UnboundedWindow | RowsWindow
+@dataclass(frozen=True)
+class SessionWindow:
+    """``[SESSION gap]``: the tuples since a silence of ``gap`` ticks, of all or of each key."""
+
+    gap: int
+    partition_by: tuple[int, ...] = ()
+    internal: bool = False
+
+    def __str__(self) -> str:
+        columns = ", ".join(f"#{i}" for i in self.partition_by)
+        by = f"PARTITION BY {columns} " if columns else ""
+        return f"[{by}SESSION {self.gap}{' INTERNAL' if self.internal else ''}]"
+
+
+WindowSpec = RangeWindow | NowWindow | UnboundedWindow | RowsWindow | SessionWindow
+PARTITIONED = (RowsWindow, SessionWindow)
+"""Windows whose tuples leave because of others, perhaps of those with the same key."""

@@ -38,7 +38,7 @@ from windrow.plan.nodes import (
     is_nrr,
 )
 from windrow.plan.nodes.base import PerNode
-from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, WindowSpec
+from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, SessionWindow, WindowSpec
 from windrow.plan.physical.announced_ends import announces_ends
 from windrow.plan.physical.sliding_state import kept_for_many, kept_in_sub_windows
 from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structure, buffer_kind
@@ -139,6 +139,8 @@ def _window(node: Window | OutputWindow, _position: int, _scan: bool) -> Kept:
     match spec:
         case RowsWindow(partition_by=keys):
             return (Structure.LAST_ROWS_BY_KEY if keys else Structure.LAST_ROWS,)
+        case SessionWindow():
+            return (Structure.SESSIONS,)
         case RangeWindow(slide=slide) if slide is not None:
             return (Structure.PENDING,)
         case _:

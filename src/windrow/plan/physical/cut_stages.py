@@ -69,7 +69,7 @@ from windrow.plan.nodes import (
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.rebuild import map_inputs, with_inputs, without_spans
 from windrow.plan.nodes.routed import Ranges
-from windrow.plan.nodes.window_specs import RowsWindow, WindowSpec
+from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow, WindowSpec
 from windrow.plan.physical.sliding_state import counts_values, merging, schema_of_summaries
 from windrow.plan.physical.stages import (
     Hashed,
@@ -163,7 +163,7 @@ class _StageBuilder:
         return self._over(node, self._together(self._fragment(node.input), row))
 
     def window(self, node: Window) -> _Fragment:
-        if not isinstance(node.spec, RowsWindow):
+        if not isinstance(node.spec, PARTITIONED):
             return self.in_place(node)
         parts = tuple(_column(node.schema, i) for i in node.spec.partition_by)
         return self._over(node, self._together(self._fragment(node.input), parts))
@@ -409,7 +409,7 @@ def _lower_below_windows(node: Node) -> Node:
     node = map_inputs(node, _lower_below_windows)
     if isinstance(node, Selection | Projection):
         window = node.input
-        if isinstance(window, Window) and not isinstance(window.spec, RowsWindow):
+        if isinstance(window, Window) and not isinstance(window.spec, PARTITIONED):
             return replace(window, input=_lower_below_windows(replace(node, input=window.input)))
     return node
 

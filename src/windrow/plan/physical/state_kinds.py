@@ -54,6 +54,7 @@ class Structure(Enum):
     AUXILIARY = "output and auxiliary output by value"
     LAST_ROWS = "list of the last rows"
     LAST_ROWS_BY_KEY = "list of the last rows, queues by key"
+    SESSIONS = "list of the tuples of open sessions, queues by key"
     PENDING = "tuples since the last report"
     PAST = "tuples that left it and are in a result"
 

@@ -37,7 +37,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.relational import changes_nothing
-from windrow.plan.nodes.window_specs import RowsWindow
+from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow
 
 NARROW = (Type.BOOLEAN, Type.INT, Type.FLOAT, Type.DATE, Type.BIGINT, Type.DOUBLE, Type.TIMESTAMP)
 Two = TypeVar("Two", bound=Join | LastingJoin | Negation)
@@ -155,9 +155,10 @@ def _prune_projection(node: Projection, needed: frozenset[int]) -> _Pruned:
 
 def _prune_window(node: Window, needed: frozenset[int]) -> _Pruned:
     spec = node.spec
-    if isinstance(spec, RowsWindow):
+    if isinstance(spec, PARTITIONED):
         wanted = needed | frozenset(spec.partition_by)
-        if not arrives_in_order(node.input):  # then all columns decide which tuple came last
+        if isinstance(spec, RowsWindow) and not arrives_in_order(node.input):
+            # then all columns decide which tuple came last
             wanted = _all(node.input)
         below = _trim(node.input, wanted)
         keys = tuple(below.places[i] for i in spec.partition_by)

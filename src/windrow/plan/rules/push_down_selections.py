@@ -41,7 +41,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.joins import conditions_of, join_of, lasting_join_of, side_of
 from windrow.plan.nodes.rebuild import map_inputs
-from windrow.plan.nodes.window_specs import RowsWindow
+from windrow.plan.nodes.window_specs import RowsWindow, SessionWindow
 
 Parts = tuple[Expression, ...]
 COMMUTING_STREAMS = (StreamKind.ISTREAM, StreamKind.DSTREAM, StreamKind.RSTREAM)
@@ -68,7 +68,7 @@ def _push(node: Node, parts: Parts) -> Node:
             return _push_into_multi_join(node, parts)
         case Negation():
             return _push_into_negation(node, parts)
-        case Window(spec=RowsWindow(partition_by=keys)):
+        case Window(spec=RowsWindow(partition_by=keys) | SessionWindow(partition_by=keys)):
             passing = tuple(p for p in parts if _uses_only(p, keys))
         case GroupBy():
             return _push_into_groups(node, parts)

@@ -56,7 +56,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.routed import MEMBER, Among, Asked, Attribute, Between
-from windrow.plan.nodes.window_specs import RowsWindow
+from windrow.plan.nodes.window_specs import RowsWindow, SessionWindow
 
 FEWEST = 3
 """Below so many queries a filter each costs less than the index (measured: even at three)."""
@@ -178,7 +178,7 @@ def _widen(node: Node, selection: Selection, leaf: Node) -> Node | None:
             return replace(node, input=below, columns=(member, *columns))
         case Window(spec=RowsWindow(slide=int())):
             return None  # it would have to move for each query by itself
-        case Window(spec=RowsWindow() as spec):
+        case Window(spec=(RowsWindow() | SessionWindow()) as spec):
             keys = (0, *(i + 1 for i in spec.partition_by))
             return replace(node, input=below, spec=replace(spec, partition_by=keys))
         case GroupBy(lists=TopLists()):
@@ -190,7 +190,7 @@ def _widen(node: Node, selection: Selection, leaf: Node) -> Node | None:
                 for a in node.aggregates
             )
             return replace(node, input=below, keys=(member, *keys_), aggregates=aggregates)
-        case OutputWindow(spec=RowsWindow()):
+        case OutputWindow(spec=RowsWindow() | SessionWindow()):
             return None
         case (
             Window() | DuplicateElimination() | Every() | AppendOnly() | ToStream() | OutputWindow()
