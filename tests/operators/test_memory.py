@@ -64,9 +64,8 @@ LENGTH, EACH = 20, 2
 """A window's length in ticks, and the tuples of each tick."""
 AGGREGATES = (
     "COUNT(*)", "COUNT(x)", "SUM(a)", "SUM(x)", "AVG(a)", "AVG(x)", "MIN(a)", "MAX(x)", "MAX(n)",
-    "MEDIAN(a)", "QUANTILE(x, 0.9)", "VAR(a)", "STDDEV(x)", "MAX_BY(a, x)",
-    "STRING_AGG(n ORDER BY a)",
-    "COUNT(DISTINCT n)", "SUM(DISTINCT a)",
+    "MEDIAN(a)", "QUANTILE(x, 0.9)", "VAR(a)", "STDDEV(x)", "MAX_BY(a, s.x)",
+    "STRING_AGG(n ORDER BY s.a)", "COUNT(DISTINCT n)", "SUM(DISTINCT a)",
     "AVG(DISTINCT x)", "MIN(DISTINCT a)", "MAX(DISTINCT n)", "MEDIAN(DISTINCT a)",
     "STDDEV(DISTINCT x)",
 )  # fmt: skip
