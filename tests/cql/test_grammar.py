@@ -29,6 +29,7 @@ from windrow.cql.syntax_tree import (
     StreamOf,
     UnboundedClause,
     WindowClause,
+    With,
 )
 
 PIPELINE = """
@@ -261,12 +262,78 @@ def test_a_column_may_be_called_istream() -> None:
 def test_names_and_selects_join_by_union_and_except_from_left_to_right() -> None:
     found = query("A union B except (select a from s) UNION ALL C")
     assert isinstance(found, SetOperation)
+    assert isinstance(found.right, SetOperation)
+    assert isinstance(found.left.right, SetOperation)
     operators = []
     while isinstance(found, SetOperation):
         operators.append(found.operator)
         found = found.left
     assert operators == ["UNION", "EXCEPT", "UNION"]
     assert isinstance(query("Istream(A union B)"), StreamOf)
+
+
+@pytest.mark.parametrize(
+    ("text", "distinct"),
+    [
+        ("A UNION B", False),
+        ("(A) EXCEPT (B)", False),
+        ("A UNION B UNION C", False),
+        ("s [RANGE 5] INTERSECT t [NOW]", False),
+        ("ISTREAM(A) UNION (DSTREAM(SELECT a FROM s [NOW]))", False),
+        ("SELECT ISTREAM(a) FROM s [NOW] UNION SELECT ISTREAM(a) FROM t [NOW]", False),
+        ("A UNION ALL SELECT a FROM s", False),
+        ("A UNION SELECT a FROM s", True),
+        ("SELECT a FROM s INTERSECT SELECT a FROM t", True),
+        ("SELECT a FROM s UNION DISTINCT SELECT a FROM t", True),
+        ("A UNION B EXCEPT SELECT a FROM s", True),
+    ],
+)
+def test_set_operations_are_over_bags_between_names_and_over_sets_between_selects(
+    text: str, distinct: bool
+) -> None:
+    found = query(text)
+    assert isinstance(found, SetOperation)
+    assert found.distinct is distinct
+
+
+def test_intersect_binds_more_tightly() -> None:
+    found = query("A UNION B INTERSECT ALL C EXCEPT D INTERSECT E")
+    assert isinstance(found, SetOperation)
+    assert isinstance(found.left, SetOperation)
+    operators = [found.operator, found.right.operator, found.left.operator,
+                 found.left.right.operator]  # fmt: skip
+    assert operators == ["EXCEPT", "INTERSECT", "UNION", "INTERSECT"]
+
+
+def test_with_names_queries_for_the_query_after_it() -> None:
+    found = query("WITH a AS (SELECT x FROM s), b (y) AS (WITH c AS (t) SELECT z FROM c) "
+                  "SELECT x FROM a, b UNION ALL SELECT y FROM b ORDER BY x LIMIT 2")  # fmt: skip
+    assert isinstance(found, With)
+    assert [(d.name.text, [c.text for c in d.columns]) for d in found.definitions] == [
+        ("a", []),
+        ("b", ["y"]),
+    ]
+    assert isinstance(found.definitions[1].query, With)
+    assert isinstance(found.query, Select)
+    assert found.query.limit is not None
+
+
+def test_with_stands_inside_a_stream_form_and_its_rhythm() -> None:
+    for text in ("WITH a AS (s) ISTREAM(SELECT x FROM a) EVERY 5",
+                 "ISTREAM(WITH a AS (s) SELECT x FROM a) EVERY 5"):  # fmt: skip
+        found = query(text)
+        assert isinstance(found, EveryOf)
+        assert isinstance(found.query, StreamOf)
+        assert isinstance(found.query.query, With)
+
+
+def test_each_table_says_how_it_is_joined() -> None:
+    found = select("SELECT 1 FROM a, b JOIN c ON b.x = c.x CROSS JOIN d LEFT OUTER JOIN e "
+                   "USING (x, y) RIGHT JOIN f ON TRUE FULL OUTER JOIN g USING (x)")  # fmt: skip
+    assert [t.join for t in found.tables] == [
+        ",", ",", "INNER", "CROSS", "LEFT", "RIGHT", "FULL",
+    ]  # fmt: skip
+    assert [c.text for c in found.tables[4].using] == ["x", "y"]
 
 
 def test_order_and_limit_after_a_union_are_meant_for_all_of_it() -> None:

@@ -26,7 +26,7 @@ HOLDERS = [
     "SELECT s.v, s.k FROM s [RANGE 12], r [RANGE 4] WHERE s.k = r.k",
     """SELECT a.v, b.v FROM s [RANGE 12] AS a, s [RANGE 12] AS b, r [RANGE 3]
        WHERE a.k = b.k AND b.k = r.k""",
-    "SELECT k, v FROM s [RANGE 12] EXCEPT SELECT k, v FROM s [RANGE 3]",
+    "SELECT k, v FROM s [RANGE 12] EXCEPT ALL SELECT k, v FROM s [RANGE 3]",
     "SELECT k, v FROM s [RANGE 12] WHERE NOT EXISTS (SELECT * FROM r [RANGE 4] WHERE r.k = s.k)",
 ]
 """Queries whose operators hold k and v of all tuples of s [RANGE 12]."""

@@ -40,7 +40,8 @@ QUERIES = {
     "rows_slide_group": "SELECT k, COUNT(*), MAX(a) FROM s [ROWS 12 SLIDE 4] GROUP BY k",
     "partition": "SELECT k, a FROM s [PARTITION BY k ROWS 2]",
     "partition_strings": "SELECT n, a FROM s [PARTITION BY n, k ROWS 3]",
-    "union": "(SELECT k, a FROM s [RANGE 3 SECONDS]) UNION (SELECT k, b FROM r [RANGE 8 SECONDS])",
+    "union": "(SELECT k, a FROM s [RANGE 3 SECONDS]) "
+    "UNION ALL (SELECT k, b FROM r [RANGE 8 SECONDS])",
     "join": "SELECT s.k, a, b FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] WHERE s.k = r.k",
     "join_strings": "SELECT s.n, a, b FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] WHERE n = m",
     "join_internal": "SELECT s.k, a, b FROM s [RANGE 6 SECONDS INTERNAL], "
@@ -113,8 +114,8 @@ QUERIES = {
     "group_distinct_unbounded": "SELECT k, SUM(DISTINCT x), AVG(DISTINCT a), "
     "MEDIAN(DISTINCT a), MAX(a) FROM s GROUP BY k",
     "except": "(SELECT k, a FROM s [RANGE 6 SECONDS]) "
-    "EXCEPT (SELECT k, b FROM r [RANGE 9 SECONDS])",
-    "except_rows": "(SELECT k FROM s [ROWS 9]) EXCEPT (SELECT k FROM r [RANGE 3 SECONDS])",
+    "EXCEPT ALL (SELECT k, b FROM r [RANGE 9 SECONDS])",
+    "except_rows": "(SELECT k FROM s [ROWS 9]) EXCEPT ALL (SELECT k FROM r [RANGE 3 SECONDS])",
     "not_exists": "SELECT k, a FROM s [RANGE 8 SECONDS] "
     "WHERE NOT EXISTS (SELECT * FROM r [RANGE 4 SECONDS] WHERE r.k = s.k)",
     "not_exists_theta": "SELECT k, a FROM s [RANGE 8 SECONDS] "

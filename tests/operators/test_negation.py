@@ -30,7 +30,7 @@ FORMS = {
     "theta only": "SELECT k, a FROM s {left} "
     "WHERE NOT EXISTS (SELECT * FROM r {right} WHERE b + 2 < a);",
     "in": "SELECT k, a FROM s {left} WHERE k NOT IN (SELECT k FROM r {right});",
-    "except": "(SELECT k FROM s {left}) EXCEPT (SELECT k FROM r {right});",
+    "except": "(SELECT k FROM s {left}) EXCEPT ALL (SELECT k FROM r {right});",
 }
 Row = tuple[int, int | None, int]
 

@@ -210,7 +210,7 @@ def union(*branches: Select) -> Combined:
 
 
 def difference(*branches: Select) -> Combined:
-    return Combined("EXCEPT", branches)
+    return Combined("EXCEPT ALL", branches)
 
 
 Body = Select | Combined

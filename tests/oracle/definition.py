@@ -189,8 +189,7 @@ def body_sql(body: Body) -> str:
     """The body at every instant."""
     if isinstance(body, Select):
         return select_sql(body)
-    operator = " EXCEPT ALL " if body.operator == "EXCEPT" else " UNION ALL "
-    return operator.join(f"({select_sql(branch)})" for branch in body.branches)
+    return f" {body.operator} ".join(f"({select_sql(branch)})" for branch in body.branches)
 
 
 def select_sql(select: Select) -> str:

@@ -310,12 +310,12 @@ def bodies(draw: st.DrawFn, names: list[Named]) -> Body:
     keyed = [n for n in names if not n.nrr and dict(n.columns).get("k") == "INT"]
     if not keyed or draw(st.integers(0, 3)):
         return draw(selects(names))
-    operator = draw(st.sampled_from(["UNION ALL", "EXCEPT"]))
+    operator = draw(st.sampled_from(["UNION ALL", "EXCEPT ALL"]))
     branches = []
     for place in range(2):
         named = draw(st.sampled_from(keyed))
         where = draw(st.none() | predicates(columns_of(named.columns, "X")))
-        taking = operator == "EXCEPT" and place == 1
+        taking = operator == "EXCEPT ALL" and place == 1
         source = Source(named.name, "X", draw(brief(named) if taking else windows(named)))
         branches.append(Select(items([column("k", "INT", "X")]), (source,), where))
     return Combined(operator, tuple(branches))
@@ -353,7 +353,7 @@ def lastings(body: Body) -> st.SearchStrategy[Window]:
 def productive(body: Body) -> bool:
     """Whether it is known how often each result is produced: it is made of tuples of streams."""
     if isinstance(body, Combined):
-        return body.operator != "EXCEPT" and all(productive(branch) for branch in body.branches)
+        return body.operator != "EXCEPT ALL" and all(productive(branch) for branch in body.branches)
     return not (body.distinct or body.negations or body.top or body.internal) and all(
         source.nrr or source.window is not None for source in body.sources
     )
@@ -368,7 +368,7 @@ def never_withdraws(body: Body, names: list[Named]) -> bool:
     """Whether all that the body reads is unbounded and nothing in it is recomputed."""
     if isinstance(body, Combined):
         stays = all(never_withdraws(branch, names) for branch in body.branches)
-        return stays and body.operator != "EXCEPT"
+        return stays and body.operator != "EXCEPT ALL"
     if body.internal:
         return True
     monotonic = {n.name: n.monotonic for n in names}

@@ -161,7 +161,7 @@ def in_arrival_order(body: Body, names: Collection[str]) -> bool:
     """Whether results are tuples of such streams passed on, those of the first branch first."""
     branches = (body,) if isinstance(body, Select) else body.branches
     passed_on = all(b.in_arrival_order and b.sources[0].name in names for b in branches)
-    return passed_on and (isinstance(body, Select) or body.operator != "EXCEPT")
+    return passed_on and (isinstance(body, Select) or body.operator != "EXCEPT ALL")
 
 
 def listed(columns: Sequence[tuple[str, str]]) -> str:

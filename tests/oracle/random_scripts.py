@@ -17,6 +17,11 @@ WINDOWS = ("RANGE 1", "RANGE 3", "RANGE 6", "RANGE 5 SLIDE 2", "RANGE 2 SLIDE 3"
            "ROWS 1", "ROWS 4", "ROWS 4 SLIDE 3", "ROWS 2 SLIDE 5",
            "PARTITION BY k ROWS 1", "PARTITION BY k ROWS 2", "SESSION 2",
            "PARTITION BY k SESSION 3")  # fmt: skip
+SETS = ("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL")
+KINDS = ("plain", "join", "join", "group", "group", "total", "distinct", "UNION", "UNION ALL",
+         "EXCEPT ALL", "missing", "first")  # fmt: skip
+RELATIONAL = (*SETS, "outer", "outer", "using", "with", "filter", "present", "present", "present")
+"""What SQL has beside them."""
 AGGREGATES = ("COUNT(*)", "COUNT({0})", "SUM({0})", "MIN({0})", "MAX({0})", "COUNT(DISTINCT {0})")
 
 
@@ -42,6 +47,7 @@ def both(pattern: str, width: int, *parts: Query) -> Query:
 @dataclass
 class _Writer:
     draw: st.DrawFn
+    kinds: tuple[str, ...] = KINDS + RELATIONAL
     views: list[View] = field(default_factory=list)
 
     def one_of(self, *options: str) -> str:
@@ -53,10 +59,7 @@ class _Writer:
     def query(self, depth: int) -> Query:
         if depth == 0:
             return self.base()
-        kind = self.one_of(
-            "plain", "join", "join", "group", "group", "total", "distinct", "UNION", "UNION",
-            "EXCEPT", "missing", "first",
-        )  # fmt: skip
+        kind = self.one_of(*self.kinds)
         match kind:
             case "plain":
                 return self.plain(depth)
@@ -71,6 +74,14 @@ class _Writer:
                 return self.missing(depth)
             case "first":
                 return self.first(depth)
+            case "outer" | "using":
+                return self.outer(depth, using=kind == "using")
+            case "with":
+                return self.defined(depth)
+            case "filter":
+                return self.filtered(depth)
+            case "present":
+                return self.present(depth)
         left = self.query(depth - 1)
         right = self.query(self.number(depth - 1))
         width = min(left.width, right.width)
@@ -127,6 +138,54 @@ class _Writer:
         items = f"{self.one_of(*x)} AS c0, {self.scalar(y)} AS c1"
         return both(f"SELECT {items} FROM ({{0}}) AS x, ({{1}}) AS y WHERE {where}", 2, left, right)
 
+    def outer(self, depth: int, *, using: bool) -> Query:
+        """A join of which one side, or both, or neither, stays without a partner."""
+        left, right = self.query(depth - 1), self.query(self.number(depth - 1))
+        x, y = left.columns("x"), right.columns("y")
+        kind = self.one_of("LEFT", "RIGHT", "FULL", *(["INNER"] if using else ["LEFT"]))
+        on, first = "USING (c0)", self.one_of("c0", "x.c0", "y.c0")
+        if not using:
+            operators = ("=", "=", "=", "<") if kind != "FULL" else ("=",)
+            on = f"ON {self.one_of(*x)} {self.one_of(*operators)} {self.one_of(*y)}"
+            own = {"LEFT": x + y, "RIGHT": x + y, "FULL": []}[kind]
+            if own and not self.number(1):
+                on += f" AND {self.condition(own)}"
+            first = self.one_of(*x)
+        where = f" WHERE {self.condition(x + y)}" if not self.number(2) else ""
+        items = f"{first} AS c0, {self.scalar(x + y)} AS c1"
+        text = f"SELECT {items} FROM ({{0}}) AS x {kind} JOIN ({{1}}) AS y {on}{where}"
+        return both(text, 2, left, right)
+
+    def defined(self, depth: int) -> Query:
+        """WITH, what it defines being read twice."""
+        inner, other = self.query(depth - 1), self.query(self.number(depth - 1))
+        x = inner.columns("x")
+        if self.number(1):
+            names = ", ".join(f"d{place}" for place in range(inner.width))
+            text = (
+                f"WITH w ({names}) AS ({{0}}) SELECT p.d0 AS c0, q.d0 AS c1 FROM w AS p, w AS q "
+                f"WHERE p.d0 = q.d{inner.width - 1} AND p.d0 > 0"
+            )
+            return both(text, 2, inner)
+        text = (
+            "WITH w AS ({0}), z AS ({1}), v AS (SELECT z.c0 FROM z UNION ALL SELECT w.c0 FROM w) "
+            f"SELECT {self.one_of(*x)} AS c0, y.c0 AS c1 FROM w AS x CROSS JOIN v AS y "
+            f"WHERE {self.one_of(*x)} = y.c0"
+        )
+        return both(text, 2, inner, other)
+
+    def filtered(self, depth: int) -> Query:
+        inner = self.query(depth - 1)
+        columns = inner.columns("q")
+        key = self.one_of(*columns)
+        value = self.one_of(*AGGREGATES).format(self.one_of(*columns))
+        one, other = self.condition(columns), self.condition(columns)
+        text = (
+            f"SELECT {key} AS c0, {value} FILTER (WHERE {one}) AS c1, "
+            f"COUNT(*) FILTER (WHERE {other}) AS c2 FROM ({{0}}) AS q GROUP BY {key}"
+        )
+        return both(text, 3, inner)
+
     def group(self, depth: int, *, keyed: bool) -> Query:
         inner = self.query(depth - 1)
         columns = inner.columns("q")
@@ -155,6 +214,33 @@ class _Writer:
         items = ", ".join(outer.columns("o"))
         return both(f"SELECT {items} FROM ({{0}}) AS o WHERE {negation}", outer.width, outer, inner)
 
+    def present(self, depth: int) -> Query:
+        """What has a partner, or has one by another condition, or meets a plain one."""
+        outer, inner = self.query(depth - 1), self.query(self.number(depth - 1))
+        one, other = self.asked(outer, inner), self.asked(outer, inner)
+        plain = self.condition(outer.columns("o"))
+        where = self.one_of(
+            one, one, f"{plain} OR {one}", f"{one} OR {other}", f"NOT ({plain} AND {one})",
+            f"{one} AND NOT ({other} OR {plain})",
+        )  # fmt: skip
+        items = ", ".join(outer.columns("o"))
+        return both(f"SELECT {items} FROM ({{0}}) AS o WHERE {where}", outer.width, outer, inner)
+
+    def asked(self, outer: Query, inner: Query) -> str:
+        """EXISTS or IN, or the negation of one."""
+        o, i = self.one_of(*outer.columns("o")), self.one_of(*inner.columns("i"))
+        link = f"{self.one_of(*inner.columns('i'))} {self.one_of('=', '=', '<')} {o}"
+        own = self.condition(inner.columns("i"))
+        text = self.one_of(
+            f"EXISTS (SELECT * FROM ({{1}}) AS i WHERE {i} = {o})",
+            f"EXISTS (SELECT * FROM ({{1}}) AS i WHERE {i} = {o} AND {link})",
+            f"EXISTS (SELECT 1 AS one FROM ({{1}}) AS i WHERE {own})",
+            f"{o} IN (SELECT {i} FROM ({{1}}) AS i)",
+            f"{o} IN (SELECT {i} FROM ({{1}}) AS i WHERE {own})",
+            f"{o} IN (SELECT {i} + 1 FROM ({{1}}) AS i WHERE {link})",
+        )
+        return self.one_of("", "", "NOT ") + text
+
     def first(self, depth: int) -> Query:
         inner = self.query(depth - 1)
         names = [f"c{place}" for place in range(inner.width)]
@@ -178,9 +264,9 @@ class _Writer:
 
 
 @st.composite
-def scripts(draw: st.DrawFn) -> Script:
+def scripts(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS + RELATIONAL) -> Script:
     """Up to two views and a query, two or three operators deep."""
-    writer = _Writer(draw)
+    writer = _Writer(draw, kinds)
     for name in ("v1", "v2")[: writer.number(2)]:
         writer.views.append(writer.view(name))
     query = writer.query(2 + writer.number(1))

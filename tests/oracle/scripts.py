@@ -1,9 +1,9 @@
 """Scripts as people write them, answered one instant at a time by the same words in SQL.
 
 A script's text is read as SQL once each window is a table of what it holds and each view a table
-of what it is; ``UNION`` and ``EXCEPT`` keep duplicates. Where the languages differ in more than
-that, the script says both. Unlike ``definition`` this knows nothing of blocks, so a query may be
-nested, chained and computed in any way that SQL knows.
+of what it is. Where the languages differ in more than that, the script says both. Unlike
+``definition`` this knows nothing of blocks, so a query may be nested, chained and computed in any
+way that SQL knows.
 """
 
 from __future__ import annotations
@@ -235,7 +235,6 @@ class _Steps:
             return f"{held}{found['alias'] or f' AS {name}'}"
 
         sql = re.sub(r"\b(?P<name>\w+) \[(?P<clause>[^]]+)\](?P<alias> AS)?", tabled, text)
-        sql = re.sub(r"\b(UNION|EXCEPT)\b(?! ALL)", r"\1 ALL", sql)
         version, answer = self.answers.get(text, (-1, []))
         if version != self.version:
             answer = self.db.execute(sql).fetchall()

@@ -127,7 +127,7 @@ class Stepwise:
             return self.select(body, t)
         first, *others = (self.select(branch, t) for branch in body.branches)
         for other in others:
-            first = subtracted(first, other) if body.operator == "EXCEPT" else [*first, *other]
+            first = subtracted(first, other) if body.operator == "EXCEPT ALL" else [*first, *other]
         return first
 
     def select(self, select: Select, t: int) -> list[Row]:

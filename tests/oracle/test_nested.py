@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracle.random_scripts import scripts
+from tests.oracle.random_scripts import KINDS, RELATIONAL, scripts
 from tests.oracle.scripts import Script, fed, meant, said
 from windrow.plan.strategy import Strategy
 
@@ -42,6 +42,26 @@ def test_every_nested_query_says_what_its_words_mean() -> None:
     check()
     # A comparison of nothing with nothing shows little.
     assert sum(spoke) > 0.5 * len(spoke)
+
+
+@settings(max_examples=25)
+@given(script=scripts(RELATIONAL), seed=st.integers(0, 30), rows=PIECES, rival=RIVALS)
+def test_what_sql_has_beside_the_algebra_says_what_its_words_mean(
+    script: Script, seed: int, rows: int | None, rival: Strategy
+) -> None:
+    says_what_its_words_mean(script, seed, rows, (Strategy.UPA, rival))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("strategy", Strategy)
+@settings(max_examples=334)
+@given(script=scripts(RELATIONAL * 2 + KINDS), seed=st.integers(0, 30), rows=PIECES)
+def test_much_more_of_what_sql_has_says_what_its_words_mean(
+    strategy: Strategy, script: Script, seed: int, rows: int | None
+) -> None:
+    """Two thousand scripts: so many for each of three strategies, and with small thresholds too."""
+    says_what_its_words_mean(script, seed, rows, (strategy,))
 
 
 @pytest.mark.slow

@@ -139,7 +139,7 @@ def test_a_relation_is_met_as_it_is_now_and_an_nrr_as_it_was_when_the_tuple_came
 def letters_except(kind: str, window: Window) -> Program:
     """L [RANGE 3] without what the window over L holds: ``kind`` is a negation, or EXCEPT."""
     left = Select((Item("v", V),), (Source("L", "X", Range(3)),))
-    if kind == "EXCEPT":
+    if kind == "EXCEPT ALL":
         return Program(
             (LETTERS,), difference(left, replace(left, sources=(Source("L", "X", window),)))
         )
@@ -148,7 +148,7 @@ def letters_except(kind: str, window: Window) -> Program:
     return Program((LETTERS,), replace(left, negations=(negation,)), beyond=4)
 
 
-@pytest.mark.parametrize("kind", ["NOT EXISTS", "NOT IN", "EXCEPT"])
+@pytest.mark.parametrize("kind", ["NOT EXISTS", "NOT IN", "EXCEPT ALL"])
 def test_negation_leaves_what_has_no_partner(kind: str) -> None:
     # RANGE 3 holds a at 1-3, b and c at 3-5, c at 6-8; NOW holds a at 1, b and c at 3, c at 6.
     assert letters(letters_except(kind, Now())) == {

@@ -131,7 +131,7 @@ MIXED = "s [RANGE 7] AS s, t [RANGE 2 INTERNAL] AS t WHERE s.k = t.k"
         (
             "SELECT k FROM s [RANGE 5] WHERE k NOT IN (SELECT k FROM t [RANGE 3] WHERE k > 0)",
             UNMATCHED.format("IS NOT NULL", " AND i.k = o.k")
-            + " UNION "
+            + " UNION ALL "
             + UNMATCHED.format("IS NULL", ""),
         ),
     ],

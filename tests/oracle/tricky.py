@@ -19,7 +19,7 @@ WENT = View("went", "DSTREAM(SELECT DISTINCT k FROM s [ROWS 3])",
             (("k", "INT"),), stream=True)  # fmt: skip
 REPEATED = View("repeated", "RSTREAM(SELECT k FROM t [RANGE 2])",
                 (("k", "INT"),), stream=True)  # fmt: skip
-BOTH = View("both_", "SELECT k FROM filtered UNION SELECT k FROM t",
+BOTH = View("both_", "SELECT k FROM filtered UNION ALL SELECT k FROM t",
             (("k", "INT"),), stream=True)  # fmt: skip
 LARGEST = View("largest", "SELECT k, MAX(a) AS a FROM s [RANGE 5] GROUP BY k",
                (("k", "INT"), ("a", "BIGINT")))  # fmt: skip
@@ -85,7 +85,8 @@ TRICKY: dict[str, Script] = {
         "SELECT a > 0 AS positive, k, COUNT(*) AS c FROM s [RANGE 5] GROUP BY 2, 1"
     ),
     "a union of views and windows": Script(
-        "SELECT k, c FROM counted UNION SELECT k, a FROM largest UNION SELECT k, b FROM t [NOW]",
+        "SELECT k, c FROM counted UNION ALL SELECT k, a FROM largest "
+        "UNION ALL SELECT k, b FROM t [NOW]",
         views=(FILTERED, COUNTED, LARGEST),
     ),
     "rstream at every instant of an aggregate": Script(
@@ -100,7 +101,7 @@ TRICKY: dict[str, Script] = {
         "SELECT k, a FROM s [RANGE 2] EVERY 4"
     ),
     "dstream of a difference": Script(
-        "DSTREAM(SELECT k FROM s [RANGE 5] EXCEPT SELECT k FROM t [RANGE 3])"
+        "DSTREAM(SELECT k FROM s [RANGE 5] EXCEPT ALL SELECT k FROM t [RANGE 3])"
     ),
     "the extremes leave before the rest": Script(
         "SELECT k, MIN(a) AS least, MAX(a) AS most, MIN(n) AS first, MAX(x) AS last "
@@ -176,16 +177,17 @@ TRICKY: dict[str, Script] = {
     ),
     "the difference of aggregates": Script(
         "SELECT k, COUNT(*) AS c FROM s [RANGE 6] GROUP BY k "
-        "EXCEPT SELECT k, COUNT(*) AS c FROM t [RANGE 6] GROUP BY k"
+        "EXCEPT ALL SELECT k, COUNT(*) AS c FROM t [RANGE 6] GROUP BY k"
     ),
     "a difference of a union": Script(
-        "SELECT k FROM s [RANGE 4] UNION SELECT k FROM t [RANGE 4] EXCEPT SELECT k FROM r"
+        "SELECT k FROM s [RANGE 4] UNION ALL SELECT k FROM t [RANGE 4] EXCEPT ALL SELECT k FROM r"
     ),
     "a union of a difference, in parentheses": Script(
-        "SELECT k FROM s [RANGE 4] UNION (SELECT k FROM t [RANGE 4] EXCEPT SELECT k FROM r)"
+        "SELECT k FROM s [RANGE 4] UNION ALL (SELECT k FROM t [RANGE 4] EXCEPT ALL SELECT k FROM r)"
     ),
     "a difference of a difference": Script(
-        "SELECT k FROM s [ROWS 6] EXCEPT (SELECT k FROM s [ROWS 4] EXCEPT SELECT k FROM s [ROWS 2])"
+        "SELECT k FROM s [ROWS 6] EXCEPT ALL (SELECT k FROM s [ROWS 4] "
+        "EXCEPT ALL SELECT k FROM s [ROWS 2])"
     ),
     "the first three with ties": Script(
         "SELECT TOP 3 k, a FROM s [RANGE 5] ORDER BY k DESC",
@@ -217,8 +219,8 @@ TRICKY: dict[str, Script] = {
         "AS i WHERE c > 1) AS q, t [RANGE 3] WHERE q.c >= t.b"
     ),
     "distinct of a union": Script(
-        "SELECT DISTINCT * FROM (SELECT k, a FROM s [RANGE 4] UNION SELECT k, b FROM t [ROWS 3]) "
-        "AS q"
+        "SELECT DISTINCT * FROM (SELECT k, a FROM s [RANGE 4] "
+        "UNION ALL SELECT k, b FROM t [ROWS 3]) AS q"
     ),
     "a join with a relation that changes": Script(
         "SELECT s.k, a, w FROM s [RANGE 6], r WHERE s.k = r.k AND (w = 'p' OR a > 1)"
@@ -260,5 +262,61 @@ TRICKY: dict[str, Script] = {
     ),
     "a constant for every group": Script(
         "SELECT 1 AS one, COUNT(*) + k AS c FROM s [ROWS 5] GROUP BY k"
+    ),
+    "what has no partner on either side": Script(
+        "SELECT x.k, a, b FROM s [RANGE 5] AS x FULL JOIN t [ROWS 3] AS y ON x.k = y.k AND b = a"
+    ),
+    "ON keeps what WHERE would not": Script(
+        "SELECT s.k, a, m FROM s [RANGE 4] LEFT JOIN t [RANGE 6] ON s.k = t.k AND a > 0 AND b > 0"
+    ),
+    "WHERE leaves out what ON kept": Script(
+        "SELECT s.k, a, m FROM s [RANGE 4] LEFT JOIN t [RANGE 6] ON s.k = t.k WHERE b > 0 OR a > 0"
+    ),
+    "outer joins one after another": Script(
+        "SELECT s.k, a, b, w FROM s [RANGE 5] LEFT JOIN t [NOW] ON s.k = t.k "
+        "RIGHT JOIN r ON r.k = s.k"
+    ),
+    "a comma beside an outer join": Script(
+        "SELECT s.k, t.k, w FROM s [NOW], t [RANGE 3] RIGHT JOIN r ON r.k = t.k WHERE s.k < r.k"
+    ),
+    "an inner join of an outer one": Script(
+        "SELECT x.k, x.a, t.b, y.a FROM s [RANGE 4] AS x LEFT JOIN t [RANGE 2] ON x.k = t.k "
+        "JOIN s [NOW] AS y ON y.k = x.k AND COALESCE(t.b, 0) <= x.a"
+    ),
+    "one column of three": Script(
+        "SELECT k, a, b, w FROM s [RANGE 4] JOIN t [RANGE 4] USING (k) LEFT JOIN r USING (k)"
+    ),
+    "a column that either side may have": Script(
+        "SELECT k, COUNT(*) AS c FROM s [RANGE 3] FULL JOIN r USING (k) GROUP BY k"
+    ),
+    "both under OR": Script(
+        "SELECT k, a FROM s [RANGE 5] WHERE a IN (SELECT b FROM t [RANGE 3]) "
+        "OR k IN (SELECT k FROM r WHERE w = 'p') OR n IS NULL"
+    ),
+    "IN that looks at the outer tuple": Script(
+        "SELECT k, a FROM s [RANGE 5] WHERE a IN (SELECT b - 1 FROM t [ROWS 6] WHERE t.k = s.k) "
+        "OR a NOT IN (SELECT b FROM t [RANGE 4] WHERE t.k = s.k)"
+    ),
+    "what exists in what exists": Script(
+        "SELECT k FROM s [RANGE 5] WHERE EXISTS (SELECT * FROM t [RANGE 5] JOIN r USING (k) "
+        "WHERE t.k = s.k AND EXISTS (SELECT * FROM s [NOW] AS z WHERE z.k = t.k))"
+    ),
+    "a name of WITH that hides a stream": Script(
+        "WITH s AS (SELECT k, COUNT(*) AS c FROM s [RANGE 4] GROUP BY k) "
+        "SELECT x.k, y.c FROM s AS x JOIN s AS y ON x.c = y.c AND x.k <> y.k",
+        "WITH z AS (SELECT k, COUNT(*) AS c FROM s [RANGE 4] GROUP BY k) "
+        "SELECT x.k, y.c FROM z AS x JOIN z AS y ON x.c = y.c AND x.k <> y.k",
+    ),
+    "sets and bags in a row": Script(
+        "SELECT k FROM s [RANGE 3] UNION ALL SELECT k FROM t [RANGE 3] INTERSECT "
+        "SELECT k FROM r UNION SELECT k FROM t [NOW] EXCEPT SELECT k FROM s [NOW]"
+    ),
+    "some of a group": Script(
+        "SELECT k, SUM(a) FILTER (WHERE a > 0) AS up, COUNT(*) FILTER (WHERE n = 'a') AS c, "
+        "COUNT(DISTINCT a) FILTER (WHERE x > 0) AS d FROM s [RANGE 6] GROUP BY k "
+        "HAVING COUNT(*) FILTER (WHERE a IS NOT NULL) > 1",
+        "SELECT k, CAST(SUM(a) FILTER (WHERE a > 0) AS BIGINT) AS up, "
+        "COUNT(*) FILTER (WHERE n = 'a') AS c, COUNT(DISTINCT a) FILTER (WHERE x > 0) AS d "
+        "FROM s [RANGE 6] GROUP BY k HAVING COUNT(*) FILTER (WHERE a IS NOT NULL) > 1",
     ),
 }  # fmt: skip

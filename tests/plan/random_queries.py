@@ -75,7 +75,9 @@ def queries(draw: st.DrawFn) -> str:
     """A block, two of them put together, or one that reads another."""
     match draw(st.sampled_from(["block", "block", "block", "set", "nested", "stream"])):
         case "set":
-            word = draw(st.sampled_from(["UNION", "EXCEPT"]))
+            word = draw(
+                st.sampled_from(["UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT"])
+            )
             width = draw(st.integers(1, 2))
             return f"{draw(blocks(width, 2))} {word} {draw(blocks(width, 2))}"
         case "nested":

@@ -22,7 +22,7 @@ STREAM = "CREATE STREAM s (ts BIGINT, k INT) FROM 's.csv';\n"
     [
         ("DSTREAM(SELECT k FROM s)", "DSTREAM(SELECT k FROM s)"),
         ("SELECT Dstream(k) FROM s WHERE a > 1", "Dstream(k)"),
-        ("DSTREAM(SELECT k FROM s UNION SELECT k FROM t)", "DSTREAM("),
+        ("DSTREAM(SELECT k FROM s UNION ALL SELECT k FROM t)", "DSTREAM("),
         ("SELECT * FROM (DSTREAM(SELECT k FROM picked)) [RANGE 5]", "DSTREAM("),
         ("EXPLAIN DSTREAM(SELECT k FROM s [NOW INTERNAL])", "DSTREAM("),
         ("CREATE VIEW v AS DSTREAM(SELECT k FROM s); SELECT * FROM v; SELECT k FROM v", "DSTREAM("),

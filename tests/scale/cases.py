@@ -14,8 +14,6 @@ IN_SQL = {
     "QUANTILE(": "quantile_cont(",
     "VAR(": "var_samp(",
     "STDDEV(": "stddev_samp(",
-    " UNION ": " UNION ALL ",
-    " EXCEPT ": " EXCEPT ALL ",
 }
 ALL_AGGREGATES = (
     "COUNT(*) AS c0, COUNT(v) AS c1, SUM(v) AS c2, AVG(v) AS c3, MIN(v) AS c4, MAX(v) AS c5, "
@@ -61,7 +59,7 @@ UNLESS = (
 )
 JOIN_UNLESS = "FROM {a}, {b} WHERE a.k = b.k AND NOT EXISTS (SELECT * FROM {c} WHERE c.k = a.k)"
 SHORT_AND_LONG = (
-    "((SELECT k, g, v, x, s, n FROM {a}) UNION (SELECT k, g, v, x, s, n FROM {b})) AS u"
+    "((SELECT k, g, v, x, s, n FROM {a}) UNION ALL (SELECT k, g, v, x, s, n FROM {b})) AS u"
 )
 TOP = "ORDER BY {0}v DESC, {0}n LIMIT 20"
 TOP_SQL = "ORDER BY {0}v DESC NULLS LAST, {0}n LIMIT 20"
@@ -167,9 +165,9 @@ def negations() -> list[Case]:
              "WHERE b.k = a.k AND b.v > a.v)", a=time(40), b=time(20)),
         case("negation over a join", f"SELECT a.n, b.n AS m {JOIN_UNLESS}",
              a=time(30), b=time(30), c=time(3)),
-        case("except, times", "(SELECT k, s FROM {a}) EXCEPT (SELECT k, s FROM {b})",
+        case("except, times", "(SELECT k, s FROM {a}) EXCEPT ALL (SELECT k, s FROM {b})",
              a=time(60), b=time(60)),
-        case("except, rows", "(SELECT k FROM {a}) EXCEPT (SELECT k FROM {b})",
+        case("except, rows", "(SELECT k FROM {a}) EXCEPT ALL (SELECT k FROM {b})",
              a=rows(600), b=rows(300)),
     ]  # fmt: skip
 
@@ -186,7 +184,7 @@ def distincts() -> list[Case]:
         case("distinct of a negation", f"SELECT DISTINCT a.g {UNLESS}", a=time(40), b=time(4)),
         case("distinct of short and long lives", f"SELECT DISTINCT k FROM {SHORT_AND_LONG}",
              a=time(5), b=time(900)),
-        case("union", "(SELECT k, v FROM {a}) UNION (SELECT k, v FROM {b})",
+        case("union", "(SELECT k, v FROM {a}) UNION ALL (SELECT k, v FROM {b})",
              a=time(10), b=rows(300)),
     ]  # fmt: skip
 

@@ -21,6 +21,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.cql.positions import mark
+from windrow.cql.syntax_tree import Name
 from windrow.cql.token_cursor import TokenCursor
 from windrow.cql.window_parser import (
     IN_BRACKETS,
@@ -34,11 +35,15 @@ from windrow.cql.window_parser import (
 STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 BEGINNINGS = (TokenType.L_PAREN, TokenType.DISTINCT, TokenType.STRING, TokenType.IDENTIFIER,
               TokenType.NUMBER, TokenType.CASE)  # fmt: skip
-STARTS = ("SELECT", "CREATE", "EXPLAIN", *STREAM_KINDS)
+STARTS = ("SELECT", "CREATE", "EXPLAIN", "WITH", *STREAM_KINDS)
+SET_OPERATIONS: dict[TokenType, type[exp.SetOperation]] = {
+    TokenType.UNION: exp.Union, TokenType.EXCEPT: exp.Except, TokenType.INTERSECT: exp.Intersect,
+}  # fmt: skip
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
 WINDOW, STREAM, EVERY = "windrow_window", "windrow_stream", "windrow_every"
 APPROXIMATE, FREQUENT = "windrow_approximate", "windrow_frequent"
 WITHIN, BOUNDED = "windrow_within", "windrow_bounded"
+WITH, BARE = "windrow_with", "windrow_bare"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
 SKETCHED_COUNTS = ("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT")
 """Other names of APPROXIMATE COUNT(DISTINCT ...)."""
@@ -82,9 +87,9 @@ def holds_select_list(tokens: Sequence[Token], index: int) -> bool:
 
 
 def begins_query(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a query begins at ``index``: SELECT, or a relation-to-stream form around one."""
+    """Whether a query begins at ``index``: SELECT, WITH, or a stream form around one."""
     here = tokens[index : index + 1]
-    if not here or here[0].token_type is TokenType.SELECT:
+    if not here or here[0].token_type in (TokenType.SELECT, TokenType.WITH):
         return bool(here)
     form = form_at(tokens, index, ())
     if form is None or tokens[index + form[1]].token_type is not TokenType.L_PAREN:
@@ -112,26 +117,10 @@ class CqlParser(TokenCursor):
         self._forms: list[tuple[Any, ...] | None] = []
 
     def query(self) -> exp.Expr:
-        """Terms joined by UNION and EXCEPT, then EVERY."""
+        """WITH and its definitions, terms joined by set operations, then EVERY."""
         first = self._curr
-        this = self._query_term()
-        last = this
-        while self._match_set((TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)):
-            operator = self._prev
-            if operator.token_type is TokenType.INTERSECT:
-                self.fail(
-                    "UNION or EXCEPT", token=operator, remedy="write INTERSECT as a join instead"
-                )
-            if self._match(TokenType.DISTINCT):
-                self.fail(
-                    "UNION or UNION ALL, which both keep duplicates", token=self._prev,
-                    remedy="write SELECT DISTINCT * FROM (... UNION ...)",
-                )  # fmt: skip
-            self._match(TokenType.ALL)
-            last = self._query_term()
-            node = exp.Union if operator.token_type is TokenType.UNION else exp.Except
-            this = node(this=this, expression=last, distinct=False)
-            mark(this, first, self._prev)
+        definitions = self._definitions()
+        this, last = self._set_operations((TokenType.UNION, TokenType.EXCEPT))
         if this is not last and isinstance(last, exp.Select):
             this = _modified_as_a_whole(this, last)
             mark(this, first, self._prev)
@@ -140,7 +129,53 @@ class CqlParser(TokenCursor):
             period = parse_duration(self, "EVERY")
             this.meta.setdefault(EVERY, []).append(period)
             mark(this, first, self._prev)
+        if definitions:
+            this.meta[WITH] = definitions
+            mark(this, first, self._prev)
         return this
+
+    def _set_operations(self, operators: Collection[TokenType]) -> tuple[exp.Expr, exp.Expr]:
+        """Terms from left to right, and the last of them; INTERSECT binds more tightly."""
+        first = self._curr
+        intersect = (TokenType.INTERSECT,)
+
+        def term() -> tuple[exp.Expr, exp.Expr]:
+            if TokenType.INTERSECT not in operators:
+                return self._set_operations(intersect)
+            found = self._query_term()
+            return found, found
+
+        this, last = term()
+        while self._match_set(operators):
+            kind = SET_OPERATIONS[self._prev.token_type]
+            bags = bool(self._match(TokenType.ALL))
+            if not bags:
+                self._match(TokenType.DISTINCT)
+            right, last = term()
+            streams = _as_in_stream(this) and _as_in_stream(right)
+            this = kind(this=this, expression=right, distinct=not bags and not streams)
+            this.meta[BARE] = streams
+            mark(this, first, self._prev)
+        return this, last
+
+    def _definitions(self) -> list[tuple[Name, tuple[Name, ...], exp.Expr]]:
+        """What WITH names: a name, its columns if they are renamed, and a query for each."""
+        found: list[tuple[Name, tuple[Name, ...], exp.Expr]] = []
+        more = self._match(TokenType.WITH)
+        if more and self.at("RECURSIVE") and self._next.token_type is not TokenType.ALIAS:
+            self.fail("a name after WITH", remedy="a query cannot read its own answer")
+        while more:
+            name = self.name("a name after WITH")
+            columns: tuple[Name, ...] = ()
+            if self._match(TokenType.L_PAREN):
+                columns = self.names("the name of a column")
+                self.expect_type(TokenType.R_PAREN, ") after the names of columns")
+            self.expect("AS")
+            self.expect_type(TokenType.L_PAREN, "( and a query after AS")
+            found.append((name, columns, self.query()))
+            self.expect_type(TokenType.R_PAREN, f") at the end of {name.text}")
+            more = self._match(TokenType.COMMA)
+        return found
 
     def _query_term(self) -> exp.Expr:
         first = self._curr
@@ -156,15 +191,14 @@ class CqlParser(TokenCursor):
             self.fail("( after " + kind)
         elif self._match(TokenType.L_PAREN):
             this = self.query()
-            self.expect_type(TokenType.R_PAREN, "), or UNION or EXCEPT")
-            if isinstance(this, exp.Select):  # ORDER BY and LIMIT inside stay inside
-                this = exp.Subquery(this=this)
+            self.expect_type(TokenType.R_PAREN, "), or UNION, EXCEPT or INTERSECT")
+            if isinstance(this, exp.Select) or WITH in this.meta:
+                this = exp.Subquery(this=this)  # ORDER BY, LIMIT and names inside stay inside
         elif self.at_type(TokenType.SELECT):
             this = self._select()
-        elif self.at_type(TokenType.WITH):
-            self.fail("SELECT", remedy="name the inner query with CREATE VIEW instead of WITH")
         elif self.at_word() or self.at_type(TokenType.IDENTIFIER):
             this = _select_star(self._parse_table(), first, self._prev)
+            this.meta[BARE] = True
         else:
             self.fail("a query: SELECT, the name of a view, or ISTREAM(...)", near=STARTS)
         mark(this, first, self._prev)
@@ -224,7 +258,8 @@ class CqlParser(TokenCursor):
 
     def _parse_select(self, *_args: Any, **_kwargs: Any) -> exp.Expr | None:
         """A query where SQLGlot looks for one inside an expression."""
-        return self.query() if self.at_type(TokenType.SELECT) else None
+        begins = self.at_type(TokenType.SELECT) or self.at_type(TokenType.WITH)
+        return self.query() if begins else None
 
     def _parse_select_or_expression(self, alias: bool = False) -> exp.Expr | None:
         """What stands after IN: a query, or values."""
@@ -343,7 +378,7 @@ class CqlParser(TokenCursor):
             this = exp.Subquery(this=self.query())
             self.expect_type(TokenType.R_PAREN, ") at the end of the sub-query")
         else:
-            if self.at_type(TokenType.SELECT):
+            if self.at_type(TokenType.SELECT) or self.at_type(TokenType.WITH):
                 self.fail("a table", remedy="put the sub-query into parentheses")
             self.name("the name of a stream, relation or view")
             this = exp.Table(this=exp.Identifier(this=self._prev.text).update_positions(self._prev))
@@ -394,8 +429,21 @@ class CqlParser(TokenCursor):
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
         """SQLGlot tries what follows a comma and forgets why it failed; we do not."""
         if self._match(TokenType.COMMA):
-            return exp.Join(this=self._parse_table())
-        return super()._parse_join(*args, **kwargs)
+            return exp.Join(this=self._parse_table(), kind=",")
+        join = super()._parse_join(*args, **kwargs)
+        if join is not None and join.this.args.get("joins"):
+            self.fail(
+                "ON before the next JOIN", token=self._prev,
+                remedy="write each ON directly after its JOIN, or a sub-query in parentheses",
+            )  # fmt: skip
+        return join
+
+
+def _as_in_stream(query: exp.Expr) -> bool:
+    """Whether it is a name or a stream: what the STREAM prototype combines, and as bags."""
+    if isinstance(query, exp.Subquery):
+        return STREAM in query.meta or _as_in_stream(query.this)
+    return STREAM in query.meta or bool(query.meta.get(BARE))
 
 
 def _select_star(table: exp.Expr, first: Token, last: Token) -> exp.Select:

@@ -13,9 +13,10 @@ from typing import NoReturn
 from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
-from windrow.cql.dialect import BOUNDED, EVERY, FREQUENT, STREAM, WINDOW
+from windrow.cql.dialect import BOUNDED, EVERY, FREQUENT, STREAM, WINDOW, WITH
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import (
+    Definition,
     EveryOf,
     Item,
     Limit,
@@ -26,12 +27,17 @@ from windrow.cql.syntax_tree import (
     SetOperation,
     StreamOf,
     Table,
+    With,
 )
 
 KNOWN_CLAUSES = {
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit",
 }  # fmt: skip
-CLAUSE_NAMES = {"with_": "WITH", "laterals": "LATERAL", "qualify": "QUALIFY", "windows": "WINDOW",
+JOINS = {",": ",", "": "INNER", "INNER": "INNER", "CROSS": "CROSS", "LEFT": "LEFT",
+         "LEFT OUTER": "LEFT", "RIGHT": "RIGHT", "RIGHT OUTER": "RIGHT", "FULL": "FULL",
+         "FULL OUTER": "FULL"}  # fmt: skip
+"""The words before JOIN, and the one kind that they mean."""
+CLAUSE_NAMES = {"laterals": "LATERAL", "qualify": "QUALIFY", "windows": "WINDOW",
                 "offset": "OFFSET", "sample": "TABLESAMPLE", "connect": "CONNECT BY"}  # fmt: skip
 
 
@@ -44,12 +50,15 @@ def lower(node: exp.Expr, sql: str) -> Query:
             query = unnest_wstreams(_select(node, sql, span), sql)
         case exp.Subquery():
             query = lower(node.this, sql)
-        case exp.Union() | exp.Except():
-            operator = "UNION" if isinstance(node, exp.Union) else "EXCEPT"
+        case exp.Union() | exp.Except() | exp.Intersect():
             left, right = lower(node.this, sql), lower(node.expression, sql)
-            query = SetOperation(operator, left, right, span)
+            distinct = bool(node.args.get("distinct"))
+            query = SetOperation(type(node).__name__.upper(), left, right, span, distinct)
         case _:
             _refuse("this query", span, sql)
+    if named := node.meta.get(WITH):
+        definitions = tuple(Definition(n, columns, lower(q, sql)) for n, columns, q in named)
+        query = With(definitions, query, span)
     if form := node.meta.get(STREAM):
         kind, window, place = form
         query = StreamOf(kind, query, window, place)
@@ -97,15 +106,14 @@ def _tables(node: exp.Select, sql: str, span: Span) -> tuple[Table, ...]:
     for join in node.args.get("joins") or ():
         place = span_of(join, sql, span)
         kind = " ".join(filter(None, (join.method, join.side, join.kind)))
-        if kind not in ("", "INNER", "CROSS"):
+        if kind not in JOINS:
             _refuse(f"{kind} JOIN", place, sql)
-        if join.args.get("using"):
-            raise ParseError(
-                span=place, source=sql, expected="ON and a condition", found="USING",
-                remedy="write the equality after ON",
-            )  # fmt: skip
+        using = tuple(
+            Name(column.name, span_of(column, sql, place))
+            for column in join.args.get("using") or ()
+        )
         table = _table(join.this, sql, place)
-        tables.append(replace(table, on=join.args.get("on")))
+        tables.append(replace(table, on=join.args.get("on"), join=JOINS[kind], using=using))
     return tuple(tables)
 
 
@@ -157,12 +165,9 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
 
 def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
     remedies = {
-        "WITH": "name the inner query with CREATE VIEW",
         "QUALIFY": "filter in an outer SELECT",
-        "NATURAL JOIN": "write the equalities after ON",
+        "NATURAL JOIN": "name the common columns with USING (...)",
     }
-    if construct.startswith(("LEFT", "RIGHT", "FULL")):
-        remedies[construct] = "NOT EXISTS finds the tuples without a partner; UNION them to a join"
     raise ParseError(
         f"{construct} is not part of CQL", span=span, source=sql, remedy=remedies.get(construct, "")
     )

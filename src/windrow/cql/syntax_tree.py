@@ -104,6 +104,8 @@ class Table:
     """One entry of FROM. ``on`` is the condition of a JOIN, ``alias`` what it is called.
 
     ``time`` is the column that TUMBLE and its kin name; the bounds of their windows are columns.
+    ``join`` is a comma (also before the first), INNER, CROSS, LEFT, RIGHT or FULL; ``using`` are
+    the columns that USING names.
     """
 
     source: Name | Query
@@ -112,6 +114,8 @@ class Table:
     on: exp.Expr | None
     span: Span = field(compare=False)
     time: Name | None = None
+    join: str = ","
+    using: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,12 +162,13 @@ class Select:
 
 @dataclass(frozen=True)
 class SetOperation:
-    """``left UNION right`` or ``left EXCEPT right``, both over bags."""
+    """``left UNION right``, EXCEPT or INTERSECT: of sets if ``distinct``, of bags otherwise."""
 
     operator: str
     left: Query
     right: Query
     span: Span = field(compare=False)
+    distinct: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,25 @@ class EveryOf:
     span: Span = field(compare=False)
 
 
-Query = Select | SetOperation | StreamOf | EveryOf
+@dataclass(frozen=True)
+class Definition:
+    """``name [(column, ...)] AS (query)`` after WITH."""
+
+    name: Name
+    columns: tuple[Name, ...]
+    query: Query
+
+
+@dataclass(frozen=True)
+class With:
+    """``WITH definitions query``; a definition may read those before it."""
+
+    definitions: tuple[Definition, ...]
+    query: Query
+    span: Span = field(compare=False)
+
+
+Query = Select | SetOperation | StreamOf | EveryOf | With
 
 
 class Existing(Enum):

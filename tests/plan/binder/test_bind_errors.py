@@ -105,7 +105,7 @@ CASES = [
     ("CREATE STREAM q (a BIGINT) TIMESTAMP BY b", "b", "there is no column b"),
     ("CREATE STREAM q (a STRING) TIMESTAMP BY a", "a", "found a STRING"),
     ("SELECT s.k FROM s, f", "f", "share one kind of clock"),
-    ("SELECT k FROM s UNION SELECT bytes FROM f", "SELECT k FROM s UNION", "one kind of clock"),
+    ("SELECT k FROM s UNION ALL SELECT bytes FROM f", "SELECT k FROM s UNION", "one kind of clock"),
     ("SELECT n FROM (SELECT k AS n, a AS n FROM s) AS q", "n", "q has 2 columns called n; give"),
     # constants that order and group nothing
     ("SELECT k, a FROM s [NOW] ORDER BY 3 LIMIT 1", "3", "from 1 to 2 in ORDER BY"),
@@ -129,8 +129,8 @@ CASES = [
     ("SELECT src FROM f WHERE ts > 'soon'", "'soon'", "a TIMESTAMP such as"),
     ("SELECT CASE WHEN a > 1 THEN 'x' ELSE 2 END FROM s", "CASE", "values of one type in CASE"),
     ("SELECT 99999999999999999999 FROM s", "99999999999999999999", "at most 64 bits"),
-    ("SELECT k FROM s UNION SELECT name FROM s", "SELECT name", "expected INT; found STRING"),
-    ("SELECT k FROM s UNION SELECT k, a FROM s", "SELECT k, a", "the same number of columns"),
+    ("SELECT k FROM s UNION ALL SELECT name FROM s", "SELECT name", "expected INT; found STRING"),
+    ("SELECT k FROM s UNION ALL SELECT k, a FROM s", "SELECT k, a", "the same number of columns"),
     ("CREATE VIEW v (a STRING) AS SELECT k FROM s", "a STRING", "expected INT"),
     ("CREATE VIEW v (a, b) AS SELECT k FROM s", "a", "expected 1; found 2"),
     ("SELECT date_diff('dy', ts, ts) FROM f", "'dy'", "a unit in quotes"),
@@ -187,11 +187,31 @@ CASES = [
     ("SELECT TOP 3 k FROM s", "TOP 3", "write ORDER BY"),
     ("SELECT DISTINCT k FROM s ORDER BY a LIMIT 2", "a", "with DISTINCT"),
     ("SELECT (SELECT k FROM t) FROM s", "(SELECT k FROM t)", "a sub-query is not allowed here"),
-    ("SELECT k FROM s WHERE k IN (SELECT k FROM t)", "k IN (SELECT k FROM t", "as a join"),
     ("SELECT k FROM s WHERE k NOT IN (SELECT k, c FROM t)", "k NOT IN", "one column"),
-    ("SELECT k FROM s WHERE a > 1 OR k IN (SELECT k FROM t)", "k IN (SELECT", "IN with a"),
-    ("SELECT k FROM s WHERE a > 1 OR EXISTS (SELECT k FROM t)", "EXISTS (SELECT", "join, or as"),
-    ("SELECT k FROM s WHERE NOT (a > 1 OR NOT EXISTS (SELECT k FROM t))", "EXISTS", "join, or as"),
+    ("SELECT k FROM s WHERE k IN (SELECT * FROM t)", "k IN", "one column in the sub-query of IN"),
+    ("SELECT k FROM s WHERE name IN (SELECT k FROM t)", "name IN", "comparable types"),
+    ("SELECT k FROM s WHERE EXISTS (SELECT * FROM t WHERE t.z = k)", "t.z", "no column z in t"),
+    ("SELECT k FROM s WHERE CASE WHEN EXISTS (SELECT * FROM t) THEN TRUE END", "EXISTS",
+     "an operand of AND, OR or NOT"),
+    ("SELECT k FROM s [NOW INTERNAL] WHERE EXISTS (SELECT k FROM t)", "EXISTS", "INTERNAL"),
+    # joins
+    ("SELECT s.k FROM s LEFT JOIN t", "t", "expected ON or USING after LEFT JOIN"),
+    ("SELECT s.k FROM s JOIN t USING (z)", "z", "no column z on the left of this JOIN"),
+    ("SELECT s.k FROM s JOIN t USING (a)", "a", "no column a on the right of this JOIN"),
+    ("SELECT s.k FROM s, t LEFT JOIN t AS u ON u.k = s.k", "u.k = s.k", "ON speaks of s.k"),
+    ("SELECT s.k FROM s JOIN s AS q ON s.k = q.k JOIN t USING (k)", "k", "ambiguous on the left"),
+    ("SELECT k FROM s JOIN t USING (k), t AS u", "k", "the column k is ambiguous"),
+    ("SELECT s.k FROM s [NOW INTERNAL] LEFT JOIN t ON s.k = t.k", "t", "INTERNAL"),
+    ("SELECT s.k FROM s [NOW] LEFT JOIN n ON s.k = n.k", "n", "found an NRR; declare it"),
+    ("SELECT s.k FROM s LEFT JOIN t ON s.k IN (SELECT k FROM t)", "s.k IN", "IN"),
+    ("WSTREAM(SELECT s.k FROM s [NOW] LEFT JOIN t [NOW] ON s.k = t.k)[ROWS 2]", "WSTREAM", "3.3.3"),
+    # names of WITH
+    ("WITH x AS (SELECT k FROM s), X AS (SELECT k FROM t) SELECT k FROM x", "X", "defines X twice"),
+    ("WITH x (a, b) AS (SELECT k FROM s) SELECT a FROM x", "a", "lists the wrong number"),
+    ("WITH x AS (SELECT k FROM y), y AS (SELECT k FROM s) SELECT k FROM x", "y", "no stream, rel"),
+    ("WITH wide AS (SELECT k FROM s) SELECT k FROM wile", "wile", "did you mean wide?"),
+    ("SELECT UPPER(name) FILTER (WHERE k > 1) FROM s", "UPPER", "an aggregate before FILTER"),
+    ("SELECT SUM(a) FILTER (WHERE k) FROM s", "k", "expected"),
     ("SELECT k FROM s WHERE a > 1 OR a = (SELECT k FROM t)", "(SELECT", "is not allowed"),
     ("SELECT k FROM s WHERE a > 1 OR NOT EXISTS (SELECT * FROM t WHERE t.z = k)", "t.z", "no col"),
     ("SELECT k FROM s [NOW INTERNAL] WHERE k > 1 OR k NOT IN (SELECT k FROM t)", "k > 1", "INTER"),
@@ -209,7 +229,7 @@ CASES = [
     ("SELECT ISTREAM(k)[ROWS 2] FROM s", "[ROWS 2]", "ISTREAM takes no window"),
     ("SELECT WSTREAM-RESTORE(k) FROM s [RANGE 5 SLIDE 5]", "WSTREAM-", "(Golab 2006, 3.4)"),
     ("SELECT WSTREAM(DISTINCT k)[ROWS 2] FROM s [RANGE 5]", "WSTREAM(", "fit DISTINCT: results"),
-    ("WSTREAM(SELECT k FROM s [RANGE 5] EXCEPT SELECT k FROM t)[ROWS 2]", "WSTREAM(", "3.3.3"),
+    ("WSTREAM(SELECT k FROM s [RANGE 5] EXCEPT ALL SELECT k FROM t)[ROWS 2]", "WSTREAM(", "3.3.3"),
     ("WSTREAM(SELECT s.k FROM s [NOW], (SELECT DISTINCT k FROM t [NOW]) AS u)[ROWS 2]", "WSTREAM(",
      "does not fit DISTINCT"),
     ("SELECT ISTREAM-RESTORE(k) FROM s [RANGE 5]", "ISTREAM-RESTORE(k)", "is periodic"),
@@ -222,7 +242,7 @@ CASES = [
      "INTERNAL does not fit DISTINCT"),
     ("SELECT DISTINCT s.k FROM s [NOW INTERNAL], t [RANGE 5]", "SELECT DISTINCT", "3.3.2"),
     ("SELECT s.k FROM s [NOW INTERNAL], t [RANGE 5] WHERE s.k NOT IN (SELECT k FROM t)", "s.k NOT",
-     "negation cannot work over INTERNAL windows"),
+     "a sub-query in WHERE cannot work over INTERNAL windows"),
     ("SELECT DISTINCT COUNT(*) FROM s [RANGE 5], t [NOW INTERNAL]", "SELECT DISTINCT",
      "put its windows into a sub-query"),
     # relations that are not retroactive
@@ -230,7 +250,7 @@ CASES = [
     ("SELECT k FROM (SELECT k FROM n WHERE w > 1)", "n", "3.3.1"),
     ("SELECT COUNT(*) FROM n", "n", "found an aggregate"),
     ("SELECT DISTINCT k FROM n", "n", "found DISTINCT"),
-    ("SELECT k FROM s UNION SELECT k FROM n", "n", "an input of UNION"),
+    ("SELECT k FROM s UNION ALL SELECT k FROM n", "n", "an input of UNION"),
     ("SELECT k FROM s WHERE k NOT IN (SELECT k FROM n)", "n", "found NOT IN"),
     ("SELECT x.k FROM n AS x, n AS y WHERE x.k = y.k", "n", "another NRR"),
     ("SELECT s.k FROM s [ROWS 5], n WHERE s.k = n.k", "n", "cannot process negative tuples"),
@@ -291,7 +311,7 @@ def test_results_do_not_go_where_they_would_be_read_or_removed(into: str, says: 
     script = """
         CREATE STREAM d (ts BIGINT) FROM 'in' FORMAT csv;
         CREATE STREAM e (ts BIGINT) FROM 'days/*/b*.parquet' FORMAT parquet;
-        CREATE VIEW v AS SELECT ts FROM d UNION SELECT ts FROM e;
+        CREATE VIEW v AS SELECT ts FROM d UNION ALL SELECT ts FROM e;
         CREATE STREAM other (ts BIGINT) FROM 'elsewhere' FORMAT csv;
         CREATE QUERY text AS SELECT ts FROM e INTO 'days/2025' FORMAT csv;
         CREATE QUERY above AS SELECT ts FROM e INTO 'days';

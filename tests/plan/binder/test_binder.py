@@ -271,7 +271,7 @@ def test_distinct_is_over_the_select_list() -> None:
 
 
 def test_union_flattens_takes_the_first_names_and_casts_to_common_types() -> None:
-    plan = bound("SELECT k AS one FROM s UNION SELECT ts FROM t UNION ALL SELECT c FROM t")
+    plan = bound("SELECT k AS one FROM s UNION ALL SELECT ts FROM t UNION ALL SELECT c FROM t")
     assert isinstance(plan, Union)
     assert len(plan.branches) == 3
     assert [(f.name, f.type) for f in plan.schema] == [("one", Type.BIGINT)]

@@ -129,11 +129,11 @@ def test_the_least_bigint_has_a_literal() -> None:
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        ("SELECT a FROM s UNION SELECT NULL FROM t", [Type.INT]),
-        ("SELECT NULL FROM t UNION SELECT NULL FROM t UNION SELECT x FROM s", [Type.DOUBLE]),
-        ("SELECT NULL, src FROM f UNION SELECT ts, NULL FROM f", [Type.TIMESTAMP, Type.STRING]),
-        ("SELECT day FROM f EXCEPT SELECT n FROM (SELECT NULL AS n FROM f) AS q", [Type.DATE]),
-        ("SELECT NULL FROM s UNION SELECT NULL FROM t", [Type.STRING]),
+        ("SELECT a FROM s UNION ALL SELECT NULL FROM t", [Type.INT]),
+        ("SELECT NULL FROM t UNION ALL SELECT NULL FROM t UNION SELECT x FROM s", [Type.DOUBLE]),
+        ("SELECT NULL, src FROM f UNION ALL SELECT ts, NULL FROM f", [Type.TIMESTAMP, Type.STRING]),
+        ("SELECT day FROM f EXCEPT ALL SELECT n FROM (SELECT NULL AS n FROM f) AS q", [Type.DATE]),
+        ("SELECT NULL FROM s UNION ALL SELECT NULL FROM t", [Type.STRING]),
     ],
 )  # fmt: skip
 def test_a_column_of_nulls_takes_the_type_of_the_other_side(text: str, kinds: list[Type]) -> None:

@@ -33,12 +33,12 @@ WEAK, STRICT = UpdatePattern.WEAK, UpdatePattern.STRICT
         ("SELECT s.k FROM s, n WHERE s.k = n.k AND n.w > 3", MONOTONIC),
         ("SELECT s.k FROM n, s [NOW] WHERE s.k = n.k", WEAKEST),
         # rule 2: union; windows of different lengths do not expire in order of arrival
-        ("SELECT k FROM s [RANGE 5] UNION SELECT k FROM t [RANGE 5]", WEAKEST),
-        ("SELECT k FROM s [RANGE 5] UNION SELECT k FROM t [RANGE 6]", WEAK),
-        ("SELECT k FROM s [RANGE 5] UNION SELECT k FROM t [NOW]", WEAK),
-        ("SELECT k FROM s [RANGE 5] UNION SELECT k FROM t", WEAK),
-        ("SELECT k FROM s UNION SELECT k FROM t", MONOTONIC),
-        ("SELECT k FROM s [RANGE 5] UNION SELECT k FROM t [ROWS 5]", STRICT),
+        ("SELECT k FROM s [RANGE 5] UNION ALL SELECT k FROM t [RANGE 5]", WEAKEST),
+        ("SELECT k FROM s [RANGE 5] UNION ALL SELECT k FROM t [RANGE 6]", WEAK),
+        ("SELECT k FROM s [RANGE 5] UNION ALL SELECT k FROM t [NOW]", WEAK),
+        ("SELECT k FROM s [RANGE 5] UNION ALL SELECT k FROM t", WEAK),
+        ("SELECT k FROM s UNION ALL SELECT k FROM t", MONOTONIC),
+        ("SELECT k FROM s [RANGE 5] UNION ALL SELECT k FROM t [ROWS 5]", STRICT),
         # rule 3: join and DISTINCT
         ("SELECT s.k FROM s [RANGE 5], t [RANGE 5] WHERE s.k = t.k", WEAK),
         ("SELECT s.k FROM s, t WHERE s.k = t.k", MONOTONIC),
@@ -51,7 +51,7 @@ WEAK, STRICT = UpdatePattern.WEAK, UpdatePattern.STRICT
         # rules 4 and 5: grouping replaces its results, negation withdraws them
         ("SELECT k, COUNT(*) FROM s [RANGE 5] GROUP BY k", STRICT),
         ("SELECT COUNT(*) FROM s", STRICT),
-        ("SELECT k FROM s [RANGE 5] EXCEPT SELECT k FROM t [RANGE 5]", STRICT),
+        ("SELECT k FROM s [RANGE 5] EXCEPT ALL SELECT k FROM t [RANGE 5]", STRICT),
         ("SELECT k FROM s [RANGE 5] WHERE k NOT IN (SELECT k FROM t [RANGE 5])", STRICT),
         # what comes out as a stream is never withdrawn
         ("Istream(SELECT k FROM s [RANGE 5])", MONOTONIC),
@@ -60,6 +60,22 @@ WEAK, STRICT = UpdatePattern.WEAK, UpdatePattern.STRICT
         ("SELECT k FROM s [RANGE 5 INTERNAL]", MONOTONIC),
         ("SELECT s.k FROM s [ROWS 5 INTERNAL], t [RANGE 5 INTERNAL] WHERE s.k = t.k", MONOTONIC),
         ("SELECT k, COUNT(*) FROM s [RANGE 5 INTERNAL] GROUP BY k", MONOTONIC),
+        # what SQL has beside the algebra is made of it
+        ("SELECT k FROM s [RANGE 5] UNION SELECT k FROM t [RANGE 5]", WEAK),
+        ("SELECT k FROM s UNION SELECT k FROM t", MONOTONIC),
+        ("SELECT k FROM s [RANGE 5] INTERSECT SELECT k FROM t [RANGE 5]", STRICT),
+        (
+            "SELECT k FROM s [RANGE 5] WHERE EXISTS (SELECT * FROM t [RANGE 5] WHERE t.k = s.k)",
+            WEAK,
+        ),
+        ("SELECT k FROM s [RANGE 5] WHERE k IN (SELECT k FROM t [RANGE 5])", WEAK),
+        ("SELECT k FROM s WHERE k IN (SELECT k FROM t)", MONOTONIC),
+        (
+            "SELECT k FROM s [RANGE 5] WHERE EXISTS (SELECT * FROM t [RANGE 5] WHERE t.k > s.k)",
+            STRICT,
+        ),
+        ("SELECT s.k FROM s [RANGE 5] LEFT JOIN t [RANGE 5] ON t.k = s.k", STRICT),
+        ("WITH w AS (SELECT k FROM s) SELECT k FROM w [RANGE 5]", WEAKEST),
         # beside internal windows only the external ones let results expire
         ("SELECT s.k FROM s [RANGE 5 INTERNAL], t [RANGE 5] WHERE s.k = t.k", WEAK),
         ("SELECT s.k FROM s [ROWS 5 INTERNAL], t [RANGE 5] WHERE s.k = t.k", WEAK),
@@ -90,7 +106,7 @@ def test_patterns_stand_on_inner_edges_too() -> None:
 
 
 def test_a_union_of_equal_windows_keeps_their_lifetime() -> None:
-    plan = bound("SELECT k FROM s [RANGE 5] UNION SELECT k FROM t [RANGE 5]")
+    plan = bound("SELECT k FROM s [RANGE 5] UNION ALL SELECT k FROM t [RANGE 5]")
     assert isinstance(plan, Union)
     assert plan.lifetime == plan.branches[0].lifetime
     assert plan.lifetime is not None

@@ -50,7 +50,7 @@ def first(query: str, *kinds: type[Node]) -> Node:
         ("SELECT SUM(a) FROM s", GroupBy, Mode.WINDOWED_OUTPUT),
         ("SELECT SUM(a) FROM s [RANGE 5]", GroupBy, Mode.WINDOWED),
         ("SELECT DISTINCT k FROM s", DuplicateElimination, Mode.ON_THE_FLY),
-        ("SELECT k FROM s EXCEPT SELECT k FROM t", Negation, Mode.WINDOWED),
+        ("SELECT k FROM s EXCEPT ALL SELECT k FROM t", Negation, Mode.WINDOWED),
     ],
 )
 def test_the_mode_follows_from_what_is_kept_and_what_leaves(query, kind, mode):
@@ -99,7 +99,7 @@ QUERIES = [
     "SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t WHERE t.k = s.k)",
     "SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t WHERE t.k = s.k AND t.c > s.a)",
     "SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t WHERE t.c > s.a)",
-    "SELECT k FROM s EXCEPT SELECT k FROM t",
+    "SELECT k FROM s EXCEPT ALL SELECT k FROM t",
     "SELECT DISTINCT k FROM s [RANGE 5]",
     "SELECT DISTINCT k FROM s [ROWS 5]",
     "SELECT k, SUM(a) FROM s [RANGE 5] GROUP BY k",

@@ -190,7 +190,7 @@ def test_stages_come_after_those_that_they_read():
 
 
 def test_what_a_negation_compares_meets_but_for_not_in_which_one_null_decides():
-    (stage,) = cut("SELECT src FROM l [RANGE 9] EXCEPT SELECT dst FROM r [RANGE 9]")
+    (stage,) = cut("SELECT src FROM l [RANGE 9] EXCEPT ALL SELECT dst FROM r [RANGE 9]")
     assert names(stage) == [("l", ["src"]), ("r", ["dst"])]
     (single,) = cut("SELECT dst FROM l [RANGE 9] WHERE src NOT IN (SELECT src FROM r [RANGE 9])")
     assert all(key is None for _, key in keys(single))

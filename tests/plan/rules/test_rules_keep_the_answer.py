@@ -44,10 +44,10 @@ QUERIES = [
     "SELECT k FROM (Rstream(SELECT k, a FROM s [RANGE 2]) EVERY 2) WHERE a = 1",
     "SELECT k FROM (SELECT k, a FROM s [RANGE 2] EVERY 3) WHERE a > 0",
     (
-        "SELECT a FROM (SELECT k, a, b FROM s [RANGE 2] UNION SELECT k, c, c FROM t [RANGE 3]) "
+        "SELECT a FROM (SELECT k, a, b FROM s [RANGE 2] UNION ALL SELECT k, c, c FROM t [RANGE 3]) "
         "WHERE b > 0"
     ),
-    "SELECT k FROM (picked EXCEPT SELECT k, c FROM t) WHERE a > 1",
+    "SELECT k FROM (picked EXCEPT ALL SELECT k, c FROM t) WHERE a > 1",
     (
         "SELECT k FROM (SELECT k, a FROM s [RANGE 3] WHERE NOT EXISTS "
         "(SELECT * FROM t [RANGE 2] WHERE t.k = s.k AND t.c > s.b)) WHERE a > 0"

@@ -123,7 +123,7 @@ NOT_SHARED = {
     "top k": "SELECT TOP 2 k FROM s [RANGE 5 SECONDS] WHERE n > {} ORDER BY k",
     "a join": "SELECT a.k FROM s [RANGE 5 SECONDS] AS a, s [RANGE 5 SECONDS] AS b "
     "WHERE a.k = b.k AND a.n > {}",
-    "a union": "(SELECT k FROM s WHERE n > {0}) UNION (SELECT k FROM s WHERE n < {0})",
+    "a union": "(SELECT k FROM s WHERE n > {0}) UNION ALL (SELECT k FROM s WHERE n < {0})",
     "no range": "SELECT k FROM s WHERE n + {} > k",
     "rounded comparison": "SELECT k FROM s WHERE n > {}.5",
     "lists": "SELECT FREQUENT 2 k, COUNT(*) FROM s [RANGE 9 SLIDE 3] WHERE n > {} GROUP BY k",

@@ -46,6 +46,27 @@ def test_buckets_that_are_loaded_every_time_give_the_answer_of_one_pipeline(quer
     assert found == whole_answer(query)
 
 
+RELATIONAL = {
+    "exists": "SELECT k, a FROM s [RANGE 6 SECONDS] "
+    "WHERE EXISTS (SELECT * FROM r [RANGE 4 SECONDS] WHERE r.k = s.k)",
+    "or": "SELECT k, a FROM s [RANGE 6 SECONDS] WHERE k IN (SELECT k FROM r [RANGE 3 SECONDS]) "
+    "OR EXISTS (SELECT * FROM rel WHERE w > a)",
+    "left": "SELECT s.k, a, b FROM s [RANGE 6 SECONDS] LEFT JOIN r [RANGE 4 SECONDS] "
+    "ON r.k = s.k AND b > a",
+    "full": "SELECT k, a, w FROM s [RANGE 6 SECONDS] FULL JOIN rel USING (k)",
+    "intersect": "SELECT k FROM s [RANGE 6 SECONDS] INTERSECT SELECT k FROM r [ROWS 9] "
+    "UNION SELECT w FROM rel",
+}
+
+
+@pytest.mark.parametrize("name", RELATIONAL)
+def test_what_sql_has_beside_the_algebra_gives_the_same_in_buckets(name):
+    plan = compile_script(STREAMS + RELATIONAL[name] + ";").queries[-1].plan
+    whole = run(Pipeline(plan, changes=True), INPUTS, [end_of(plan, INPUTS)])
+    found = run_staged(plan, INPUTS, Strategy.UPA, seed=4, run=name)
+    assert found == expected(whole) != {}
+
+
 BOUNDED = {
     "sketches": "SELECT k, APPROXIMATE MEDIAN(x) AS m, APPROXIMATE COUNT(DISTINCT a) AS d "
     "FROM s [RANGE 400 SECONDS SLIDE 100 SECONDS] GROUP BY k",

@@ -14,7 +14,7 @@ from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.plan.binder.literals import coerce, fit_constants
 from windrow.plan.expressions import OPERATORS, Call, Expression, Literal, connect
-from windrow.plan.functions import FUNCTIONS, common
+from windrow.plan.functions import AGGREGATES, FUNCTIONS, common
 
 SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 
@@ -158,7 +158,7 @@ def bind_in(binder: Binder, node: exp.In, span: Span) -> Expression:
     if node.args.get("query") is not None:
         raise BindError(
             "IN with a sub-query is not allowed here", span=span,
-            remedy="write it as a join; only NOT IN may have a sub-query, as a part of WHERE",
+            remedy="write it as an operand of AND, OR or NOT in WHERE",
         )  # fmt: skip
     choices = node.expressions
     bound = binder.call(
@@ -169,6 +169,29 @@ def bind_in(binder: Binder, node: exp.In, span: Span) -> Expression:
         return bound
     tests = [Call("eq", (bound.args[0], a), Type.BOOLEAN) for a in bound.args[1:]]
     return connect("or", tuple(tests))
+
+
+def bind_filter(binder: Binder, node: exp.Filter, span: Span) -> Expression:
+    """``SUM(x) FILTER (WHERE c)`` is the sum of CASE WHEN c THEN x END: NULLs do not count."""
+    call, condition = node.this.copy(), node.expression.this
+    if not isinstance(call, exp.Anonymous) or call.name.lower() not in AGGREGATES:
+        raise BindError(
+            span=span, expected="an aggregate before FILTER", found="something else",
+            remedy="write for example COUNT(*) FILTER (WHERE ...)",
+        )  # fmt: skip
+    first = call.expressions[0] if call.expressions else None
+    holder = first if isinstance(first, exp.Distinct) else call
+    arguments = list(holder.expressions)
+    for place, argument in enumerate(arguments):
+        if len(arguments) > 1 and isinstance(argument, exp.Literal):
+            continue  # the fraction of a quantile
+        star = isinstance(argument, exp.Star) and call.name.lower() == "count"
+        value = exp.Literal.number(1) if star else argument
+        arguments[place] = exp.Case(ifs=[exp.If(this=condition.copy(), true=value)])
+        arguments[place].meta.update(argument.meta)
+    holder.set("expressions", arguments)
+    call.meta.update(node.meta)
+    return binder.bind(call)
 
 
 def bind_case(binder: Binder, node: exp.Expr, span: Span) -> Expression:

@@ -97,6 +97,8 @@ class _Binder:
         if isinstance(bound, Column) and bound.index >= 0 and item.alias is None:
             return [Named(bound.name, bound, self.scope.schema[bound.index].qualifier)]
         name = bound.name if isinstance(bound, Column) else f"column{position + 1}"
+        if isinstance(node, exp.Column):
+            name = node.name
         if item.alias is not None:
             name = item.alias.text
         bounds = self.aggregates.bounds(bound) if is_aggregate(bound) else ()
@@ -104,8 +106,13 @@ class _Binder:
 
     def _star(self, qualifier: str | None, item: Item) -> list[Named]:
         columns = []
+        merged = self.scope.merged if qualifier is None else ()
+        for one in merged:  # once, before the others
+            columns.append(Named(one.name, one.expression))
+            self.seen.update(dict.fromkeys(one.places, item.span))
+        left_out = {place for one in merged for place in one.places}
         for index, column in enumerate(self.scope.schema):
-            if column.name.endswith("()"):  # window_start(), which nobody has asked for here
+            if index in left_out or column.name.endswith("()"):  # nobody has asked for those
                 continue
             if qualifier is None or (column.qualifier or "").lower() == qualifier.lower():
                 columns.append(Named(column.name, self.scope.column(index), column.qualifier))

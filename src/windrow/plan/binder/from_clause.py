@@ -99,6 +99,8 @@ def _check_time(time: Name, source: Name | Query, plan: Node, context: Context) 
 
 def named_plan(name: Name, context: Context) -> Node:
     """The plan that a name in FROM stands for."""
+    if (defined := context.defined.get(name.text.lower())) is not None:
+        return defined
     declaration = context.catalog.find(name.text)
     context.uses.add(name.text.lower())
     match declaration:
@@ -119,6 +121,7 @@ def named_plan(name: Name, context: Context) -> Node:
             )  # fmt: skip
     readable = (StreamDeclaration, RelationDeclaration, ViewDeclaration)
     known = [d.name for d in context.catalog.declarations.values() if isinstance(d, readable)]
+    known += context.defined
     raise BindError(
         f"there is no stream, relation or view called {name.text}", span=name.span,
         remedy=did_you_mean(name.text, known) or "declare it first",

@@ -1,4 +1,9 @@
-"""NOT EXISTS and NOT IN: parts of WHERE that become negations, alone or beside OR, AND and NOT.
+"""EXISTS, IN and their negations: parts of WHERE that become joins and negations, alone or beside
+OR, AND and NOT.
+
+EXISTS and IN are semi-joins: the join with the different keys of the sub-query, of which a tuple
+meets at most one, so it stays as often as it is there. Under another condition than equality, what
+exists is the input EXCEPT what does not.
 
 A condition keeps the tuples for which it is true. ``A OR B`` keeps those of A, and of the others
 those of B: two plans over the same input, one union. The others are a selection if A is a plain
@@ -22,6 +27,7 @@ from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Query, Select, StreamOf
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
+from windrow.plan.binder.join_clauses import bind_joins
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.binder.within import (
@@ -32,38 +38,56 @@ from windrow.plan.binder.within import (
     report,
     within_of,
 )
-from windrow.plan.expressions import Call, Column, Expression, Literal, conjunction, shift_columns
-from windrow.plan.nodes import Negation, NegationForm, Node, Selection, Union
-from windrow.plan.nodes.joins import join_of, side_of
-from windrow.plan.nodes.relational import cast_to, is_null_column
+from windrow.plan.expressions import (
+    Call,
+    Expression,
+    Literal,
+    Named,
+    conjunction,
+    connect,
+    shift_columns,
+)
+from windrow.plan.functions import AGGREGATES
+from windrow.plan.nodes import (
+    DuplicateElimination,
+    Join,
+    Negation,
+    NegationForm,
+    Node,
+    Selection,
+    Union,
+)
+from windrow.plan.nodes.joins import difference_of, join_of, side_of
+from windrow.plan.nodes.relational import cast_to, columns_of_row, is_null_column, project
 
 QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
 
 
 @dataclass(frozen=True)
-class _NegatedQuery:
-    """A part of WHERE that is NOT EXISTS (query), or value NOT IN (query)."""
+class _AskedQuery:
+    """A part of WHERE that is [NOT] EXISTS (query), or value [NOT] IN (query)."""
 
     query: exp.Expr
     value: exp.Expr | None
+    negated: bool
     span: Span
     within: Within | None
 
+    @property
+    def words(self) -> str:
+        return ("NOT " if self.negated else "") + ("EXISTS" if self.value is None else "IN")
 
-def _negated_query(part: exp.Expr, source: str) -> _NegatedQuery | None:
-    """The negated sub-query that a part of WHERE is, if it is one."""
-    while isinstance(part, exp.Paren):
+
+def _asked_query(part: exp.Expr, source: str) -> _AskedQuery | None:
+    """What is asked of a sub-query, if the part of WHERE is nothing else."""
+    span, negated = span_of(part, source), False
+    while isinstance(part, exp.Paren | exp.Not):
+        negated ^= isinstance(part, exp.Not)
         part = part.this
-    if not isinstance(part, exp.Not):
-        return None
-    inner = part.this
-    while isinstance(inner, exp.Paren):
-        inner = inner.this
-    span = span_of(part, source)
-    if isinstance(inner, exp.Exists):
-        return _NegatedQuery(inner.this, None, span, within_of(inner))
-    if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-        return _NegatedQuery(inner.args["query"], inner.this, span, within_of(inner))
+    if isinstance(part, exp.Exists):
+        return _AskedQuery(part.this, None, negated, span, within_of(part))
+    if isinstance(part, exp.In) and part.args.get("query") is not None:
+        return _AskedQuery(part.args["query"], part.this, negated, span, within_of(part))
     return None
 
 
@@ -72,28 +96,66 @@ def has_query(node: exp.Expr) -> bool:
     return node.find(*QUERIES) is not None
 
 
-def _bind_negation(plan: Node, scope: Scope, negated: _NegatedQuery, context: Context) -> Node:
-    """``plan`` less the tuples that the sub-query matches."""
-    query = _contents(lower(negated.query, context.source))
-    if negated.value is not None:
-        binder = ExpressionBinder(scope, context.source, "NOT IN")
-        value = binder.bind(negated.value)
-        right = bound_by(context.bind_query(query, context), negated.within, context)
+def _bind_asked(plan: Node, scope: Scope, asked: _AskedQuery, context: Context) -> Node:
+    """The tuples of ``plan`` that the sub-query matches or, negated, does not."""
+    query = _contents(lower(asked.query, context.source))
+    if asked.value is not None:
+        return _bind_in(plan, scope, asked, asked.value, query, context)
+    if not isinstance(query, Select) or query.group_by or query.having or query.limit:
+        right, conditions = context.bind_query(query, context), []
+    else:
+        matched = correlated_tables(scope, query, context, asked.words, asked.span)
+        right, conditions = matched.plan, matched.crossing
+    form = NegationForm.NOT_EXISTS if asked.negated else None
+    right = bound_by(right, asked.within, context)
+    return _match(plan, right, conditions, form, asked.span)
+
+
+def _bind_in(
+    plan: Node, scope: Scope, asked: _AskedQuery, node: exp.Expr, query: Query, context: Context
+) -> Node:
+    """IN is true if a value is equal, NOT IN if none is equal or NULL, or compared with NULL."""
+    binder = ExpressionBinder(scope, context.source, asked.words)
+    value = binder.bind(node)
+    width = len(plan.schema)
+    crossing: list[Expression] = []
+    if isinstance(query, Select) and _names_one_value(query):
+        matched = correlated_tables(scope, query, context, asked.words, asked.span)
+        crossing = matched.crossing
+        items = ExpressionBinder(matched.scope, context.source, "the select list")
+        item = Named("value", items.bind(query.items[0].expression))
+        row = columns_of_row(matched.plan.schema)
+        right = project(matched.plan, (*row, item), asked.span)
+    if not crossing:
+        right = context.bind_query(query, context)
         if len(right.schema) != 1:
             raise BindError(
-                span=negated.span, expected="one column in the sub-query of NOT IN",
+                span=asked.span, expected=f"one column in the sub-query of {asked.words}",
                 found=f"{len(right.schema)}",
             )  # fmt: skip
-        if is_null_column(right, 0):
-            right = cast_to(right, (value.type,))
-        other = shift_columns(Scope(right.schema).column(0), len(plan.schema))
-        nodes = [negated.value, negated.query]
-        test = binder.call("eq", [value, other], nodes, negated.span)
-        return _negation(plan, right, [test], NegationForm.NOT_IN, negated.span)
-    if not isinstance(query, Select) or query.group_by or query.having or query.limit:
-        right = bound_by(context.bind_query(query, context), negated.within, context)
-        return _negation(plan, right, [], NegationForm.NOT_EXISTS, negated.span)
-    return _correlated_negation(plan, scope, query, context, negated)
+    right = bound_by(right, asked.within, context)
+    place = len(right.schema) - 1
+    if is_null_column(right, place):
+        right = cast_to(right, [*[f.type for f in right.schema][:place], value.type])
+    other = shift_columns(Scope(right.schema).column(place), width)
+    test = binder.call("eq", [value, other], [node, asked.query], asked.span)
+    if not asked.negated:
+        return _match(plan, right, [*crossing, test], None, asked.span)
+    if not crossing:
+        return _match(plan, right, [test], NegationForm.NOT_IN, asked.span)
+    unknown = [Call("is_null", (side,), Type.BOOLEAN) for side in (value, other)]
+    possible = connect("or", (test, *unknown))
+    return _match(plan, right, [*crossing, possible], NegationForm.NOT_EXISTS, asked.span)
+
+
+def _names_one_value(query: Select) -> bool:
+    """Whether the block has one item, computed from each of its tuples alone."""
+    if query.group_by or query.having or query.limit:
+        return False
+    if len(query.items) != 1 or query.items[0].expression.is_star:
+        return False
+    calls = query.items[0].expression.find_all(exp.Anonymous)
+    return not any(call.name.lower() in AGGREGATES for call in calls)
 
 
 def _contents(query: Query) -> Query:
@@ -107,43 +169,68 @@ def _contents(query: Query) -> Query:
     return query
 
 
-def _correlated_negation(
-    plan: Node, scope: Scope, query: Select, context: Context, negated: _NegatedQuery
-) -> Node:
+@dataclass(frozen=True)
+class CorrelatedTables:
+    """What FROM and WHERE of a sub-query give, and the conditions that name outer columns too.
+
+    Those are over an outer tuple and one of ``plan`` side by side; ``scope`` is of ``plan`` alone.
+    """
+
+    plan: Node
+    scope: Scope
+    crossing: list[Expression]
+
+
+def correlated_tables(
+    scope: Scope, query: Select, context: Context, construct: str, span: Span
+) -> CorrelatedTables:
     """The sub-query may name columns of the outer query in its conditions."""
-    span = negated.span
     tables = bind_tables(query.tables, context)
-    refuse_internal(tables, "NOT EXISTS", span)
-    inner = tables[0].schema
-    for table in tables[1:]:
-        inner = inner + table.schema
+    refuse_internal(tables, construct, span)
+    joined = bind_joins(query.tables, tables, context)
     width = len(scope.schema)
-    whole = Scope(scope.schema + inner, inner_from=width)
-    binder = ExpressionBinder(whole, context.source, "WHERE")
-    nodes = [t.on for t in query.tables if t.on is not None]
-    nodes += [query.where] if query.where is not None else []
-    parts = [part for node in nodes for part in operands_of(node, exp.And)]
-    conditions = [binder.condition(part) for part in parts if not has_query(part)]
+    binder = ExpressionBinder(joined.scope.within(scope), context.source, "WHERE")
+    where = operands_of(query.where, exp.And) if query.where is not None else []
+    parts = [*joined.parts, *where]
+    conditions = [shift_columns(c, width) for c in joined.equalities]
+    conditions += [binder.condition(part) for part in parts if not has_query(part)]
     crossing: list[Expression] = []
     own: list[Expression] = []
     for condition in conditions:
         local = not side_of(condition, width).left
         (own if local else crossing).append(condition)
-    right, rest = join_tables(tables, [shift_columns(c, -width) for c in own])
+    plan, rest = join_tables(joined.tables, [shift_columns(c, -width) for c in own])
     predicate = conjunction(rest)
     if predicate is not None:
-        right = Selection(right, predicate, span=span)
+        plan = Selection(plan, predicate, span=span)
     # Of this sub-query's columns, not the outer one's.
-    right = select_where_all(right, Scope(inner), list(filter(has_query, parts)), context)
-    right = bound_by(right, negated.within, context)
-    return _negation(plan, right, crossing, NegationForm.NOT_EXISTS, span)
+    plan = select_where_all(plan, joined.scope, list(filter(has_query, parts)), context)
+    return CorrelatedTables(plan, joined.scope, crossing)
 
 
-def _negation(
-    left: Node, right: Node, conditions: list[Expression], form: NegationForm, span: Span
+def _match(
+    left: Node, right: Node, conditions: list[Expression], form: NegationForm | None, span: Span
 ) -> Node:
+    """The left tuples that a negation of this form leaves; with no form, those with a match."""
+    width = len(left.schema)
+    if form is None:
+        outer = tuple(c for c in conditions if not side_of(c, width).right)
+        if (predicate := conjunction(outer)) is not None:
+            left = Selection(left, predicate, span=span)
+        conditions = [c for c in conditions if c not in outer]
     join = join_of(left, right, conditions)
-    return Negation(left, right, join.left_keys, join.right_keys, form, join.residual, span=span)
+    keys = join.left_keys, join.right_keys
+    if form is not None or join.residual is not None:
+        how = form or NegationForm.NOT_EXISTS
+        alone = Negation(left, right, *keys, how, join.residual, span=span)
+        return alone if form is not None else difference_of(left, alone, span)
+    named = tuple(Named(f"key{i + 1}", key) for i, key in enumerate(join.right_keys))
+    if not named:  # whatever is there
+        named = (Named("any", Literal(True, Type.BOOLEAN)),)
+    different = DuplicateElimination(project(right, named, span), span=span)
+    right_keys = tuple(Scope(different.schema).column(i) for i in range(len(join.right_keys)))
+    semi = Join(left, different, join.left_keys, right_keys, span=span)
+    return project(semi, columns_of_row(semi.schema)[:width], span)
 
 
 def select_where_all(plan: Node, scope: Scope, parts: list[exp.Expr], context: Context) -> Node:
@@ -162,9 +249,9 @@ def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context
         node = node.this
     if not has_query(node):
         return Selection(plan, _condition(scope, node, context), span=span_of(node, context.source))
-    negated = _negated_query(node, context.source)
-    if negated is not None:
-        return _bind_negation(plan, scope, negated, context)
+    asked = _asked_query(node, context.source)
+    if asked is not None:
+        return _bind_asked(plan, scope, asked, context)
     match node:
         case exp.And():
             for part in _plain_first(operands_of(node, exp.And)):
@@ -191,8 +278,7 @@ def _select_where_one_true(
             break
         span = span_of(part, context.source)
         if has_query(part):
-            row = tuple(Column(i, f.name, f.type) for i, f in enumerate(plan.schema))
-            plan = Negation(plan, chosen, row, row, NegationForm.EXCEPT, span=span)
+            plan = difference_of(plan, chosen, span)
         else:
             test = _condition(scope, part, context)
             true = Call("coalesce", (test, Literal(False, Type.BOOLEAN)), Type.BOOLEAN)
@@ -238,14 +324,10 @@ def _condition(scope: Scope, node: exp.Expr, context: Context) -> Expression:
 
 
 def _refusal(node: exp.Expr, context: Context) -> BindError:
-    """What is neither NOT EXISTS nor NOT IN, nor made of such by AND, OR and NOT."""
-    place = node.find(*QUERIES, exp.In) or node
-    what = "IN" if isinstance(node, exp.In) else "EXISTS" if isinstance(node, exp.Exists) else ""
+    """A sub-query inside another expression than AND, OR and NOT."""
+    place = node.find(*QUERIES) or node
     return BindError(
-        f"{what} with a sub-query is not allowed here"
-        if what
-        else "a sub-query is not allowed here",
-        span=span_of(node if what else place, context.source),
-        remedy="write it as a join, or as NOT EXISTS or NOT IN, which may be combined with AND, OR "
-        "and NOT in WHERE",
-    )
+        "a sub-query is not allowed here", span=span_of(place, context.source),
+        remedy="write EXISTS or IN as an operand of AND, OR or NOT in WHERE, or the sub-query in "
+        "FROM",
+    )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Whole queries: blocks, UNION and EXCEPT, relation-to-stream forms, EVERY."""
+"""Whole queries: WITH, blocks, set operations, relation-to-stream forms, EVERY."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from math import gcd
@@ -10,31 +10,32 @@ from math import gcd
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import Clock
-from windrow.cql.syntax_tree import EveryOf, Query, Select, SetOperation, StreamOf
+from windrow.cql.syntax_tree import Definition, EveryOf, Query, Select, SetOperation, StreamOf, With
 from windrow.plan.binder.from_clause import produce_every_time
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import Context, clock_of
 from windrow.plan.binder.select import bind_select
 from windrow.plan.binder.window_ticks import in_ticks, window_spec
 from windrow.plan.describe import duration
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import Column, Named
 from windrow.plan.functions import common
 from windrow.plan.nodes import (
     AppendOnly,
+    DuplicateElimination,
     Every,
     GroupBy,
-    Negation,
-    NegationForm,
     Node,
     OutputWindow,
+    Projection,
     StreamKind,
     ToStream,
     Union,
     Window,
     walk,
 )
+from windrow.plan.nodes.joins import difference_of
 from windrow.plan.nodes.rebuild import map_inputs
-from windrow.plan.nodes.relational import cast_to, is_null_column
+from windrow.plan.nodes.relational import cast_to, is_null_column, project
 from windrow.plan.nodes.window_specs import RangeWindow
 
 PERIODIC = ("RSTREAM", "ISTREAM-RESTORE", "RSTREAM-RESTORE")
@@ -54,8 +55,48 @@ def bind_query(query: Query, context: Context) -> Node:
             plan = _stream_of(query, context, None)
         case EveryOf():
             plan = _every(query, context)
+        case With():
+            plan = bind_query(query.query, _define(query, context))
     clock_of(plan, query.span)
     return plan
+
+
+def _define(query: With, context: Context) -> Context:
+    """The context with what WITH names; each definition may read those before it."""
+    names: set[str] = set()
+    for definition in query.definitions:
+        name = definition.name.text
+        if name.lower() in names:
+            raise BindError(
+                f"WITH defines {name} twice", span=definition.name.span,
+                remedy="give one of them another name",
+            )  # fmt: skip
+        names.add(name.lower())
+        context = context.defining(name, _defined_plan(definition, context))
+    return context
+
+
+def _defined_plan(definition: Definition, context: Context) -> Node:
+    plan, columns = bind_query(definition.query, context), definition.columns
+    if not columns:
+        return plan
+    if len(columns) != len(plan.schema):
+        raise BindError(
+            f"{definition.name.text} lists the wrong number of columns",
+            span=columns[0].span, expected=f"{len(plan.schema)}", found=f"{len(columns)}",
+        )  # fmt: skip
+    return rename_columns(plan, [c.text for c in columns], definition.name.span)
+
+
+def rename_columns(plan: Node, names: Sequence[str], span: Span) -> Node:
+    """The plan with its columns under other names, and under no table's."""
+    if isinstance(plan, Projection):
+        kept = zip(plan.columns, names, strict=True)
+        return replace(plan, columns=tuple(Named(n, c.expression) for c, n in kept))
+    if isinstance(plan, ToStream):
+        return replace(plan, input=rename_columns(plan.input, names, span))
+    columns = [Column(i, f.name, f.type) for i, f in enumerate(plan.schema)]
+    return project(plan, tuple(map(Named, names, columns)), span)
 
 
 def _set_operation(query: SetOperation, context: Context) -> Node:
@@ -70,16 +111,28 @@ def _set_operation(query: SetOperation, context: Context) -> Node:
     kinds = _common_types(left, right, query)
     left, right = cast_to(left, kinds), cast_to(right, kinds)
     if query.operator == "UNION":
-        branches = (*_branches(left), *_branches(right))
-        return Union(branches, span=query.span)
-    columns = tuple(Column(i, f.name, f.type) for i, f in enumerate(left.schema))
-    others = tuple(Column(i, f.name, f.type) for i, f in enumerate(right.schema))
-    return Negation(left, right, columns, others, NegationForm.EXCEPT, span=query.span)
+        branches = (*_branches(left, query.distinct), *_branches(right, query.distinct))
+        union = Union(branches, span=query.span)
+        return DuplicateElimination(union, span=query.span) if query.distinct else union
+    if query.distinct:
+        left, right = _as_set(left), _as_set(right)
+    surplus = difference_of(left, right, query.span)
+    if query.operator == "EXCEPT":
+        return surplus
+    # Of l and r copies, l less what l has in excess of r is the lesser number.
+    return difference_of(left, surplus, query.span)
 
 
-def _branches(plan: Node) -> tuple[Node, ...]:
-    """A union of unions is one union."""
+def _branches(plan: Node, distinct: bool) -> tuple[Node, ...]:
+    """A union of unions is one union, and if it is one of sets its parts need not be sets."""
+    if distinct and isinstance(plan, DuplicateElimination) and isinstance(plan.input, Union):
+        plan = plan.input
     return plan.branches if isinstance(plan, Union) else (plan,)
+
+
+def _as_set(plan: Node) -> Node:
+    already = isinstance(plan, DuplicateElimination)
+    return plan if already else DuplicateElimination(plan, span=plan.span)
 
 
 def _common_types(left: Node, right: Node, query: SetOperation) -> tuple[Type, ...]:

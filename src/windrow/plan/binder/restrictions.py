@@ -102,7 +102,7 @@ def _words(node: Node) -> str:
         case Negation():
             return node.form.value
         case DuplicateElimination():
-            return "DISTINCT"
+            return "DISTINCT (or UNION, EXCEPT, INTERSECT, EXISTS or IN)"
         case GroupBy():
             return "an aggregate"
         case ToStream():

@@ -20,6 +20,7 @@ from windrow.plan.binder.calls import (
     bind_case,
     bind_distinct_from,
     bind_escape,
+    bind_filter,
     bind_in,
     bind_is,
     castable,
@@ -30,7 +31,7 @@ from windrow.plan.binder.calls import (
 from windrow.plan.binder.constant_arguments import check_constants, json_path, refuse_changing
 from windrow.plan.binder.literals import coerce, interval, number, too_large
 from windrow.plan.binder.scope import Scope, did_you_mean
-from windrow.plan.expressions import Call, Expression, Literal, connect
+from windrow.plan.expressions import Call, Expression, Literal, columns_of, connect
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS
 
 BINARY: dict[type[exp.Expr], str] = {
@@ -109,7 +110,7 @@ class ExpressionBinder:
             case exp.Subquery() | exp.Select() | exp.SetOperation() | exp.Exists():
                 raise BindError(
                     "a sub-query is not allowed here", span=span,
-                    remedy="put it into FROM, or after NOT EXISTS or NOT IN in WHERE",
+                    remedy="put it into FROM, or after EXISTS or IN in WHERE",
                 )  # fmt: skip
         return self._predicate_or_form(node, span)
 
@@ -154,9 +155,9 @@ class ExpressionBinder:
             qualifier, quoted = node.table or None, bool(node.this.args.get("quoted"))
         if quoted and qualifier is None and not self.scope.find(name):
             raise self._no_text(name, span)
-        column = self.scope.resolve(name, qualifier, span)
-        self.seen[column.index] = span
-        return column
+        meant = self.scope.meaning(name, qualifier, span)
+        self.seen.update({column.index: span for column in columns_of(meant)})
+        return meant
 
     def _no_text(self, name: str, span: Span) -> BindError:
         """A word in double quotes is a name; whoever meant a text is told how to write one."""
@@ -237,6 +238,8 @@ class ExpressionBinder:
                 return bind_in(self, node, span)
             case exp.Case() | exp.If():
                 return bind_case(self, node, span)
+            case exp.Filter():
+                return bind_filter(self, node, span)
         return self._keyword_call(node, span)
 
     def _keyword_call(self, node: exp.Expr, span: Span) -> Expression:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from windrow.core.errors import BindError, Span
@@ -11,7 +11,7 @@ from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.cql.syntax_tree import Query
 from windrow.plan.catalog import Catalog
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import Column, Expression, shift_columns
 from windrow.plan.nodes import (
     Node,
     StreamScan,
@@ -24,12 +24,18 @@ class Context:
     """The catalog, the text, and the way back to the binder of whole queries.
 
     ``uses`` takes the lower-case names that the statement reads.
+    ``defined`` are the plans that WITH names here, by lower-case name; they hide declarations.
     """
 
     catalog: Catalog
     source: str
     bind_query: Callable[[Query, Context], Node]
     uses: set[str] = field(default_factory=set, compare=False)
+    defined: Mapping[str, Node] = field(default_factory=dict)
+
+    def defining(self, name: str, plan: Node) -> Context:
+        """A context in which the name stands for the plan too."""
+        return replace(self, defined={**self.defined, name.lower(): plan})
 
 
 def clock_of(plan: Node, span: Span | None = None) -> Clock | None:
@@ -60,15 +66,26 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
+class MergedColumn:
+    """A column that USING names: without a table it is ``expression``, whichever side has it."""
+
+    name: str
+    expression: Expression
+    places: frozenset[int]
+
+
+@dataclass(frozen=True)
 class Scope:
     """The columns of FROM under the names of their tables, in the order of the joined row.
 
     In a sub-query that sees the outer query's columns too, those from ``inner_from`` on are its
-    own, and hide outer ones of the same name.
+    own, and hide outer ones of the same name. Those in ``merged`` are one column unless they are
+    written with their table.
     """
 
     schema: Schema
     inner_from: int = 0
+    merged: tuple[MergedColumn, ...] = ()
     times: tuple[Column, ...] = ()
     """The time columns of all streams, if they are shown."""
 
@@ -85,12 +102,32 @@ class Scope:
         )
         return tuple(i for i in found if i >= self.inner_from) or found
 
+    def within(self, outer: Scope) -> Scope:
+        """This scope in a sub-query that sees the outer query's columns, which come first."""
+        width = len(outer.schema)
+        merged = tuple(
+            MergedColumn(
+                m.name, shift_columns(m.expression, width), frozenset(p + width for p in m.places)
+            )
+            for m in self.merged
+        )
+        return Scope(outer.schema + self.schema, width, (*outer.merged, *merged))
+
     def column(self, index: int) -> Column:
         field = self.schema[index]
         return Column(index, field.name, field.type)
 
     def qualifiers(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(f.qualifier for f in self.schema if f.qualifier))
+
+    def meaning(self, name: str, qualifier: str | None, span: Span) -> Expression:
+        """What a name in an expression stands for: a column, or the one that USING made of two."""
+        if qualifier is None:
+            found = set(self.find(name))
+            for column in self.merged:
+                if column.name == name.lower() and found <= column.places:
+                    return column.expression
+        return self.resolve(name, qualifier, span)
 
     def resolve(self, name: str, qualifier: str | None, span: Span) -> Column:
         """The one column that is meant; BindError if there is none, or more than one."""

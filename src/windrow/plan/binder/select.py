@@ -15,7 +15,6 @@ from dataclasses import replace
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError
-from windrow.core.schema import Schema
 from windrow.cql.syntax_tree import Limit, Select
 from windrow.plan.binder.aggregates import Grouping
 from windrow.plan.binder.bounded_space import check_sub_windows, lists_of
@@ -29,10 +28,11 @@ from windrow.plan.binder.from_clause import (
     mixes_internal_windows,
     refuse_internal,
 )
+from windrow.plan.binder.join_clauses import JoinedTables, bind_joins
 from windrow.plan.binder.not_exists import has_query, select_where_all
 from windrow.plan.binder.ordered_aggregates import time_column
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
-from windrow.plan.binder.scope import Context, Scope, clock_of
+from windrow.plan.binder.scope import Context, clock_of
 from windrow.plan.binder.window_bounds import find_bounds, group_with_bounds
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.expressions import (
@@ -68,9 +68,10 @@ def bind_select(select: Select, context: Context) -> Node:
             remedy="name the source of the columns",
         )  # fmt: skip
     tables = bind_tables(select.tables, context)
-    scope = Scope(_row(tables), times=_times(tables, context))
+    joined = bind_joins(select.tables, tables, context)
+    scope = replace(joined.scope, times=_times(tables, context))
     select, bounds = find_bounds(select, tables, context)
-    plan = _filter_tables(select, tables, scope, context)
+    plan = _filter_tables(select, tables, joined, context)
     if bounds is not None:
         scope = replace(scope, schema=scope.schema + bounds.columns)
     clauses = bind_clauses(select, scope, context)
@@ -109,13 +110,6 @@ def _group(plan: Node, grouping: Grouping, having: Expression | None, select: Se
     return GroupBy(plan, keys, aggregates, lists=lists, span=select.span)
 
 
-def _row(tables: tuple[BoundTable, ...]) -> Schema:
-    schema = tables[0].schema
-    for table in tables[1:]:
-        schema = schema + table.schema
-    return schema
-
-
 def _times(tables: tuple[BoundTable, ...], context: Context) -> tuple[Column, ...]:
     """The time columns of the streams in FROM; none if one of them does not show its own."""
     streams = (d for d in context.catalog.declarations.values() if isinstance(d, StreamDeclaration))
@@ -134,26 +128,26 @@ def _times(tables: tuple[BoundTable, ...], context: Context) -> tuple[Column, ..
 
 
 def _filter_tables(
-    select: Select, tables: tuple[BoundTable, ...], scope: Scope, context: Context
+    select: Select, tables: tuple[BoundTable, ...], joined: JoinedTables, context: Context
 ) -> Node:
     """The joined tables for which WHERE and every ON are true."""
-    binder = ExpressionBinder(scope, context.source, "WHERE")
-    asking, conditions = [], []
-    for node in (*(t.on for t in select.tables), select.where):
-        for part in operands_of(node, exp.And) if node is not None else ():
-            if has_query(part):
-                asking.append(part)
-            else:
-                conditions.append(binder.condition(part))
+    binder = ExpressionBinder(joined.scope, context.source, "WHERE")
+    asking, conditions = [], list(joined.equalities)
+    where = operands_of(select.where, exp.And) if select.where is not None else []
+    for part in (*joined.parts, *where):
+        if has_query(part):
+            asking.append(part)
+        else:
+            conditions.append(binder.condition(part))
     join = _join_mixed if mixes_internal_windows(tables) else join_tables
-    plan, rest = join(tables, conditions)
+    plan, rest = join(joined.tables, conditions)
     predicate = conjunction(rest)
     if predicate is not None:
         span = binder.span(select.where) if select.where is not None else select.span
         plan = Selection(plan, predicate, span=span)
     for part in asking:
-        refuse_internal(tables, "negation", binder.span(part))
-    return select_where_all(plan, scope, asking, context)
+        refuse_internal(tables, "a sub-query in WHERE", binder.span(part))
+    return select_where_all(plan, joined.scope, asking, context)
 
 
 def _top(plan: Node, clauses: Clauses, select: Select) -> Node:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from windrow.core.errors import BindError, ScriptError, Span
+from windrow.core.errors import BindError, ScriptError
 from windrow.core.paths import LONGEST, REMEDY, SUPPORTED, flaw_of_name, has_scheme, is_object_url
 from windrow.core.schema import Type
 from windrow.cql.syntax_tree import (
@@ -19,7 +19,7 @@ from windrow.cql.syntax_tree import (
     FileClause,
     Name,
 )
-from windrow.plan.binder.queries import bind_query
+from windrow.plan.binder.queries import bind_query, rename_columns
 from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import Context, clock_of, did_you_mean
 from windrow.plan.binder.storage import bind_archive, bind_subscriptions, destination
@@ -33,9 +33,8 @@ from windrow.plan.catalog import (
     SubscriptionsDeclaration,
     ViewDeclaration,
 )
-from windrow.plan.expressions import Column, Named
-from windrow.plan.nodes import Node, Projection, ToStream
-from windrow.plan.nodes.relational import cast_to, is_null_column, project
+from windrow.plan.nodes import Node
+from windrow.plan.nodes.relational import cast_to, is_null_column
 from windrow.plan.optimiser import Alternative
 
 OURS = "inbox"
@@ -123,30 +122,18 @@ def _view_plan(statement: CreateView, plan: Node) -> Node:
         c.type if c.type is not None and is_null_column(plan, i) else f.type
         for i, (c, f) in enumerate(zip(columns, plan.schema, strict=True))
     ])  # fmt: skip
-    renamed = []
-    for index, (column, field) in enumerate(zip(columns, plan.schema, strict=True)):
+    for column, field in zip(columns, plan.schema, strict=True):
         if column.type is not None and not _alike(column.type, field.type):
             raise BindError(
                 span=column.span, expected=f"{field.type.value}, as the view's query gives it",
                 found=column.type.value, remedy="cast the value in the view's query",
             )  # fmt: skip
-        renamed.append(Named(column.name.text, Column(index, field.name, field.type)))
-    return _rename_columns(plan, tuple(renamed), statement.span)
+    return rename_columns(plan, [column.name.text for column in columns], statement.span)
 
 
 def _alike(declared: Type, found: Type) -> bool:
     """A view may call a BIGINT an INT, or a DOUBLE a FLOAT; the wider type is kept."""
     return declared is found or (declared.numeric and found.numeric)
-
-
-def _rename_columns(plan: Node, columns: tuple[Named, ...], span: Span) -> Node:
-    names = [c.name for c in columns]
-    if isinstance(plan, Projection):
-        kept = zip(plan.columns, names, strict=True)
-        return replace(plan, columns=tuple(Named(n, c.expression) for c, n in kept))
-    if isinstance(plan, ToStream):
-        return replace(plan, input=_rename_columns(plan.input, columns, span))
-    return project(plan, columns, span)
 
 
 def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:

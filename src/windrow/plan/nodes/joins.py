@@ -15,6 +15,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
 from windrow.plan.expressions import (
     Call,
+    Column,
     Expression,
     columns_of,
     conjunction,
@@ -188,6 +189,15 @@ def join_of(
             right_keys.append(key[1])
     residual = conjunction(tuple(rest))
     return Join(left, right, tuple(left_keys), tuple(right_keys), residual, span=span)
+
+
+def difference_of(left: Node, right: Node, span: Span | None = None) -> Negation:
+    """EXCEPT ALL: of each tuple as many copies as the left has more."""
+    one, other = (
+        tuple(Column(i, f.name, f.type) for i, f in enumerate(side.schema))
+        for side in (left, right)
+    )
+    return Negation(left, right, one, other, NegationForm.EXCEPT, span=span)
 
 
 def lasting_join_of(
