@@ -262,8 +262,6 @@ def test_a_column_may_be_called_istream() -> None:
 def test_names_and_selects_join_by_union_and_except_from_left_to_right() -> None:
     found = query("A union B except (select a from s) UNION ALL C")
     assert isinstance(found, SetOperation)
-    assert isinstance(found.right, SetOperation)
-    assert isinstance(found.left.right, SetOperation)
     operators = []
     while isinstance(found, SetOperation):
         operators.append(found.operator)
@@ -300,6 +298,8 @@ def test_intersect_binds_more_tightly() -> None:
     found = query("A UNION B INTERSECT ALL C EXCEPT D INTERSECT E")
     assert isinstance(found, SetOperation)
     assert isinstance(found.left, SetOperation)
+    assert isinstance(found.right, SetOperation)
+    assert isinstance(found.left.right, SetOperation)
     operators = [found.operator, found.right.operator, found.left.operator,
                  found.left.right.operator]  # fmt: skip
     assert operators == ["EXCEPT", "INTERSECT", "UNION", "INTERSECT"]

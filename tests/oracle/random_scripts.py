@@ -20,7 +20,8 @@ WINDOWS = ("RANGE 1", "RANGE 3", "RANGE 6", "RANGE 5 SLIDE 2", "RANGE 2 SLIDE 3"
 SETS = ("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL")
 KINDS = ("plain", "join", "join", "group", "group", "total", "distinct", "UNION", "UNION ALL",
          "EXCEPT ALL", "missing", "first")  # fmt: skip
-RELATIONAL = (*SETS, "outer", "outer", "using", "with", "filter", "present", "present", "present")
+RELATIONAL = (*SETS, "outer", "outer", "using", "with", "filter", "present", "present", "present",
+              "scalar", "scalar")  # fmt: skip
 """What SQL has beside them."""
 AGGREGATES = ("COUNT(*)", "COUNT({0})", "SUM({0})", "MIN({0})", "MAX({0})", "COUNT(DISTINCT {0})")
 
@@ -82,6 +83,8 @@ class _Writer:
                 return self.filtered(depth)
             case "present":
                 return self.present(depth)
+            case "scalar":
+                return self.with_value(depth)
         left = self.query(depth - 1)
         right = self.query(self.number(depth - 1))
         width = min(left.width, right.width)
@@ -240,6 +243,31 @@ class _Writer:
             f"{o} IN (SELECT {i} + 1 FROM ({{1}}) AS i WHERE {link})",
         )
         return self.one_of("", "", "NOT ") + text
+
+    def with_value(self, depth: int) -> Query:
+        """A value of a sub-query: of all of it, or of what goes with the outer tuple."""
+        outer, inner = self.query(depth - 1), self.query(self.number(depth - 1))
+        o, i = self.one_of(*outer.columns("o")), self.one_of(*inner.columns("i"))
+        value = self.one_of(*AGGREGATES).format(i)
+        own, link = self.condition(inner.columns("i")), f"{i} = {o}"
+        where = self.one_of("", f" WHERE {own}", f" WHERE {link}", f" WHERE {link} AND {own}")
+        one = f"(SELECT {value} FROM ({{1}}) AS i{where})"
+        other = f"(SELECT {value} + 1 FROM ({{1}}) AS i)"
+        asked = self.one_of(
+            f"{o} > {one}", f"{o} + {one} <> 2", f"COALESCE({one}, 0) <= {o}", f"{one} IS NULL",
+            f"NOT ({o} = {one})", f"{one} > {other} OR {o} IS NULL",
+            f"{o} >= {one} OR EXISTS (SELECT * FROM ({{1}}) AS i WHERE {link})",
+        )  # fmt: skip
+        match self.number(3):
+            case 0:
+                text = f"SELECT {o} AS c0, {one} AS c1 FROM ({{0}}) AS o"
+            case 1:
+                text = f"SELECT {o} AS c0, {o} * {one} - {other} AS c1 FROM ({{0}}) AS o"
+            case 2:
+                text = f"SELECT {o} AS c0, COUNT(*) - {other} AS c1 FROM ({{0}}) AS o GROUP BY {o}"
+            case _:
+                text = f"SELECT {o} AS c0, 1 AS c1 FROM ({{0}}) AS o WHERE {asked}"
+        return both(text, 2, outer, inner)
 
     def first(self, depth: int) -> Query:
         inner = self.query(depth - 1)

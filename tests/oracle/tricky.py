@@ -319,4 +319,28 @@ TRICKY: dict[str, Script] = {
         "COUNT(*) FILTER (WHERE n = 'a') AS c, COUNT(DISTINCT a) FILTER (WHERE x > 0) AS d "
         "FROM s [RANGE 6] GROUP BY k HAVING COUNT(*) FILTER (WHERE a IS NOT NULL) > 1",
     ),
+    "more than the mean": Script(
+        "SELECT k, a FROM s [RANGE 4] WHERE a > (SELECT AVG(a) FROM s [RANGE 7])"
+    ),
+    "a count of nothing": Script(
+        "SELECT k, (SELECT COUNT(*) FROM t [NOW] WHERE t.k = s.k) AS c, "
+        "(SELECT MAX(b) FROM t [NOW]) AS most FROM s [RANGE 3]"
+    ),
+    "a value under OR": Script(
+        "SELECT k, a FROM s [RANGE 4] WHERE a = (SELECT MAX(b) FROM t [RANGE 3] WHERE t.k = s.k) "
+        "OR k IN (SELECT k FROM r) OR (SELECT COUNT(*) FROM t [NOW]) = 0"
+    ),
+    "a value that all groups share": Script(
+        "SELECT k, COUNT(*) AS c FROM s [RANGE 5] GROUP BY k "
+        "HAVING COUNT(*) > (SELECT COUNT(*) FROM t [RANGE 2])"
+    ),
+    "the last row as a value": Script(
+        "SELECT k, a - (SELECT b FROM t [ROWS 1]) AS less FROM s [ROWS 4]"
+    ),
+    "an order by a value": Script(
+        "SELECT k, a FROM s [RANGE 4] ORDER BY a * (SELECT COUNT(*) FROM t [RANGE 3]), a, k "
+        "DESC LIMIT 2",
+        "SELECT k, a FROM s [RANGE 4] ORDER BY a * (SELECT COUNT(*) FROM t [RANGE 3]) NULLS LAST, "
+        "a NULLS LAST, k DESC NULLS LAST LIMIT 2",
+    ),
 }  # fmt: skip

@@ -79,6 +79,8 @@ def test_a_grouping_is_drawn_with_its_aggregates() -> None:
         ("SELECT DISTINCT k FROM s [NOW]", "DuplicateElimination"),
         ("SELECT DISTINCT k FROM s [NOW]", "↑ WEAKEST, key the whole tuple, window [NOW]"),
         ("SELECT k FROM s UNION ALL SELECT k FROM t", "Union of 2"),
+        ("SELECT k FROM s WHERE a > (SELECT AVG(c) FROM t)", "Join s.a > avg_c"),
+        ("SELECT k FROM s WHERE k IN (SELECT k FROM t)", "Join s.k = t.k"),
         ("SELECT k FROM s EXCEPT ALL SELECT k FROM t", "Negation EXCEPT"),
         ("SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t WHERE t.k = s.k)",
          "Negation NOT EXISTS s.k = t.k"),

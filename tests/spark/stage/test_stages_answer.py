@@ -54,6 +54,8 @@ RELATIONAL = {
     "left": "SELECT s.k, a, b FROM s [RANGE 6 SECONDS] LEFT JOIN r [RANGE 4 SECONDS] "
     "ON r.k = s.k AND b > a",
     "full": "SELECT k, a, w FROM s [RANGE 6 SECONDS] FULL JOIN rel USING (k)",
+    "value": "SELECT k, a, (SELECT COUNT(*) FROM r [RANGE 3 SECONDS] WHERE r.k = s.k) AS c "
+    "FROM s [RANGE 6 SECONDS] WHERE a > (SELECT AVG(b) FROM r [RANGE 9 SECONDS])",
     "intersect": "SELECT k FROM s [RANGE 6 SECONDS] INTERSECT SELECT k FROM r [ROWS 9] "
     "UNION SELECT w FROM rel",
 }

@@ -94,10 +94,12 @@ class _Binder:
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             return self._star(node.table, item)
         bound = binder.bind(node)
-        if isinstance(bound, Column) and bound.index >= 0 and item.alias is None:
+        value = isinstance(bound, Column) and bound.index >= self.scope.written
+        if isinstance(bound, Column) and bound.index >= 0 and item.alias is None and not value:
             return [Named(bound.name, bound, self.scope.schema[bound.index].qualifier)]
-        name = bound.name if isinstance(bound, Column) else f"column{position + 1}"
-        if isinstance(node, exp.Column):
+        plain = isinstance(bound, Column) and not value
+        name = bound.name if plain else f"column{position + 1}"
+        if isinstance(node, exp.Column) and not value:
             name = node.name
         if item.alias is not None:
             name = item.alias.text
@@ -112,7 +114,8 @@ class _Binder:
             self.seen.update(dict.fromkeys(one.places, item.span))
         left_out = {place for one in merged for place in one.places}
         for index, column in enumerate(self.scope.schema):
-            if index in left_out or column.name.endswith("()"):  # nobody has asked for those
+            asked_for = index < self.scope.written and not column.name.endswith("()")
+            if index in left_out or not asked_for:  # of a sub-query or a window, by name only
                 continue
             if qualifier is None or (column.qualifier or "").lower() == qualifier.lower():
                 columns.append(Named(column.name, self.scope.column(index), column.qualifier))
@@ -214,4 +217,6 @@ class _Binder:
                 keys.append(Named(column.name, bound, column.qualifier))
             else:
                 keys.append(Named(f"key{position + 1}", bound))
-        return tuple(dict.fromkeys(keys))
+        # A scalar sub-query is the same for all tuples of an instant, so it divides no group.
+        values = map(self.scope.column, range(self.scope.written, len(self.scope.schema)))
+        return tuple(dict.fromkeys([*keys, *(Named(v.name, v) for v in values)]))

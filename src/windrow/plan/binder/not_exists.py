@@ -40,6 +40,7 @@ from windrow.plan.binder.within import (
 )
 from windrow.plan.expressions import (
     Call,
+    Column,
     Expression,
     Literal,
     Named,
@@ -224,7 +225,12 @@ def _match(
         how = form or NegationForm.NOT_EXISTS
         alone = Negation(left, right, *keys, how, join.residual, span=span)
         return alone if form is not None else difference_of(left, alone, span)
-    named = tuple(Named(f"key{i + 1}", key) for i, key in enumerate(join.right_keys))
+    named = tuple(
+        Named(key.name, key, right.schema[key.index].qualifier)
+        if isinstance(key, Column)
+        else Named(f"key{place + 1}", key)
+        for place, key in enumerate(join.right_keys)
+    )
     if not named:  # whatever is there
         named = (Named("any", Literal(True, Type.BOOLEAN)),)
     different = DuplicateElimination(project(right, named, span), span=span)
@@ -249,6 +255,14 @@ def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context
         node = node.this
     if not has_query(node):
         return Selection(plan, _condition(scope, node, context), span=span_of(node, context.source))
+    # Imported here: a scalar sub-query may have conditions with sub-queries itself.
+    from windrow.plan.binder.scalar_queries import (  # noqa: PLC0415
+        asks_values_only,
+        select_by_values,
+    )
+
+    if asks_values_only(node):
+        return select_by_values(plan, scope, node, context)
     asked = _asked_query(node, context.source)
     if asked is not None:
         return _bind_asked(plan, scope, asked, context)

@@ -80,7 +80,8 @@ class Scope:
 
     In a sub-query that sees the outer query's columns too, those from ``inner_from`` on are its
     own, and hide outer ones of the same name. Those in ``merged`` are one column unless they are
-    written with their table.
+    written with their table. The last ``values`` columns stand for scalar sub-queries, and are not
+    meant by ``*``.
     """
 
     schema: Schema
@@ -88,6 +89,12 @@ class Scope:
     merged: tuple[MergedColumn, ...] = ()
     times: tuple[Column, ...] = ()
     """The time columns of all streams, if they are shown."""
+    values: int = 0
+
+    @property
+    def written(self) -> int:
+        """How many columns are those of tables."""
+        return len(self.schema) - self.values
 
     def find(self, name: str, qualifier: str | None = None) -> tuple[int, ...]:
         """The places of all columns that the name can mean; case makes no difference."""

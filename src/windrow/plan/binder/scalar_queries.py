@@ -1,0 +1,283 @@
+"""Scalar sub-queries: a query in parentheses that stands for a value, in WHERE and in the list.
+
+Its value is a column that the plan gets by a join: the left outer join with the sub-query, of which
+the plan must show that it has at most one row, so that no tuple meets two. An aggregate that is
+compared with outer columns by ``=`` becomes one row for each value of these columns. Where the
+sub-query has no row the value is NULL, and a COUNT 0, as in SQL. A condition that a NULL cannot
+make true needs no outer join: the tuples without a value would not stay.
+
+Cost: that of the join, and for each tuple of the sub-query's change all tuples that meet it: a
+value that all tuples are compared with reaches them all when it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import expressions as exp
+
+from windrow.core.errors import BindError, Span
+from windrow.core.schema import Field, Schema, Type
+from windrow.cql.lower import lower
+from windrow.cql.positions import span_of
+from windrow.cql.syntax_tree import Select
+from windrow.plan.binder.aggregates import Aggregates, Grouping
+from windrow.plan.binder.join_clauses import outer_join
+from windrow.plan.binder.not_exists import QUERIES, CorrelatedTables, correlated_tables
+from windrow.plan.binder.scalars import ExpressionBinder
+from windrow.plan.binder.scope import Context, Scope
+from windrow.plan.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Named,
+    replace_columns,
+)
+from windrow.plan.nodes import (
+    DuplicateElimination,
+    Every,
+    GroupBy,
+    Join,
+    Negation,
+    Node,
+    Projection,
+    Selection,
+    TopK,
+    Window,
+)
+from windrow.plan.nodes.joins import as_key, join_of
+from windrow.plan.nodes.relational import columns_of_row, project
+from windrow.plan.nodes.window_specs import RowsWindow
+
+NULL_OF_NULL = frozenset({
+    "add", "subtract", "multiply", "divide", "modulo", "negate", "eq", "ne", "lt", "le", "gt", "ge",
+    "not", "like", "ilike", "cast", "abs", "round", "floor", "ceil", "sqrt", "ln", "log10", "exp",
+    "power", "sign",
+})  # fmt: skip
+"""Functions that are NULL if one of their arguments is."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A sub-query's row, the conditions under which a tuple meets it, and the value in it.
+
+    Conditions and value are over a tuple of the outer plan and the row side by side.
+    """
+
+    right: Node
+    conditions: tuple[Expression, ...]
+    value: Expression
+    correlated: bool
+    span: Span
+
+
+def asks_values_only(node: exp.Expr) -> bool:
+    """Whether all sub-queries in an expression are scalar ones."""
+    found = [n for n in outermost(node) if isinstance(n, (*QUERIES, exp.In))]
+    return bool(found) and all(isinstance(n, exp.Subquery) for n in found)
+
+
+def outermost(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The parts of an expression but for those of its sub-queries; IN with values is no query."""
+    if isinstance(node, exp.In) and node.args.get("query") is None:
+        for part in node.iter_expressions():
+            yield from outermost(part)
+        return
+    yield node
+    if not isinstance(node, (*QUERIES, exp.In)):
+        for part in node.iter_expressions():
+            yield from outermost(part)
+
+
+def select_by_values(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
+    """The tuples for which a condition with scalar sub-queries is true."""
+    width = len(plan.schema)
+    values, (changed,) = _bind_values(scope, [node], context)
+    wide = _extended(scope, values)
+    condition = ExpressionBinder(wide, context.source, "WHERE").condition(changed)
+    for place, value in enumerate(values):
+        needed = _never_true(condition, width + place) and _is_null_without_row(value, width)
+        plan = _join(plan, value, width, place, outer=not needed)
+    span = span_of(node, context.source)
+    return project(Selection(plan, condition, span=span), columns_of_row(plan.schema)[:width], span)
+
+
+def add_values(
+    plan: Node, scope: Scope, nodes: Sequence[exp.Expr], context: Context, *, grouped: bool
+) -> tuple[Node, Scope, list[exp.Expr]]:
+    """The plan with a column for each scalar sub-query, and the expressions that read these."""
+    width = len(plan.schema)
+    values, changed = _bind_values(scope, nodes, context)
+    for place, value in enumerate(values):
+        if grouped and value.correlated:
+            raise BindError(
+                "beside aggregates a sub-query must not name outer columns", span=value.span,
+                remedy="group in a sub-query in FROM, and write this one around it",
+            )  # fmt: skip
+        plan = _join(plan, value, width, place, outer=True)
+    return plan, _extended(scope, values), changed
+
+
+def _bind_values(
+    scope: Scope, nodes: Sequence[exp.Expr], context: Context
+) -> tuple[list[_Value], list[exp.Expr]]:
+    """The sub-queries of the expressions, and the expressions with columns in their places."""
+    values: list[_Value] = []
+    changed = []
+    for node in nodes:
+        root = exp.Paren(this=node.copy())
+        root.meta.update(node.meta)
+        for query in [n for n in outermost(root) if isinstance(n, exp.Subquery)]:
+            column = exp.Column(this=exp.to_identifier(_name(len(values)), quoted=True))
+            values.append(_bind_value(scope, query, context))
+            column.meta.update(query.meta)
+            query.replace(column)
+        changed.append(root.this)
+    return values, changed
+
+
+def _name(place: int) -> str:
+    return f"(sub-query {place + 1})"
+
+
+def _extended(scope: Scope, values: Sequence[_Value]) -> Scope:
+    fields = [Field(_name(place), value.value.type) for place, value in enumerate(values)]
+    return replace(scope, schema=scope.schema + Schema(tuple(fields)), values=len(values))
+
+
+def _bind_value(scope: Scope, node: exp.Subquery, context: Context) -> _Value:
+    span, query = span_of(node, context.source), lower(node, context.source)
+    if isinstance(query, Select) and query.tables and not (query.group_by or query.limit):
+        matched = correlated_tables(scope, query, context, "a scalar sub-query", span)
+        if matched.crossing:
+            return _correlated_value(scope, query, matched, context, span)
+    plan = context.bind_query(query, context)
+    if len(plan.schema) != 1:
+        raise BindError(
+            span=span, expected="one column in a scalar sub-query", found=f"{len(plan.schema)}"
+        )
+    if not at_most_one_row(plan):
+        raise BindError(
+            "a sub-query that stands for a value must have at most one row", span=span,
+            expected="an aggregate without GROUP BY, LIMIT 1, or [ROWS 1]",
+            found="a query that may have more",
+            remedy="aggregate it, or write EXISTS, IN or a join",
+        )  # fmt: skip
+    value: Expression = Column(0, plan.schema[0].name, plan.schema[0].type)
+    if isinstance(plan, Projection) and isinstance(plan.input, GroupBy):
+        plan, value = plan.input, plan.columns[0].expression
+    value = _of_nothing(value, plan) if isinstance(plan, GroupBy) else value
+    width = len(scope.schema)
+    return _Value(plan, (), _shift(value, width), False, span)
+
+
+def _correlated_value(
+    scope: Scope, query: Select, matched: CorrelatedTables, context: Context, span: Span
+) -> _Value:
+    """An aggregate for each value of what the sub-query compares with outer columns."""
+    width = len(scope.schema)
+    keys, conditions = [], []
+    for condition in matched.crossing:
+        key = as_key(condition, width)
+        if key is None:
+            raise BindError(
+                "a scalar sub-query is compared with outer columns by = only", span=span,
+                remedy="write a join and GROUP BY",
+            )  # fmt: skip
+        own = Column(width + len(keys), f"key{len(keys) + 1}", key[1].type)
+        keys.append(Named(own.name, key[1]))
+        conditions.append(Call("eq", (key[0], own), Type.BOOLEAN))
+    aggregates = Aggregates()
+    if len(query.items) != 1 or query.having is not None or query.distinct:
+        raise BindError(
+            span=span, expected="one aggregate in a sub-query that names outer columns",
+            found="more items, HAVING or DISTINCT", remedy="write a join and GROUP BY",
+        )  # fmt: skip
+    items = ExpressionBinder(matched.scope, context.source, "the select list", aggregates)
+    item = items.bind(query.items[0].expression)
+    if not aggregates.found:
+        raise BindError(
+            "a sub-query that stands for a value must have at most one row", span=span,
+            expected="an aggregate, since it names outer columns", found="none",
+            remedy="aggregate it, or write EXISTS, IN or a join",
+        )  # fmt: skip
+    grouping = Grouping(tuple(keys), tuple(aggregates.found))
+    groups = GroupBy(matched.plan, grouping.keys, grouping.aggregates, span=span)
+    value = _of_nothing(grouping.over_groups(item, items.seen), groups)
+    return _Value(groups, tuple(conditions), _shift(value, width), True, span)
+
+
+def _of_nothing(value: Expression, groups: GroupBy) -> Expression:
+    """The value over the groups' row, with counts that are 0 where there is none."""
+
+    def counted(column: Column) -> Expression:
+        aggregate = groups.aggregates[column.index - len(groups.keys)]
+        if column.index < len(groups.keys) or aggregate.function != "COUNT":
+            return column
+        return Call("coalesce", (column, Literal(0, column.type)), column.type)
+
+    return replace_columns(value, counted)
+
+
+def _shift(value: Expression, width: int) -> Expression:
+    return replace_columns(value, lambda c: replace(c, index=c.index + width))
+
+
+def _join(plan: Node, value: _Value, width: int, before: int, *, outer: bool) -> Node:
+    """``plan``, which has ``before`` values behind its ``width`` columns, with one more."""
+
+    def moved(expression: Expression) -> Expression:
+        return replace_columns(
+            expression,
+            lambda c: replace(c, index=c.index + before) if c.index >= width else c,
+        )
+
+    conditions = [moved(c) for c in value.conditions]
+    if outer:
+        joined = outer_join("LEFT", plan, value.right, conditions, value.span)
+    else:
+        joined = join_of(plan, value.right, conditions, value.span)
+    kept = columns_of_row(plan.schema)
+    return Projection(joined, (*kept, Named(_name(before), moved(value.value))), span=value.span)
+
+
+def at_most_one_row(plan: Node) -> bool:
+    """Whether the plan shows that there is never more than one row at an instant."""
+    match plan:
+        case GroupBy():
+            return not plan.keys and not plan.lists
+        case TopK():
+            return plan.count == 1 or at_most_one_row(plan.input)
+        case Window(spec=RowsWindow(count=1, partition_by=())):
+            return True
+        case Selection() | Projection() | DuplicateElimination() | Every():
+            return at_most_one_row(plan.input)
+        case Join():
+            return all(map(at_most_one_row, plan.inputs))
+        case Negation():
+            return at_most_one_row(plan.left)
+    return False
+
+
+def _never_true(condition: Expression, index: int) -> bool:
+    """Whether a NULL in the column keeps the condition from being true."""
+    if isinstance(condition, Call) and condition.function in ("and", "or"):
+        parts = [_never_true(part, index) for part in condition.args]
+        return any(parts) if condition.function == "and" else all(parts)
+    return _null_of_null(condition, index)
+
+
+def _null_of_null(expression: Expression, index: int) -> bool:
+    if isinstance(expression, Column):
+        return expression.index == index
+    if not isinstance(expression, Call) or expression.function not in NULL_OF_NULL:
+        return False
+    return any(_null_of_null(argument, index) for argument in expression.args)
+
+
+def _is_null_without_row(value: _Value, width: int) -> bool:
+    """Whether the value is NULL where the sub-query has no row: some column of it decides that."""
+    last = width + len(value.right.schema)
+    return any(_null_of_null(value.value, index) for index in range(width, last))
