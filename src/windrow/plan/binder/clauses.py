@@ -94,7 +94,7 @@ class _Binder:
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             return self._star(node.table, item)
         bound = binder.bind(node)
-        value = isinstance(bound, Column) and bound.index >= self.scope.written
+        value = isinstance(bound, Column) and bound.index >= self.scope.table_width
         if isinstance(bound, Column) and bound.index >= 0 and item.alias is None and not value:
             return [Named(bound.name, bound, self.scope.schema[bound.index].qualifier)]
         plain = isinstance(bound, Column) and not value
@@ -114,7 +114,7 @@ class _Binder:
             self.seen.update(dict.fromkeys(one.places, item.span))
         left_out = {place for one in merged for place in one.places}
         for index, column in enumerate(self.scope.schema):
-            asked_for = index < self.scope.written and not column.name.endswith("()")
+            asked_for = index < self.scope.table_width and not column.name.endswith("()")
             if index in left_out or not asked_for:  # of a sub-query or a window, by name only
                 continue
             if qualifier is None or (column.qualifier or "").lower() == qualifier.lower():
@@ -218,5 +218,5 @@ class _Binder:
             else:
                 keys.append(Named(f"key{position + 1}", bound))
         # A scalar sub-query is the same for all tuples of an instant, so it divides no group.
-        values = map(self.scope.column, range(self.scope.written, len(self.scope.schema)))
+        values = map(self.scope.column, range(self.scope.table_width, len(self.scope.schema)))
         return tuple(dict.fromkeys([*keys, *(Named(v.name, v) for v in values)]))

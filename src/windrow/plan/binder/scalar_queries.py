@@ -212,13 +212,13 @@ def _correlated_value(
 def _of_nothing(value: Expression, groups: GroupBy) -> Expression:
     """The value over the groups' row, with counts that are 0 where there is none."""
 
-    def counted(column: Column) -> Expression:
+    def or_zero(column: Column) -> Expression:
         aggregate = groups.aggregates[column.index - len(groups.keys)]
         if column.index < len(groups.keys) or aggregate.function != "COUNT":
             return column
         return Call("coalesce", (column, Literal(0, column.type)), column.type)
 
-    return replace_columns(value, counted)
+    return replace_columns(value, or_zero)
 
 
 def _shift(value: Expression, width: int) -> Expression:
@@ -228,19 +228,19 @@ def _shift(value: Expression, width: int) -> Expression:
 def _join(plan: Node, value: _Value, width: int, before: int, *, outer: bool) -> Node:
     """``plan``, which has ``before`` values behind its ``width`` columns, with one more."""
 
-    def moved(expression: Expression) -> Expression:
+    def move(expression: Expression) -> Expression:
         return replace_columns(
             expression,
             lambda c: replace(c, index=c.index + before) if c.index >= width else c,
         )
 
-    conditions = [moved(c) for c in value.conditions]
+    conditions = [move(c) for c in value.conditions]
     if outer:
         joined = outer_join("LEFT", plan, value.right, conditions, value.span)
     else:
         joined = join_of(plan, value.right, conditions, value.span)
     kept = columns_of_row(plan.schema)
-    return Projection(joined, (*kept, Named(_name(before), moved(value.value))), span=value.span)
+    return Projection(joined, (*kept, Named(_name(before), move(value.value))), span=value.span)
 
 
 def at_most_one_row(plan: Node) -> bool:

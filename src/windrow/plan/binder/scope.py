@@ -92,7 +92,7 @@ class Scope:
     values: int = 0
 
     @property
-    def written(self) -> int:
+    def table_width(self) -> int:
         """How many columns are those of tables."""
         return len(self.schema) - self.values
 
