@@ -290,10 +290,12 @@ class CqlParser(TokenCursor):
             and self.at_type(TokenType.L_BRACKET)
         ):
             this.meta[WINDOW] = parse_window(self)
-        if isinstance(this, exp.Anonymous) and this.name.upper() in SKETCHED_COUNTS:
-            distinct = exp.Distinct(expressions=this.expressions)
-            this = exp.Anonymous(this="COUNT", expressions=[distinct])
-            this.meta[APPROXIMATE] = "ESTIMATE"
+        call = this.this if isinstance(this, exp.Filter) else this
+        if isinstance(call, exp.Anonymous) and call.name.upper() in SKETCHED_COUNTS:
+            distinct = exp.Distinct(expressions=call.expressions)
+            call.set("this", "COUNT")
+            call.set("expressions", [distinct])
+            call.meta[APPROXIMATE] = "ESTIMATE"
         return self._mark_extent(first, this)
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:

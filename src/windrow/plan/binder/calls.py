@@ -182,13 +182,21 @@ def bind_filter(binder: Binder, node: exp.Filter, span: Span) -> Expression:
     first = call.expressions[0] if call.expressions else None
     holder = first if isinstance(first, exp.Distinct) else call
     arguments = list(holder.expressions)
-    for place, argument in enumerate(arguments):
-        if len(arguments) > 1 and isinstance(argument, exp.Literal):
-            continue  # the fraction of a quantile
-        star = isinstance(argument, exp.Star) and call.name.lower() == "count"
-        value = exp.Literal.number(1) if star else argument
-        arguments[place] = exp.Case(ifs=[exp.If(this=condition.copy(), true=value)])
-        arguments[place].meta.update(argument.meta)
+    # The first, unless that is the fraction of a quantile: without a value nothing else counts.
+    plain = [place for place, a in enumerate(arguments) if not isinstance(a, exp.Literal)]
+    place = plain[0] if plain else 0
+    if arguments:
+        argument = arguments[place]
+        ordered = isinstance(argument, exp.Order)
+        value = argument.this if ordered else argument
+        if isinstance(value, exp.Star) and call.name.lower() == "count":
+            value = exp.Literal.number(1)
+        chosen = exp.Case(ifs=[exp.If(this=condition.copy(), true=value)])
+        chosen.meta.update(argument.meta)
+        if ordered:
+            argument.set("this", chosen)
+        else:
+            arguments[place] = chosen
     holder.set("expressions", arguments)
     call.meta.update(node.meta)
     return binder.bind(call)

@@ -97,8 +97,9 @@ class _Binder:
         value = isinstance(bound, Column) and bound.index >= self.scope.table_width
         if isinstance(bound, Column) and bound.index >= 0 and item.alias is None and not value:
             return [Named(bound.name, bound, self.scope.schema[bound.index].qualifier)]
-        plain = isinstance(bound, Column) and not value
-        name = bound.name if plain else f"column{position + 1}"
+        name = f"column{position + 1}"
+        if isinstance(bound, Column) and not value:
+            name = bound.name
         if isinstance(node, exp.Column) and not value:
             name = node.name
         if item.alias is not None:

@@ -81,12 +81,10 @@ def asks_values_only(node: exp.Expr) -> bool:
 
 def outermost(node: exp.Expr) -> Iterator[exp.Expr]:
     """The parts of an expression but for those of its sub-queries; IN with values is no query."""
-    if isinstance(node, exp.In) and node.args.get("query") is None:
-        for part in node.iter_expressions():
-            yield from outermost(part)
-        return
-    yield node
-    if not isinstance(node, (*QUERIES, exp.In)):
+    values = isinstance(node, exp.In) and node.args.get("query") is None
+    if not values:
+        yield node
+    if values or not isinstance(node, (*QUERIES, exp.In)):
         for part in node.iter_expressions():
             yield from outermost(part)
 
@@ -167,7 +165,7 @@ def _bind_value(scope: Scope, node: exp.Subquery, context: Context) -> _Value:
         )  # fmt: skip
     value: Expression = Column(0, plan.schema[0].name, plan.schema[0].type)
     if isinstance(plan, Projection) and isinstance(plan.input, GroupBy):
-        plan, value = plan.input, plan.columns[0].expression
+        value, plan = plan.columns[0].expression, plan.input
     value = _of_nothing(value, plan) if isinstance(plan, GroupBy) else value
     width = len(scope.schema)
     return _Value(plan, (), _shift(value, width), False, span)
@@ -178,7 +176,8 @@ def _correlated_value(
 ) -> _Value:
     """An aggregate for each value of what the sub-query compares with outer columns."""
     width = len(scope.schema)
-    keys, conditions = [], []
+    keys: list[Named] = []
+    conditions: list[Expression] = []
     for condition in matched.crossing:
         key = as_key(condition, width)
         if key is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, ScriptError
 from windrow.core.paths import LONGEST, REMEDY, SUPPORTED, flaw_of_name, has_scheme, is_object_url
