@@ -33,6 +33,14 @@ ANSWERS = {
     "q10": """
         SELECT auction, bidder, price, date_time, extra,
             date_trunc('day', date_time)::TIMESTAMP, date_trunc('minute', date_time) FROM bid""",
+    "q11": """
+        SELECT bidder, count(*), min(date_time), max(date_time) + INTERVAL 10 SECONDS
+        FROM (SELECT *, sum(new) OVER (PARTITION BY bidder ORDER BY date_time) AS session
+              FROM (SELECT *, (date_time - lag(date_time, 1, TIMESTAMP '1970-01-01')
+                      OVER (PARTITION BY bidder ORDER BY date_time) >= INTERVAL 10 SECONDS)::INT
+                      AS new
+                    FROM bid))
+        GROUP BY bidder, session HAVING max(date_time) + INTERVAL 10 SECONDS > (FROM instant)""",
     "q13": """
         SELECT b.auction, b.bidder, b.price, b.date_time, s.value
         FROM bid b JOIN side_input s ON b.auction % 10000 = s.id""",
@@ -61,6 +69,14 @@ ANSWERS = {
             a.item_name, a.description, a.initial_bid, a.reserve, a.date_time,
             a.expires, a.seller, a.category, a.extra
         FROM bid b JOIN auction a ON b.auction = a.id WHERE a.category = 10""",
+    "q21": """
+        SELECT * FROM (SELECT auction, bidder, price, channel,
+            CASE channel WHEN 'Apple' THEN '0' WHEN 'Google' THEN '1' WHEN 'Facebook' THEN '2'
+                WHEN 'Baidu' THEN '3' ELSE split_part(url, 'channel_id=', 2) END AS channel_id
+            FROM bid) WHERE channel_id <> ''""",
+    "q22": """
+        SELECT auction, bidder, price, channel, split_part(url, '/', 4), split_part(url, '/', 5),
+            split_part(url, '/', 6) FROM bid""",
 }
 
 

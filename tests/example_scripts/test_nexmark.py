@@ -51,6 +51,8 @@ class Run:
                 SELECT *, row_number() OVER () AS arrival FROM {name}_rows""")
 
     def recompute(self, query: str, instant: datetime) -> Counter[tuple[Any, ...]]:
+        self.database.execute(f"""CREATE OR REPLACE VIEW instant AS
+            SELECT TIMESTAMP '{instant}' AS instant""")
         for name in self.tables:
             self.database.execute(f"""CREATE OR REPLACE VIEW {name} AS
                 SELECT * FROM all_{name} WHERE date_time <= TIMESTAMP '{instant}'""")

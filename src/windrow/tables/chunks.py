@@ -130,7 +130,8 @@ class _Cutter:
         silent, wanted = 0, min(self.limit, FIRST_BLOCK.value)
         while block := read(wanted):
             self.at += len(block)
-            wanted = len(block) // max(block.count(b"\n"), 1) * ROWS.value
+            sample = block[: FIRST_BLOCK.value]
+            wanted = len(sample) // max(sample.count(b"\n"), 1) * ROWS.value
             wanted = min(self.limit, max(wanted, FIRST_BLOCK.value))
             given = list(self._from_block(block))
             yield from given
@@ -157,7 +158,7 @@ class _Cutter:
         if refused:
             yield Chunk(b"", self._after(len(block) - start), refused, reason, earlier)
         if last > start:
-            data = self.rest + block[start:last]
+            data = b"".join((self.rest, memoryview(block)[start:last]))
             self.rest = block[last:]
             yield Chunk(data, self._after(len(self.rest)))
         else:

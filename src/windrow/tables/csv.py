@@ -27,10 +27,15 @@ from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
 from windrow.tables.enforce import enforce, resolve
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
+from windrow.tables.parse_ahead import parse_ahead
 from windrow.tables.parsed_rows import Parsed, Rejected
 
 BLOCK = 4 << 20
 """Bytes parsed at a time; no row may be longer."""
+HEADER_BLOCK = 1 << 16
+"""Bytes read at a time until the header has ended."""
+ENDS_LOOKED_AT = 1 << 10
+"""Bytes in which a chunk usually has more than ends of rows; to strip it all copies it."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -46,12 +51,20 @@ def read_csv(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> 
             _pass_over(read, end)
             part = replace(part, start=end)
         row = part.row
-        for chunk in chunks(read, part, _row_ends(options), BLOCK):
-            batch, refused = _rows(chunk, row, len(names), options)
-            numbers = _numbers(row, batch.num_rows, [r.row for r in refused])
-            row += batch.num_rows + len(refused) - chunk.earlier
+
+        def parse(chunk: Chunk) -> tuple[Parsed, int]:
+            batch, refused = _rows(chunk, len(names), options)
+            numbers = _numbers(batch.num_rows, [r.row for r in refused])
             parsed = _enforce_types(batch, numbers, refused, declaration, places)
-            yield replace(parsed, after=replace(chunk.after, row=row))
+            return parsed, batch.num_rows + len(refused)
+
+        for chunk, (parsed, count) in parse_ahead(
+            chunks(read, part, _row_ends(options), BLOCK), parse
+        ):
+            row -= chunk.earlier
+            after = replace(chunk.after, row=row + count)
+            yield replace(_numbered_from(parsed, row), after=after)
+            row += count
 
 
 def options_of(declaration: StreamDeclaration) -> CsvOptions:
@@ -76,7 +89,7 @@ def header(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> tu
     final = part.final or is_compressed(path)
     with open_part(path, Part(stop=None if part.start else part.stop)) as read:
         text, first = b"", 0
-        while len(text) <= BLOCK and (block := read(BLOCK)):
+        while len(text) <= BLOCK and (block := read(HEADER_BLOCK)):
             text += _utf8(block, path) if not text else block
             blank = _blank(text)
             first, _ = _row_ends(options).find(text[blank:])
@@ -152,17 +165,13 @@ def _pass_over(read: Read, count: int) -> None:
         count -= len(block)
 
 
-def _rows(
-    chunk: Chunk, before: int, width: int, options: CsvOptions
-) -> tuple[pa.RecordBatch, list[Rejected]]:
+def _rows(chunk: Chunk, width: int, options: CsvOptions) -> tuple[pa.RecordBatch, list[Rejected]]:
     """The rows of a chunk with every field as bytes, and those that do not have the width."""
     if chunk.reason:
-        number = before + 1 - chunk.earlier
         text = chunk.refused.decode("utf-8", errors="replace")
-        return _no_fields(width), [Rejected(number, chunk.reason, text)]
+        return _no_fields(width), [Rejected(1, chunk.reason, text)]
     refused: list[Rejected] = []
-    batch = _fields(chunk.data, width, refused, options)
-    return batch, [replace(r, row=before + r.row) for r in refused]
+    return _fields(chunk.data, width, refused, options), refused
 
 
 def _no_fields(width: int) -> pa.RecordBatch:
@@ -174,7 +183,7 @@ def _fields(
     data: bytes, width: int, refused: list[Rejected], options: CsvOptions
 ) -> pa.RecordBatch:
     names = [str(i) for i in range(width)]
-    if not data.strip(b"\r\n"):
+    if not data[:ENDS_LOOKED_AT].strip(b"\r\n") and not data.strip(b"\r\n"):
         return _no_fields(width)
 
     def refuse(row: arrow_csv.InvalidRow) -> str:
@@ -205,10 +214,16 @@ def _fields(
     return table.combine_chunks().to_batches()[0] if table.num_rows else _no_fields(width)
 
 
-def _numbers(after: int, count: int, invalid: list[int]) -> Int64s:
-    """The numbers of the next ``count`` rows: those that follow ``after`` and are not invalid."""
-    candidates = np.arange(after + 1, after + 1 + count + len(invalid), dtype=np.int64)
+def _numbers(count: int, invalid: list[int]) -> Int64s:
+    """The numbers of ``count`` rows of a chunk: those from 1 on that are not invalid."""
+    candidates = np.arange(1, 1 + count + len(invalid), dtype=np.int64)
     return candidates[~np.isin(candidates, invalid)][:count]
+
+
+def _numbered_from(parsed: Parsed, before: int) -> Parsed:
+    """The rows of a chunk with their numbers in the file, in which so many came before."""
+    rejected = [replace(r, row=before + r.row) for r in parsed.rejected]
+    return replace(parsed, numbers=parsed.numbers + before, rejected=rejected)
 
 
 def _enforce_types(
