@@ -25,10 +25,17 @@ CREATE VIEW counts AS SELECT k, COUNT(*) AS c FROM s [RANGE 5 SECONDS] GROUP BY 
 CREATE VIEW pairs AS ISTREAM(
   SELECT s.k, a, b FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] WHERE s.k = r.k);
 CREATE VIEW last AS SELECT k, b FROM r [ROWS 7];
+CREATE FUNCTION escaped (t STRING) RETURNS STRING AS 'html:escape';
+CREATE FUNCTION doubled (t STRING, u STRING, v STRING) RETURNS STRING
+  AS 'pyarrow.compute:binary_join_element_wise' VECTORISED;
 """
 
 QUERIES = {
     "select": "SELECT k, a + 1, n FROM s [RANGE 6 SECONDS] WHERE a > 0",
+    "texts": "SELECT k, regexp_replace(n, '[a-m]', '<\\0>', 'g'), n -> 'a', md5(n) "
+    "FROM s [RANGE 6 SECONDS] WHERE n RLIKE '[a-z]'",
+    "python": "SELECT escaped(n || '<'), COUNT(*), LAST(doubled(n, n, '+')) "
+    "FROM s [RANGE 6 SECONDS] WHERE escaped(n) <> 'a' GROUP BY escaped(n || '<')",
     "unbounded": "SELECT k, a FROM s [UNBOUNDED] WHERE a > 0",
     "now": "SELECT k FROM s [NOW]",
     "slide": "SELECT k, n FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS]",

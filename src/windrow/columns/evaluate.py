@@ -36,6 +36,7 @@ from windrow.columns.functions.operands import (
     cast_operand,
     null,
 )
+from windrow.columns.functions.python_functions import python_kernel
 from windrow.columns.types import ARROW
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
@@ -110,7 +111,8 @@ def _call(call: Call, args: Sequence[Operand]) -> Operand:
     if constant:  # kernels want one array at least
         args = [as_array(a, 1) for a in args]
     try:
-        result = KERNELS[call.function](args, call)
+        kernel = KERNELS.get(call.function) or python_kernel(call.function)
+        result = kernel(args, call)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise DataError(
             where=render(call),
@@ -125,7 +127,9 @@ def _call(call: Call, args: Sequence[Operand]) -> Operand:
 def is_partial(expression: Expression) -> bool:
     """Whether the expression has no value for some rows."""
     return isinstance(expression, Call) and (
-        expression.function in PARTIAL or any(is_partial(a) for a in expression.args)
+        expression.function in PARTIAL
+        or "@" in expression.function
+        or any(is_partial(a) for a in expression.args)
     )
 
 

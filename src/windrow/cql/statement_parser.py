@@ -16,6 +16,7 @@ from windrow.cql.syntax_tree import (
     ColumnDefinition,
     Create,
     CreateArchive,
+    CreateFunction,
     CreateQuery,
     CreateRelation,
     CreateStream,
@@ -49,11 +50,18 @@ TYPES = {
     "BYTE": Type.STRING,
     "TIMESTAMP": Type.TIMESTAMP, "DATE": Type.DATE,
 }  # fmt: skip
+_EXACT = "keep amounts as BIGINT in their smallest unit, cents say: their sums are exact"
+_NESTED = "keep it as a STRING of JSON, and read it with json_extract_string or ->>"
+OTHER_TYPES = {
+    "DECIMAL": _EXACT, "NUMERIC": _EXACT, "MONEY": _EXACT,
+    "ARRAY": _NESTED, "STRUCT": _NESTED, "MAP": _NESTED, "JSON": _NESTED, "ROW": _NESTED,
+}  # fmt: skip
+"""What to write for types that CQL does not have."""
 CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
            "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "AHEAD", "IDLE", "TIMESTAMP",
            "FORMAT")  # fmt: skip
 OTHER_STATEMENTS = ("INSERT", "UPDATE", "DELETE", "ALTER", "TRUNCATE", "MERGE")
-KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS")
+KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS", "FUNCTION")
 LISTS = ("STREAMS", "RELATIONS", "VIEWS", "QUERIES", "ARCHIVES", "SUBSCRIPTIONS", "FUNCTIONS")
 
 
@@ -130,7 +138,7 @@ def _kind(parser: CqlParser) -> str:
             remedy="rows with a time of their own are a STREAM; rows that are updated a RELATION",
         )
     if not parser.at(*KINDS):
-        parser.fail("STREAM, RELATION, NRR, VIEW, QUERY, ARCHIVE or SUBSCRIPTIONS", near=KINDS)
+        parser.fail(", ".join(KINDS[:-1]) + f" or {KINDS[-1]}", near=KINDS)
     return parser.advance().text.upper()
 
 
@@ -173,6 +181,8 @@ def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:
             return _archive(parser, first, name)
         case "SUBSCRIPTIONS":
             return _subscriptions(parser, first, name)
+        case "FUNCTION":
+            return _function(parser, first, name)
     columns, key = _keyed_columns(parser)
     source = _files(parser, "FROM")
     ahead, idle = _patience(parser)
@@ -297,6 +307,20 @@ def _subscriptions(parser: CqlParser, first: Token, name: Name) -> CreateSubscri
     return CreateSubscriptions(name, on, columns, source, into, span)
 
 
+def _function(parser: CqlParser, first: Token, name: Name) -> CreateFunction:
+    parameters = _typed_columns(parser)
+    parser.expect("RETURNS")
+    returns = _type(parser)
+    parser.expect("AS")
+    place = parser.current
+    location = parser.string("'module:function' after AS")
+    at = parser.span_from(place)
+    vectorised = parser.take("VECTORISED") or parser.take("VECTORIZED")
+    return CreateFunction(
+        name, parameters, returns, location, at, vectorised, parser.span_from(first)
+    )
+
+
 def _typed_columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
     """Columns of a stream, which has no key: equal tuples are two tuples."""
     columns = _with_types(parser, _columns(parser))
@@ -363,19 +387,25 @@ def _columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
 def _column(parser: CqlParser) -> ColumnDefinition:
     first = parser.current
     name = parser.name("a column's name")
-    kind = None
-    if parser.at_word():
-        if not parser.at(*TYPES):
-            parser.fail("a type: " + ", ".join(sorted({t.value for t in TYPES.values()})),
-                        near=TYPES)  # fmt: skip
-        kind = TYPES[parser.advance().text.upper()]
-        if kind is Type.DOUBLE:
-            parser.take("PRECISION")
-        if kind is Type.STRING and parser.take_type(TokenType.L_PAREN):
-            parser.integer("the length of the string")
-            parser.expect_type(TokenType.R_PAREN, ") after the length")
+    kind = _type(parser) if parser.at_word() else None
     key = parser.take_type(TokenType.PRIMARY_KEY)
     return ColumnDefinition(name, kind, parser.span_from(first), key)
+
+
+def _type(parser: CqlParser) -> Type:
+    if not parser.at(*TYPES):
+        word = parser.current.text.upper() if not parser.at_end else ""
+        parser.fail(
+            "a type: " + ", ".join(sorted({t.value for t in TYPES.values()})), near=TYPES,
+            remedy=OTHER_TYPES.get(word, ""),
+        )  # fmt: skip
+    kind = TYPES[parser.advance().text.upper()]
+    if kind is Type.DOUBLE:
+        parser.take("PRECISION")
+    if kind is Type.STRING and parser.take_type(TokenType.L_PAREN):
+        parser.integer("the length of the string")
+        parser.expect_type(TokenType.R_PAREN, ") after the length")
+    return kind
 
 
 def _files(parser: CqlParser, word: str) -> FileClause | None:

@@ -335,6 +335,21 @@ class CreateSubscriptions:
 
 
 @dataclass(frozen=True)
+class CreateFunction:
+    """CREATE FUNCTION; ``at`` is where its location stands."""
+
+    name: Name
+    parameters: tuple[ColumnDefinition, ...]
+    returns: Type
+    location: str
+    at: Span = field(compare=False)
+    vectorised: bool
+    span: Span = field(compare=False)
+    text: str = field(compare=False, default="")
+    existing: Existing = Existing.REFUSE
+
+
+@dataclass(frozen=True)
 class Explain:
     """EXPLAIN of a query, or of the view or query that ``subject`` names."""
 
@@ -370,7 +385,13 @@ class Describe:
 
 
 Create = (
-    CreateStream | CreateRelation | CreateView | CreateQuery | CreateArchive | CreateSubscriptions
+    CreateStream
+    | CreateRelation
+    | CreateView
+    | CreateQuery
+    | CreateArchive
+    | CreateSubscriptions
+    | CreateFunction
 )
 Statement = Create | Explain | Drop | Show | Describe
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.cql.script_parameters import Values
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
 from windrow.engine.executed import Executed
+from windrow.engine.function_declarations import declare_function, load_functions
 from windrow.engine.handles import ArchiveHandle, Handle, SubscriptionsHandle
 from windrow.engine.notebook_html import Plan, rows_html
 from windrow.engine.runtime import Run, Runtime
@@ -88,6 +89,37 @@ class Connection:
         plans = [Plan(explain(request, runtime.strategy)) for request in compiled.explains]
         return Executed(handles, compiled.listings, plans)
 
+    def function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        returns: str | None = None,
+        takes: Sequence[str] | None = None,
+        vectorised: bool = False,
+    ) -> None:
+        """Declare a Python function, to be called in queries that are made from now on.
+
+        It takes the values of one row and is not called where one of them is NULL; ``vectorised``
+        it takes Arrow arrays and gives one. ``takes`` and ``returns`` are types of CQL; without
+        them the annotations say which. The same values must give the same result whenever it is
+        called. On Spark workers import it, so it has to be in a module that they have
+        (``--py-files``).
+
+        >>> import windrow
+        >>> db = windrow.connect()
+        >>> db.function("area", lambda w, h: w * h, takes=["DOUBLE", "DOUBLE"], returns="DOUBLE")
+        >>> _ = db.execute("CREATE STREAM s (ts BIGINT, w DOUBLE, h DOUBLE);")
+        >>> [query] = db.execute("SELECT area(w, h) AS a FROM s [ROWS 1];")
+        >>> db.push("s", {"ts": [1], "w": [2.0], "h": [1.5]})
+        >>> db.advance(to=1)
+        >>> query.answer().to_pylist()
+        [{'a': 3.0}]
+        """
+        self.execute(
+            declare_function(name, function, takes, returns, vectorised, self._runtime.in_process)
+        )
+
     def _forget(self, dropped: Collection[str]) -> None:
         """Hold nothing of what was dropped."""
         for handles in (self.queries, self.archives):
@@ -153,6 +185,7 @@ class Connection:
             raise
         for warning in compiled.warnings:
             warn_caller(warning)
+        load_functions(compiled.catalog, self.catalog)
         wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
         plans = [query.plan for query in wanted]
         statistics = self._runtime.inputs.statistics(plans)

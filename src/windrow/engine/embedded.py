@@ -110,6 +110,8 @@ class Embedded:
     another run are replaced if ``overwrite`` says so, and refused otherwise.
     """
 
+    in_process = True
+
     def __init__(
         self,
         quarantine: str | Path | None = None,

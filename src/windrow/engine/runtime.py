@@ -118,6 +118,8 @@ class Runtime(Protocol):
     """See the module."""
 
     strategy: Strategy
+    in_process: bool
+    """Whether jobs run in this process, where every object can be reached."""
 
     @property
     def inputs(self) -> Inputs:

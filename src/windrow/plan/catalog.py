@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePath
 
 from windrow.core.errors import Span
-from windrow.core.schema import Schema
+from windrow.core.schema import Schema, Type
 from windrow.core.time import Clock
 from windrow.plan.nodes import FileSource, Node
 
@@ -155,6 +155,28 @@ class SubscriptionsDeclaration:
         return QueryDeclaration(self.name, self.plan, self.clock, self.into, self.span, self.text)
 
 
+@dataclass(frozen=True)
+class FunctionDeclaration:
+    """CREATE FUNCTION: a Python function, at ``module:function``.
+
+    If ``vectorised`` it takes Arrow arrays, else the values of one row.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, Type], ...]
+    returns: Type
+    location: str
+    vectorised: bool = False
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False, repr=False)
+    uses: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+
+    @property
+    def signature(self) -> str:
+        takes = ", ".join(f"{name} {kind.value}" for name, kind in self.parameters)
+        return f"{self.name}({takes})"
+
+
 Declaration = (
     StreamDeclaration
     | RelationDeclaration
@@ -162,6 +184,7 @@ Declaration = (
     | QueryDeclaration
     | ArchiveDeclaration
     | SubscriptionsDeclaration
+    | FunctionDeclaration
 )
 
 

@@ -1,8 +1,8 @@
 """Typed scalar expressions: a column, a literal, or a call. Nothing else.
 
-``Call.function`` is one of the names in ``windrow.plan.functions``; CASE is
-``case(condition, value, ..., otherwise)``, CAST is ``cast(x)`` with the target in ``type``,
-IN is ``in(x, literal, ...)``. BETWEEN is already two comparisons here.
+``Call.function`` is one of the names in ``windrow.plan.functions``, or ``name@module:function`` for
+one of the user's own; CASE is ``case(condition, value, ..., otherwise)``, CAST is ``cast(x)`` with
+the target in ``type``, IN is ``in(x, literal, ...)``. BETWEEN is already two comparisons here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 from windrow.core.schema import Schema, Type
 
+ARRAYS = "[]"
+"""What the function of a call ends in if it is one of the user's own and takes Arrow arrays."""
 Value = bool | int | float | str | None
 """TIMESTAMP and INTERVAL literals are integer microseconds, DATE literals days since 1970."""
 
@@ -153,6 +155,8 @@ def render(expression: Expression, schema: Schema | None = None) -> str:
             pairs = zip(args[0:-1:2], args[1:-1:2], strict=True)
             whens = " ".join(f"WHEN {c} THEN {v}" for c, v in pairs)
             return f"CASE {whens} ELSE {args[-1]} END"
+        case name if "@" in name:  # one of the user's own
+            return f"{name.partition('@')[0]}({', '.join(args)})"
         case name:
             return f"{name.upper()}({', '.join(args)})"
 

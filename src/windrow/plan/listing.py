@@ -14,6 +14,7 @@ from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
     Declaration,
+    FunctionDeclaration,
     QueryDeclaration,
     RelationDeclaration,
     StreamDeclaration,
@@ -54,7 +55,9 @@ def show(kind: str, catalog: Catalog) -> Listing:
     """All declarations of a kind; ``kind`` is the word after SHOW."""
     title = kind.lower()
     if kind == "FUNCTIONS":
-        return Listing(title, ("name", "takes"), _functions())
+        own = [d for d in catalog.declarations.values() if isinstance(d, FunctionDeclaration)]
+        described = ((d.name, f"{d.signature} RETURNS {d.returns.value}") for d in own)
+        return Listing(title, ("name", "takes"), (*described, *_functions()))
     wanted, headings, row = LISTS[kind]
     rows = (row(d) for d in catalog.declarations.values() if isinstance(d, wanted))
     return Listing(title, ("name", *headings), tuple(rows))
@@ -71,6 +74,10 @@ def _describe(found: Declaration) -> Listing:
         key = [found.schema[i].name for i in found.primary_key]
         rows = ((f.name, f.type.value, "key" if f.name in key else None) for f in found.schema)
         return Listing(title, ("column", "type", "role"), tuple(rows))
+    if isinstance(found, FunctionDeclaration):
+        takes = ((name, kind.value, None) for name, kind in found.parameters)
+        result = (None, found.returns.value, "result")
+        return Listing(title, ("parameter", "type", "role"), (*takes, result))
     schema = found.plan.schema
     columns = zip(schema.unique_names(), schema, strict=True)
     return Listing(title, ("column", "type"), tuple((n, f.type.value) for n, f in columns))

@@ -67,7 +67,7 @@ class _Joins:
     ) -> None:
         self.tables, self.bound, self.context = tables, bound, context
         fields = [field for table in bound for field in table.schema]
-        self.scope = Scope(Schema(tuple(fields)))
+        self.scope = Scope(Schema(tuple(fields)), context=context)
         self.starts = [0]
         for table in bound:
             self.starts.append(self.starts[-1] + len(table.plan.schema))

@@ -29,6 +29,7 @@ from windrow.plan.binder.calls import (
     wrong_number,
 )
 from windrow.plan.binder.constant_arguments import check_constants, json_path, refuse_changing
+from windrow.plan.binder.declared_functions import bind_call
 from windrow.plan.binder.literals import coerce, interval, number, too_large
 from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import Call, Expression, Literal, columns_of, connect
@@ -177,6 +178,10 @@ class ExpressionBinder:
                 span=span, expected=f"{APPROXIMATED} after APPROXIMATE", found=node.name,
                 remedy="leave APPROXIMATE out",
             )  # fmt: skip
+        declared = self.scope.function(name)
+        if declared is not None:
+            spans = [self.span(n) for n in node.expressions]
+            return bind_call(declared, [self.bind(n) for n in node.expressions], spans, span)
         name = SYNONYMS.get(name, name)
         if name not in FUNCTIONS or name in OPERATORS_ONLY:
             refuse_changing(name, span)

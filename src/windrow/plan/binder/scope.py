@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, replace, replace
 from difflib import get_close_matches
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.cql.syntax_tree import Query
-from windrow.plan.catalog import Catalog
+from windrow.plan.catalog import Catalog, FunctionDeclaration
 from windrow.plan.expressions import Column, Expression, shift_columns
 from windrow.plan.nodes import (
     Node,
@@ -90,6 +90,8 @@ class Scope:
     times: tuple[Column, ...] = ()
     """The time columns of all streams, if they are shown."""
     values: int = 0
+    context: Context | None = None
+    """Where functions of the user's own are looked up."""
 
     @property
     def table_width(self) -> int:
@@ -118,7 +120,16 @@ class Scope:
             )
             for m in self.merged
         )
-        return Scope(outer.schema + self.schema, width, (*outer.merged, *merged))
+        return replace(self, schema=outer.schema + self.schema, inner_from=width,
+                       merged=(*outer.merged, *merged), times=())  # fmt: skip
+
+    def function(self, name: str) -> FunctionDeclaration | None:
+        """A function of the user's own, which the statement then uses."""
+        found = self.context.catalog.find(name) if self.context is not None else None
+        if self.context is None or not isinstance(found, FunctionDeclaration):
+            return None
+        self.context.uses.add(name.lower())
+        return found
 
     def column(self, index: int) -> Column:
         field = self.schema[index]

@@ -10,6 +10,7 @@ from windrow.core.schema import Type
 from windrow.cql.syntax_tree import (
     Create,
     CreateArchive,
+    CreateFunction,
     CreateQuery,
     CreateRelation,
     CreateStream,
@@ -19,6 +20,7 @@ from windrow.cql.syntax_tree import (
     FileClause,
     Name,
 )
+from windrow.plan.binder.declared_functions import bind_function
 from windrow.plan.binder.queries import bind_query, rename_columns
 from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import Context, clock_of, did_you_mean
@@ -95,6 +97,8 @@ def _bind(statement: Create | Explain, context: Context) -> Declaration | Explai
             return replace(bind_archive(statement, context), text=statement.text)
         case CreateSubscriptions():
             return bind_subscriptions(statement, context)
+        case CreateFunction():
+            return bind_function(statement)
 
 
 def _refuse_taken(name: Name, catalog: Catalog) -> None:

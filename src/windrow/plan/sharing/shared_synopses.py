@@ -196,7 +196,7 @@ def _judge(query: QueryDeclaration) -> Shareable | str | None:
     everything += () if top is None else tuple(key.expression for key in top.keys)
     everything += tuple(e for e in (having, parts.source.where) if e is not None)
     if any(map(_may_fail, everything)):
-        return "a CAST that fails would stop the others"
+        return "a CAST or a Python function that fails would stop the others"
     return Shareable(query, parts, keys, having, columns, top)
 
 
@@ -247,6 +247,8 @@ def _column(index: int, kind: Type) -> Column:
 def _may_fail(expression: Expression) -> bool:
     if not isinstance(expression, Call):
         return False
+    if "@" in expression.function:  # the user's own
+        return True
     casts = expression.function == "cast"
     if casts and (expression.args[0].type, expression.type) not in WIDENING:
         return True

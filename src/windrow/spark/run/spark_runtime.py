@@ -81,6 +81,8 @@ class OnSpark:
     forgotten when it is closed. Each job has its own directory below it.
     """
 
+    in_process = False
+
     def __init__(
         self,
         open_session: Callable[[], SparkSession],

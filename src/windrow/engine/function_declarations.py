@@ -1,0 +1,80 @@
+"""Python functions handed to a connection: as the statement that declares them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any, get_type_hints
+
+from windrow.columns.functions.python_functions import load_function, location_of, register
+from windrow.core.errors import InputError
+from windrow.plan.catalog import Catalog, FunctionDeclaration
+
+TYPE_OF = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "STRING", datetime: "TIMESTAMP",
+           date: "DATE"}  # fmt: skip
+"""What annotations mean."""
+
+
+def declare_function(
+    name: str,
+    function: Callable[..., Any],
+    takes: Sequence[str] | None,
+    returns: str | None,
+    vectorised: bool,
+    in_process: bool,
+) -> str:
+    """CREATE FUNCTION for a callable; a connection that is not ``in_process`` must import it."""
+    if not name.isidentifier():
+        raise InputError(where="function", expected="a name such as risk", found=repr(name))
+    if not callable(function):
+        raise InputError(
+            where=f"function {name}", expected="a function", found=type(function).__name__
+        )
+    try:
+        names = list(inspect.signature(function).parameters)
+    except ValueError:  # as of some functions that are not written in Python
+        names = []
+    if takes is None:
+        takes = [_annotated(name, function, parameter, "takes") for parameter in names]
+    if len(names) != len(takes):
+        names = [f"a{place + 1}" for place in range(len(takes))]
+    if returns is None:
+        returns = _annotated(name, function, "return", "returns")
+    location = location_of(function)
+    if location is None and not in_process:
+        raise InputError(
+            where=f"function {name}", expected="a function of a module that workers can import",
+            found=f"{getattr(function, '__module__', None)}:"
+            f"{getattr(function, '__qualname__', type(function).__name__)}",
+            remedy="define it at the top of a module, and send that with --py-files (py_files)",
+        )  # fmt: skip
+    location = location or register(name, function)
+    columns = ", ".join(f'"{n}" {kind}' for n, kind in zip(names, takes, strict=True))
+    words = " VECTORISED" if vectorised else ""
+    return f"CREATE FUNCTION {name} ({columns}) RETURNS {returns} AS '{location}'{words};"
+
+
+def _annotated(name: str, function: Callable[..., Any], parameter: str, argument: str) -> str:
+    try:
+        kind = get_type_hints(function).get(parameter)
+    except (NameError, TypeError):
+        kind = None
+    known = TYPE_OF.get(kind) if isinstance(kind, type) else None
+    if known is None:
+        raise InputError(
+            where=f"function {name}", expected=f"a type for {parameter}",
+            found="none" if kind is None else str(kind),
+            remedy=f"pass {argument}=, with types of CQL, or annotate it with "
+            + ", ".join(t.__name__ for t in TYPE_OF),
+        )  # fmt: skip
+    return known
+
+
+def load_functions(catalog: Catalog, before: Catalog) -> None:
+    """Import the functions that are new, so that one that is not there is reported now."""
+    for declaration in catalog.declarations.values():
+        if isinstance(declaration, FunctionDeclaration):
+            known = before.find(declaration.name)
+            if known != declaration:
+                load_function(declaration.location)
