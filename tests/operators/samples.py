@@ -156,6 +156,14 @@ QUERIES = {
     "top_strings": "SELECT n, a FROM s [RANGE 5 SECONDS] ORDER BY n DESC, a LIMIT 2",
     "top_lasting": "SELECT TOP 3 s.k, a, b FROM s [ROWS 5], r [RANGE 2 SECONDS INTERNAL] "
     "WHERE s.k = r.k ORDER BY b DESC",
+    "top_of_groups": "SELECT k, a, n FROM s [RANGE 6 SECONDS] "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY a DESC) <= 2",
+    "top_of_groups_strict": "SELECT n, k, c FROM (SELECT n, k, COUNT(*) AS c, "
+    "ROW_NUMBER() OVER (PARTITION BY n ORDER BY COUNT(*) DESC) AS place "
+    "FROM s [ROWS 20] GROUP BY n, k) AS q WHERE place <= 1",
+    "top_of_groups_numbered": "SELECT * FROM (SELECT k, a, "
+    "ROW_NUMBER() OVER (PARTITION BY k ORDER BY a) AS place FROM s [RANGE 5 SECONDS]) AS q "
+    "WHERE place < 4",
     "wstream_rows": "SELECT WSTREAM(s.k, a, b)[ROWS 6] FROM s [RANGE 6 SECONDS], "
     "r [RANGE 4 SECONDS] WHERE s.k = r.k",
     "wstream_range": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] "

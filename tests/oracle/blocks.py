@@ -109,15 +109,25 @@ class Negation:
 
 @dataclass(frozen=True)
 class Top:
-    """ORDER BY names of the select list, descending or not, LIMIT ``count``."""
+    """ORDER BY names of the select list, descending or not, LIMIT ``count``; or of each group."""
 
     count: int
     order: tuple[tuple[str, bool], ...]
+    groups: tuple[str, ...] | None = None
 
     @property
     def cql(self) -> str:
         keys = ", ".join(f"{name} DESC" if down else name for name, down in self.order)
-        return f"ORDER BY {keys} LIMIT {self.count}"
+        if self.groups is None:
+            return f"ORDER BY {keys} LIMIT {self.count}"
+        by = f"PARTITION BY {', '.join(self.groups)} " if self.groups else ""
+        return f"QUALIFY ROW_NUMBER() OVER ({by}ORDER BY {keys}) <= {self.count}"
+
+    def chosen(self, columns: Columns, *together: str) -> str:
+        """SQL for the condition; rows are ranked in each combination of ``together``."""
+        names = [*together, *(self.groups or ())]
+        by = f"PARTITION BY {', '.join(names)} " if names else ""
+        return f"row_number() OVER ({by}ORDER BY {self.sql(columns)}) <= {self.count}"
 
     def sql(self, columns: Columns) -> str:
         """The whole order: NULLs last, ties by all columns."""

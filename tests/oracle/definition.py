@@ -199,8 +199,7 @@ def select_sql(select: Select) -> str:
     block = at_instants_sql(select)
     if select.top is None:
         return block
-    order = f"PARTITION BY t ORDER BY {select.top.sql(select.columns)}"
-    return f"SELECT * FROM ({block}) QUALIFY row_number() OVER ({order}) <= {select.top.count}"
+    return f"SELECT * FROM ({block}) QUALIFY {select.top.chosen(select.columns, 't')}"
 
 
 def at_instants_sql(select: Select, before: Collection[str] = ()) -> str:

@@ -297,7 +297,10 @@ def topped(draw: st.DrawFn, block: Select) -> Select:
     names = [name for name, _ in block.columns]
     by = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
     order = tuple((name, draw(st.booleans())) for name in by)
-    return replace(block, top=Top(draw(st.integers(1, 4)), order))
+    groups = None
+    if draw(st.booleans()):
+        groups = tuple(draw(st.lists(st.sampled_from(names), max_size=2, unique=True)))
+    return replace(block, top=Top(draw(st.integers(1, 4)), order, groups))
 
 
 def items(exprs: list[Expr]) -> tuple[Item, ...]:

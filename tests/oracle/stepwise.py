@@ -264,6 +264,8 @@ def asked_of(select: Select, tables: str, conditions: list[str], *before: str) -
     block = " ".join(parts)
     if select.top is None:
         return block
+    if select.top.groups is not None:
+        return f"SELECT * FROM ({block}) QUALIFY {select.top.chosen(select.columns)}"
     order = select.top.sql(select.columns)
     return f"SELECT * FROM ({block}) ORDER BY {order} LIMIT {select.top.count}"
 

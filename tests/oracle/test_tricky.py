@@ -79,6 +79,8 @@ UNMATCHED_AT_ALL = (
     "SELECT s.k, a, b FROM s [RANGE 5], t [RANGE 9] WHERE s.k = t.k AND NOT EXISTS "
     "({} s [RANGE 2] AS u WHERE u.a > s.a)"
 )
+WINDOW = "SELECT k, a FROM s [RANGE 6]"
+FIRST_OF_EACH = "ROW_NUMBER() OVER (PARTITION BY k ORDER BY a)"
 LAST_TWO = "SELECT k, a FROM s [PARTITION BY k ROWS 2]"
 CHUNKS = "SELECT SUM(a) AS c FROM s [RANGE 3 SLIDE 3 INTERNAL]"
 MIXED = "s [RANGE 7] AS s, t [RANGE 2 INTERNAL] AS t WHERE s.k = t.k"
@@ -123,6 +125,14 @@ MIXED = "s [RANGE 7] AS s, t [RANGE 2 INTERNAL] AS t WHERE s.k = t.k"
         (
             f"SELECT TOP 2 a, b FROM {MIXED} ORDER BY b DESC",
             f"SELECT a, b FROM (SELECT a, b FROM {MIXED}) AS q ORDER BY b DESC LIMIT 2",
+        ),
+        (
+            "SELECT k, a FROM s [RANGE 6] QUALIFY ROW_NUMBER() OVER (ORDER BY a DESC) <= 2",
+            "SELECT TOP 2 k, a FROM s [RANGE 6] ORDER BY a DESC",
+        ),
+        (
+            f"SELECT k, a FROM (SELECT *, {FIRST_OF_EACH} AS i FROM ({WINDOW})) AS q WHERE q.i = 1",
+            f"{WINDOW} QUALIFY {FIRST_OF_EACH} < 2",
         ),
         (
             "SELECT TOP 2 k, COUNT(*) AS c FROM s [RANGE 6] GROUP BY k",

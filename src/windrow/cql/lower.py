@@ -15,13 +15,13 @@ from sqlglot import expressions as exp
 from windrow.core.errors import ParseError, Span
 from windrow.cql.dialect import BOUNDED, EVERY, FREQUENT, STREAM, WINDOW, WITH
 from windrow.cql.positions import span_of
+from windrow.cql.ranking import bound_inner_ranking, order_item, take_ranking
 from windrow.cql.syntax_tree import (
     Definition,
     EveryOf,
     Item,
     Limit,
     Name,
-    OrderItem,
     Query,
     Select,
     SetOperation,
@@ -32,12 +32,13 @@ from windrow.cql.syntax_tree import (
 
 KNOWN_CLAUSES = {
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit",
+    "qualify",
 }  # fmt: skip
 JOINS = {",": ",", "": "INNER", "INNER": "INNER", "CROSS": "CROSS", "LEFT": "LEFT",
          "LEFT OUTER": "LEFT", "RIGHT": "RIGHT", "RIGHT OUTER": "RIGHT", "FULL": "FULL",
          "FULL OUTER": "FULL"}  # fmt: skip
 """The words before JOIN, and the one kind that they mean."""
-CLAUSE_NAMES = {"laterals": "LATERAL", "qualify": "QUALIFY", "windows": "WINDOW",
+CLAUSE_NAMES = {"laterals": "LATERAL", "windows": "WINDOW",
                 "offset": "OFFSET", "sample": "TABLESAMPLE", "connect": "CONNECT BY"}  # fmt: skip
 
 
@@ -79,17 +80,20 @@ def _select(node: exp.Select, sql: str, span: Span) -> Select:
     distinct = node.args.get("distinct")
     if distinct and distinct.args.get("on"):
         _refuse("DISTINCT ON", span_of(distinct, sql, span), sql)
-    return Select(
+    qualify = node.args.get("qualify")
+    select = Select(
         items=tuple(_item(e, sql, span) for e in node.expressions),
         tables=_tables(node, sql, span),
         where=where.this if where else None,
         group_by=tuple(group.expressions) if group else (),
         having=having.this if having else None,
         distinct=distinct is not None,
-        order_by=tuple(_order_item(e, sql, span) for e in order.expressions) if order else (),
+        order_by=tuple(order_item(e, sql, span) for e in order.expressions) if order else (),
         limit=_limit(node.args.get("limit"), sql, span),
         span=span,
     )
+    ranked = take_ranking(select, qualify.this if qualify else None, sql)
+    return bound_inner_ranking(ranked)
 
 
 def _item(node: exp.Expr, sql: str, default: Span) -> Item:
@@ -133,18 +137,6 @@ def _table(node: exp.Expr, sql: str, default: Span) -> Table:
     return Table(source, node.meta.get(WINDOW), alias, None, span, node.meta.get(BOUNDED))
 
 
-def _order_item(node: exp.Expr, sql: str, default: Span) -> OrderItem:
-    descending = bool(node.args.get("desc")) if isinstance(node, exp.Ordered) else False
-    inner = node.this if isinstance(node, exp.Ordered) else node
-    if node.args.get("nulls_first"):
-        raise ParseError(
-            span=span_of(node, sql, default), source=sql, expected="NULLS LAST, which is the rule",
-            found="NULLS FIRST",
-            remedy="order by COALESCE(column, a value that comes first) instead",
-        )  # fmt: skip
-    return OrderItem(inner, descending, span_of(node, sql, default))
-
-
 def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
     if node is None:
         return None
@@ -165,7 +157,6 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
 
 def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
     remedies = {
-        "QUALIFY": "filter in an outer SELECT",
         "NATURAL JOIN": "name the common columns with USING (...)",
     }
     raise ParseError(

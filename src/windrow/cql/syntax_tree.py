@@ -146,6 +146,21 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Ranking:
+    """``ROW_NUMBER() OVER (...)`` and the ``count`` that it must not exceed, if one is known.
+
+    With a ``name`` the number is a column too, which stands at ``place`` in the select list.
+    """
+
+    partition_by: tuple[exp.Expr, ...]
+    order_by: tuple[OrderItem, ...]
+    count: int | None
+    name: Name | None
+    place: int
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Select:
     """One SELECT block; the conditions of its joins are with its tables."""
 
@@ -158,6 +173,7 @@ class Select:
     order_by: tuple[OrderItem, ...]
     limit: Limit | None
     span: Span = field(compare=False)
+    ranking: Ranking | None = None
 
 
 @dataclass(frozen=True)

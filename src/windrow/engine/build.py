@@ -57,6 +57,7 @@ from windrow.operators.sub_window_clocks import InstantClock, RowClock, SubWindo
 from windrow.operators.summarise_rows import SummariseForMany, SummariseRows
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
+from windrow.operators.top_k_groups import FirstOfGroups
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.nodes import (
     Aggregate,
@@ -143,6 +144,14 @@ def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
             return OpenSessions(schema, keys, gap)
         case _:
             return Append()
+
+
+def _top(node: TopK, schema: pa.Schema, scan: bool) -> Operator:
+    pattern = node.input.pattern
+    if not node.in_groups:
+        return FirstK(schema, pattern, node.keys, node.count, scan)
+    rows = arrow_schema(node.input.schema)
+    return FirstOfGroups(schema, rows, pattern, node.groups, node.keys, node.count, scan)
 
 
 def _join(node: Join, schema: pa.Schema, scan: bool) -> Operator:
@@ -399,9 +408,7 @@ BUILDERS: PerNode[Build] = PerNode(
         SharedTop: shared_top,
         SlidingGroupBy: _sliding_group_by,
         DuplicateElimination: _distinct,
-        TopK: lambda node, schema, scan: FirstK(
-            schema, node.input.pattern, node.keys, node.count, scan
-        ),
+        TopK: _top,
         Every: lambda node, schema, _: Snap(schema, node.period),
         AppendOnly: lambda _, __, ___: Append(),
         NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),

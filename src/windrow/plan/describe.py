@@ -119,7 +119,8 @@ def _top(node: TopK, _clock: Clock) -> str:
         render(k.expression, node.input.schema) + (" DESC" if k.descending else "")
         for k in node.keys
     ]
-    return f"TopK {node.count} by {', '.join(keys)}"
+    each = ", ".join(render(group, node.input.schema) for group in node.groups)
+    return f"TopK {node.count} by {', '.join(keys)}{f', for each {each}' if each else ''}"
 
 
 def _alias(schema: Schema, name: str) -> str:
@@ -280,6 +281,7 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
         SlidingGroupBy: _group_keys,
         Window: _partition,
         DuplicateElimination: lambda _, __: WHOLE_TUPLE,
+        TopK: lambda node, _: node.groups,
         **dict.fromkeys(
             (
                 AppendOnly,
@@ -292,7 +294,6 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
                 Stamped,
                 Subscribe,
                 ToStream,
-                TopK,
                 Union,
             ),
             _no_key,

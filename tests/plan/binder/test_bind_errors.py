@@ -54,6 +54,13 @@ CASES = [
      "COUNT(*) and no other aggregate"),
     ("SELECT FREQUENT 5 k, COUNT(*) FROM s [ROWS 9 SLIDE 3] GROUP BY k HAVING COUNT(*) < 3",
      "SELECT FREQUENT 5", "all that is certain is that a count exceeds a number"),
+    # the first of each group
+    ("SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY a) AS n FROM s [NOW]", "ROW_NUMBER()",
+     "expected a number that it does not exceed; found none"),
+    ("SELECT k FROM s [NOW] QUALIFY ROW_NUMBER() OVER (ORDER BY a) <= 0", "ROW_NUMBER()",
+     "expected at least one row"),
+    ("SELECT DISTINCT k FROM s [NOW] QUALIFY ROW_NUMBER() OVER (ORDER BY k) <= 2",
+     "ROW_NUMBER()", "no DISTINCT, ORDER BY or LIMIT beside ROW_NUMBER()"),
     # bounds of windows
     ("SELECT window_end() FROM s [RANGE 9]", "window_end()",
      "expected windows with SLIDE, all the same and none INTERNAL, in FROM; found s"),

@@ -34,6 +34,10 @@ class Clauses:
     having: Expression | None
     order: tuple[Order, ...]
     grouping: Grouping | None
+    ranking: tuple[Order, ...] = ()
+    """The order of ROW_NUMBER()."""
+    ranked_in: tuple[Expression, ...] = ()
+    """Its PARTITION BY."""
 
 
 def bind_clauses(select: Select, scope: Scope, context: Context) -> Clauses:
@@ -65,13 +69,14 @@ class _Binder:
             unaliased = self._resolve_aliases(select.having, items)
             having = self._expressions("HAVING").condition(unaliased)
         order = [self._order(e.expression, e.descending, items) for e in select.order_by]
+        ranking, ranked_in = self._ranking(items)
         if not self.aggregates.found and not select.group_by:
             if select.having is not None:
                 raise BindError(
                     span=binder.span(select.having), expected="an aggregate or GROUP BY",
                     found="HAVING without either", remedy="use WHERE to filter tuples",
                 )  # fmt: skip
-            return Clauses(tuple(items), None, tuple(order), None)
+            return Clauses(tuple(items), None, tuple(order), None, ranking, ranked_in)
         self._name_aggregates(items)
         grouping = Grouping(self._keys(items), tuple(self.aggregates.found))
         return Clauses(
@@ -81,7 +86,17 @@ class _Binder:
             None if having is None else grouping.over_groups(having, self.seen),
             tuple((grouping.over_groups(e, self.seen), descending) for e, descending in order),
             grouping,
+            tuple((grouping.over_groups(e, self.seen), descending) for e, descending in ranking),
+            tuple(grouping.over_groups(e, self.seen) for e in ranked_in),
         )
+
+    def _ranking(self, items: list[Named]) -> tuple[tuple[Order, ...], tuple[Expression, ...]]:
+        """What stands in OVER, where names mean what they mean in ORDER BY."""
+        asked = self.select.ranking
+        if asked is None:
+            return (), ()
+        order = tuple(self._order(o.expression, o.descending, items) for o in asked.order_by)
+        return order, tuple(self._order(node, False, items)[0] for node in asked.partition_by)
 
     def _expressions(self, clause: str) -> ExpressionBinder:
         """All clauses share one set of aggregates."""

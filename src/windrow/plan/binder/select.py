@@ -16,7 +16,7 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError
 from windrow.cql.positions import span_of
-from windrow.cql.syntax_tree import Limit, Select
+from windrow.cql.syntax_tree import Limit, Ranking, Select
 from windrow.plan.binder.aggregates import Grouping
 from windrow.plan.binder.bounded_space import check_sub_windows, lists_of
 from windrow.plan.binder.clauses import Clauses, Order, bind_clauses
@@ -99,7 +99,9 @@ def bind_select(select: Select, context: Context) -> Node:
     if clauses.having is not None:
         plan = Selection(plan, clauses.having, span=select.span)
     limited = bool(select.order_by) or (select.limit is not None and not select.limit.frequent)
-    if select.distinct:
+    if select.ranking is not None:
+        plan = _first_of_groups(plan, clauses, select, select.ranking)
+    elif select.distinct:
         refuse_internal(tables, "DISTINCT", select.span)
         plan = DuplicateElimination(project(plan, clauses.items, select.span), span=select.span)
         plan = _top_of_distinct(plan, clauses, select) if limited else plan
@@ -196,17 +198,52 @@ def _filter_tables(
     return select_where_all(plan, joined.scope, asking, context)
 
 
+def _first_of_groups(plan: Node, clauses: Clauses, select: Select, ranking: Ranking) -> Node:
+    """The first tuples of each group, and perhaps their numbers in the place of ROW_NUMBER()."""
+    if ranking.count is None:
+        raise BindError(
+            "ROW_NUMBER() of all tuples would change with each that comes or leaves",
+            span=ranking.span, expected="a number that it does not exceed", found="none",
+            remedy="write QUALIFY ROW_NUMBER() OVER (...) <= 3, or put the SELECT into another "
+            "one's FROM and WHERE number <= 3 there",
+        )  # fmt: skip
+    if ranking.count < 1:
+        raise BindError(span=ranking.span, expected="at least one row", found=f"{ranking.count}")
+    if select.distinct or select.limit is not None or select.order_by:
+        raise BindError(
+            span=ranking.span, expected="no DISTINCT, ORDER BY or LIMIT beside ROW_NUMBER()",
+            found="one of them", remedy="put the SELECT into another one's FROM",
+        )  # fmt: skip
+    carried = list(clauses.items)
+    keys = tuple(OrderKey(_carry(e, carried), descending) for e, descending in clauses.ranking)
+    groups = tuple(_carry(e, carried) for e in clauses.ranked_in)
+    listed = project(plan, tuple(carried), select.span)
+    numbered = ranking.name is not None
+    top = TopK(listed, keys, ranking.count, groups, numbered, span=ranking.span)
+    row = columns_of_row(top.schema)
+    shown = list(row[: len(clauses.items)])
+    if ranking.name is not None:
+        place, after = ranking.place, len(select.items) - ranking.place
+        if any(i.expression.find(exp.Star) for i in select.items[:place]):
+            place = len(shown) - after  # a star stands for many columns
+        shown.insert(place, replace(row[-1], name=ranking.name.text))
+    return project(top, tuple(shown), select.span)
+
+
+def _carry(expression: Expression, carried: list[Named]) -> Column:
+    """The column of the select list that is this expression, added if there is none."""
+    place = next((i for i, c in enumerate(carried) if c.expression == expression), None)
+    if place is None:
+        place = len(carried)
+        carried.append(Named(f"order{place + 1}", expression))
+    return Column(place, carried[place].name, expression.type)
+
+
 def _top(plan: Node, clauses: Clauses, select: Select) -> Node:
     """The first tuples of the select list; a key that is not in the list is carried and dropped."""
     limit = _limit(select)
     carried = list(clauses.items)
-    keys = []
-    for expression, descending in _order(clauses, limit):
-        place = next((i for i, c in enumerate(carried) if c.expression == expression), None)
-        if place is None:
-            place = len(carried)
-            carried.append(Named(f"order{place + 1}", expression))
-        keys.append(OrderKey(Column(place, carried[place].name, expression.type), descending))
+    keys = [OrderKey(_carry(e, carried), descending) for e, descending in _order(clauses, limit)]
     listed = project(plan, tuple(carried), select.span)
     top = TopK(listed, tuple(keys), limit.count, span=limit.span)
     return project(top, columns_of_row(top.schema)[: len(clauses.items)], select.span)

@@ -156,9 +156,13 @@ def top(node: TopK, model: Model) -> Cost:
     below = model.of(node.input)
     flow = below.flow
     events = flow.inserts + max(flow.inserts, flow.negatives)
-    share = min(node.count / max(flow.size, 1.0), 1.0)
-    size = min(float(node.count), flow.size)
-    out = Flow(events * share, events * share, size, tuple(min(d, size) for d in flow.distinct))
+    groups = 1.0
+    for group in node.groups:
+        groups *= flow.distinct[group.index] if isinstance(group, Column) else 1.0
+    share = min(node.count * groups / max(flow.size, 1.0), 1.0)
+    size = min(node.count * groups, flow.size)
+    values = (*flow.distinct, *([float(node.count)] if node.numbered else []))
+    out = Flow(events * share, events * share, size, tuple(min(d, size) for d in values))
     work = events * (1 + log2(flow.size + 1))
     return Cost(out, below.total + work + model.upkeep_of(node.input, flow))
 

@@ -221,10 +221,25 @@ class OrderKey:
 
 @dataclass(frozen=True)
 class TopK(Unary):
-    """The first ``count`` tuples in the order of ``keys``."""
+    """The first ``count`` tuples in the order of ``keys``, of all or of each group.
+
+    Ties are in the order of all columns. With ``numbered`` the place of a tuple in its group, from
+    1, is one more column.
+    """
 
     keys: tuple[OrderKey, ...]
     count: int
+    groups: tuple[Expression, ...] = ()
+    numbered: bool = False
+
+    @property
+    def in_groups(self) -> bool:
+        return self.numbered or bool(self.groups)
+
+    @cached_property
+    def schema(self) -> Schema:
+        place = (Field("row_number", Type.BIGINT),) if self.numbered else ()
+        return self.input.schema + Schema(place)
 
     @property
     def pattern(self) -> UpdatePattern:
@@ -289,6 +304,8 @@ def ranks(plan: Node) -> tuple[tuple[int, bool], ...]:
 
     A key that is not in the answer ends the list: what comes after it would mislead.
     """
+    if isinstance(plan, TopK) and plan.in_groups:
+        return ()
     if isinstance(plan, TopK):
         keys = [(k.expression, k.descending) for k in plan.keys]
         return tuple((e.index, down) for e, down in keys if isinstance(e, Column))

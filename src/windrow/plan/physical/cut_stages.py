@@ -176,6 +176,12 @@ class _StageBuilder:
         stays = node.pattern is UpdatePattern.MONOTONIC
         return (self.in_place if stays else self.whole_row)(node)
 
+    def top(self, node: TopK) -> _Fragment:
+        """All tuples that are ranked together."""
+        if not node.groups:
+            return self.alone(node)
+        return self._over(node, self._together(self._fragment(node.input), node.groups))
+
     def group_by(self, node: GroupBy) -> _Fragment:
         return self._grouped(node, self._fragment(node.input))
 
@@ -397,7 +403,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], _Fragment]] = PerNode(
         LastingJoin: _StageBuilder.join,
         Negation: _StageBuilder.negation,
         MultiJoin: _StageBuilder.multi_join,
-        TopK: _StageBuilder.alone,
+        TopK: _StageBuilder.top,
         OutputWindow: _StageBuilder.alone,
     },
     absent={StageInput: "it is what the cut leaves in place of an edge"},

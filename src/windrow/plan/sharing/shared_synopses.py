@@ -227,7 +227,7 @@ def _finish(
                 if len(plain) < len(node.columns):
                     return None
                 top = replace(top, shown=tuple(top.shown[column.index] for column in plain))
-            case TopK() if top is None:
+            case TopK() if top is None and not node.in_groups:
                 top = MemberTop(node.keys, node.count, tuple(range(len(row))))
             case Every():
                 pass

@@ -1,0 +1,210 @@
+"""The first k rows of each group in an order: ``ROW_NUMBER() OVER (PARTITION BY ...) <= k``.
+
+Of an interval only the groups matter in which something came or left. Their rows are ranked once,
+by group and then as TOP ranks them (``windrow.operators.top_k``), and what happens to each is
+played in order of time on a counting tree over its ranks. Rows that tie on the order's keys are
+told apart by their other columns, so the answer does not depend on arrival. With ``numbered`` the
+place in the group, from 1, is one more column, so a row that moves up is withdrawn and said again.
+
+Cost per interval: ranking the groups that change, then O(k log g) per instant that changes a group
+of g rows. State: the live input, linked by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.columns.arrays import Int64s, sorted_positions
+from windrow.columns.delta import Delta, batch_of, split_by_sign, take
+from windrow.columns.evaluate import evaluate
+from windrow.columns.interner import Interner
+from windrow.columns.kernels import (
+    boolean,
+    grid_out,
+    inline,
+    int64,
+    ints,
+    kernel,
+    likely_room,
+    signs,
+)
+from windrow.columns.types import ARROW
+from windrow.core.patterns import UpdatePattern
+from windrow.core.time import FOREVER
+from windrow.operators.base import Saved, below
+from windrow.operators.join_pairs import WORTH_RECODING, JoinSide
+from windrow.operators.state.tuple_index import END, LINK
+from windrow.operators.top_k import counting_tree, nth_present
+from windrow.plan.expressions import Expression
+from windrow.plan.nodes import OrderKey
+from windrow.plan.physical.state_kinds import Kept
+
+
+@inline
+def _say(place, rank, time, sign, changes, out):  # type: ignore[no-untyped-def]
+    """Note a change if there is room; how many there are."""
+    if changes < len(out):
+        out[changes, 0], out[changes, 1], out[changes, 2] = rank, time, sign
+        out[changes, 3] = place + 1
+    return changes + 1
+
+
+@kernel(int64, ints, ints, signs, ints, ints, ints, int64, boolean, grid_out)
+def _changes_of_groups(  # type: ignore[no-untyped-def]
+    rank, time, sign, events_from, ranks_from, held, most, numbered, out
+):
+    """Play the events of each group in order of time; how many changes of its first rows.
+
+    Group g has the events from ``events_from[g]`` on and the ranks from ``ranks_from[g]`` on;
+    ``held`` says which of these are present before. If ``numbered`` a row at another place is
+    another row. ``out`` gets the rank, the time, the sign and the place of each change.
+    """
+    changes = 0
+    for g in range(len(ranks_from) - 1):
+        low, high = ranks_from[g], ranks_from[g + 1]
+        count, present = min(most, high - low), held[low:high].sum()
+        tree = counting_tree(held[low:high])
+        shown, fresh = np.full(count, -1, np.int64), np.empty(count, np.int64)
+        for j in range(min(count, present)):
+            shown[j] = nth_present(tree, j + 1)
+        i = events_from[g]
+        while i < events_from[g + 1]:
+            now = time[i]
+            while i < events_from[g + 1] and time[i] == now:
+                present += sign[i]
+                at = rank[i] - low + 1
+                while at < len(tree):
+                    tree[at] += sign[i]
+                    at += at & -at
+                i += 1
+            for j in range(count):
+                fresh[j] = nth_present(tree, j + 1) if j < present else -1
+            a, b = 0, 0
+            while a < count or b < count:
+                old = shown[a] if a < count else -1
+                new = fresh[b] if b < count else -1
+                same = old == new
+                if old >= 0 and not same and (numbered or new < 0 or old < new):
+                    changes = _say(a, low + old, now, -1, changes, out)
+                    if numbered and new >= 0:
+                        changes = _say(b, low + new, now, 1, changes, out)
+                    a, b = a + 1, b + numbered
+                elif new >= 0 and not same:
+                    changes = _say(b, low + new, now, 1, changes, out)
+                    a, b = a + numbered, b + 1
+                else:
+                    a, b = a + 1, b + 1
+            shown[:] = fresh
+    return changes
+
+
+class FirstOfGroups:
+    """The first rows of each group. Announced rows live for ever until they are withdrawn.
+
+    ``schema`` is that of the output, which has one more column if ``numbered``.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        rows: pa.Schema,
+        pattern: UpdatePattern,
+        groups: Sequence[Expression],
+        keys: Sequence[OrderKey],
+        count: int,
+        scan: bool = False,
+    ) -> None:
+        self.schema, self.keys, self.count = schema, tuple(keys), count
+        self.numbered = len(schema) > len(rows)
+        self.side = JoinSide(rows, pattern, groups, scan)
+        self.kinds = [ARROW[group.type] for group in groups]
+        self.groups = Interner(self.kinds)
+
+    @property
+    def state(self) -> tuple[Kept, ...]:
+        return ((self.side.buffer.kind,),)
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        buffer, earlier = self.side.buffer, self.side.buffer.now
+        positive, negative = split_by_sign(delta)
+        first = buffer.insert(positive)
+        keys = [evaluate(k, positive.rows) for k in self.side.keys]
+        self.side.codes.append(self.groups.codes(keys, len(positive)))
+        gone = buffer.withdraw(negative)
+        expired, expiry = buffer.expire(now)
+        came = np.arange(first, buffer.next, dtype=np.int64)
+        moved = np.concatenate([came, gone, expired]).astype(np.int64)
+        if not len(moved):
+            return Delta.empty(self.schema)
+        times = np.concatenate([positive.ts, negative.ts, expiry])
+        answer = self._play(first, came, moved, times, earlier)
+        self.side.link(came, len(self.groups))
+        self.side.forget(now)
+        if len(self.groups) > 4 * len(self.side.codes) + WORTH_RECODING.value:
+            self._recode()
+        return answer
+
+    def _play(self, first: int, came: Int64s, moved: Int64s, times: Int64s, earlier: int) -> Delta:
+        """What becomes of the groups of ``moved``, which came or left at these times."""
+        side, size = self.side, len(self.groups)
+        side.rings.reserve(size)
+        touched = np.unique(side.codes.take(moved))
+        older = np.sort(side.rings.walk(touched, side.buffer.life, LINK))
+        older = older[side.buffer.life.take(older)[:, END] > earlier]
+        everything = np.concatenate([older, came])
+        codes, rows = side.codes.take(everything), side.buffer.rows.take(everything)
+        order = self._order(codes, rows)
+        rank = np.empty(len(everything), np.int64)
+        rank[order] = np.arange(len(everything))
+        held = (everything[order] < first).astype(np.int64)
+        at = np.searchsorted(everything, moved)
+        sign = np.full(len(moved), -1, np.int8)
+        sign[: len(came)] = 1
+        by_time = np.lexsort((times, codes[at]))
+        at = at[by_time]
+        events = (rank[at], times[by_time], sign[by_time])
+        starts = (np.append(np.searchsorted(codes[at], touched), len(at)),
+                  np.append(np.searchsorted(codes[order], touched), len(order)))  # fmt: skip
+        room = likely_room(4 * len(moved) + 64)
+        while True:
+            out = np.empty((room, 4), np.int64)
+            changes = _changes_of_groups(*events, *starts, held, self.count, self.numbered, out)
+            if changes <= room:
+                return self._said(out[:changes], rows, order)
+            room = changes
+
+    def _said(self, changes: Int64s, rows: pa.RecordBatch, order: Int64s) -> Delta:
+        ranks, times, signs_out, places = changes[np.argsort(changes[:, 1], kind="stable")].T
+        arrays = take(rows, order[ranks]).columns
+        arrays += [pa.array(np.ascontiguousarray(places))] if self.numbered else []
+        said = batch_of(arrays, self.schema, len(ranks))
+        forever = np.full(len(ranks), FOREVER, np.int64)
+        return Delta(np.ascontiguousarray(times), forever, signs_out.astype(np.int8), said)
+
+    def _order(self, codes: Int64s, rows: pa.RecordBatch) -> Int64s:
+        """The rows' positions by group, then in the order asked for, ties by all columns."""
+        keys = [(pa.array(codes), False)]
+        keys += [(evaluate(k.expression, rows), k.descending) for k in self.keys]
+        keys += [(column, False) for column in rows.columns]
+        return sorted_positions(keys)
+
+    def _recode(self) -> None:
+        self.groups = Interner(self.kinds)
+        self.side.restart(self.groups)
+
+    def size(self) -> int:
+        return len(self.side.buffer)
+
+    def save(self) -> Saved:
+        saved = Saved()
+        saved.add("live", self.side.buffer.save())
+        return saved
+
+    def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
+        self.side.buffer.load(below("live", segments), meta["live"])
+        self._recode()
