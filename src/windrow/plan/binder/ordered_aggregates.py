@@ -36,11 +36,19 @@ def bind_ordered(
     span: Span,
 ) -> Expression:
     """The value of the pair that an aggregate finds; ``add`` takes the aggregate in."""
-    nodes, distinct = node.expressions, False
+    nodes, distinct, keys = list(node.expressions), False, list[exp.Expr]()
+    if nodes and isinstance(nodes[-1], exp.Order):
+        keys = nodes[-1].expressions
+        nodes[-1] = nodes[-1].this
     if nodes and isinstance(nodes[0], exp.Distinct):
         nodes, distinct = [*nodes[0].expressions, *nodes[1:]], True
     if function == "STRING_AGG":
-        return add(_joined(nodes, distinct, bind, times, span))
+        return add(_joined(nodes, keys, distinct, bind, times, span))
+    if keys:
+        raise BindError(
+            f"{function} takes no ORDER BY", span=span,
+            remedy="write MIN_BY(x, y) or MAX_BY(x, y) for the first or last x in the order of y",
+        )  # fmt: skip
     takes = "a value and what orders it" if function in BY_VALUE else "a value"
     if len(nodes) != (2 if function in BY_VALUE else 1):
         raise wrong_number(function, takes, len(nodes), span)
@@ -54,12 +62,10 @@ def bind_ordered(
 
 
 def _joined(
-    nodes: list[exp.Expr], distinct: bool, bind: Bind, times: tuple[Column, ...], span: Span
-) -> Aggregate:
+    nodes: list[exp.Expr], keys: list[exp.Expr], distinct: bool, bind: Bind,
+    times: tuple[Column, ...], span: Span,
+) -> Aggregate:  # fmt: skip
     """STRING_AGG(x [, separator] [ORDER BY y [DESC]]); the separator is a comma without one."""
-    order = None
-    if nodes and isinstance(nodes[-1], exp.Order):
-        order, nodes = nodes[-1], [*nodes[:-1], nodes[-1].this]
     if not 1 <= len(nodes) <= 2:
         raise wrong_number("STRING_AGG", "STRING_AGG(x, separator)", len(nodes), span)
     text, separator = bind(nodes[0]), bind(nodes[1]) if nodes[1:] else Literal(",", Type.STRING)
@@ -73,7 +79,6 @@ def _joined(
             span=span, expected="a separator in quotes", found="something else",
             remedy="write for example STRING_AGG(x, ', ')",
         )  # fmt: skip
-    keys = order.expressions if order is not None else []
     if len(keys) > 1 or (keys and distinct):
         raise BindError(
             span=span, expected="one expression in ORDER BY, and none with DISTINCT",

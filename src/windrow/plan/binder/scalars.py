@@ -12,7 +12,7 @@ from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.cql.dialect import APPROXIMATE
 from windrow.cql.positions import span_of
-from windrow.cql.statement_parser import TYPES
+from windrow.cql.statement_parser import OTHER_TYPES, TYPES
 from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.bounded_space import APPROXIMATED
 from windrow.plan.binder.calls import (
@@ -57,8 +57,20 @@ INSTEAD = {
     "SIMILARTO": "write regexp_matches(x, '^(...)$')",
     "REGEXPILIKE": "write regexp_matches(x, '...', 'i')",
     "GLOB": "write LIKE, or regexp_matches(x, '...')",
+    "BRACKET": "there are no arrays; of a JSON text write x -> 0, of a string substring(x, 1, 1)",
+    "ARRAY": "there are no arrays; write values as a STRING of JSON",
+    "STRUCT": "there are no structs; write values as a STRING of JSON",
 }
 """What to write for that which is not part of the language."""
+_ONE_TEXT = "write STRING_AGG(x, ',') for all values as one text"
+MISSED = {
+    "array_agg": _ONE_TEXT, "list": _ONE_TEXT, "collect_list": _ONE_TEXT,
+    "first_value": "write FIRST(x)", "last_value": "write LAST(x)", "any_value": "write MIN(x)",
+    "date_add": "write t + INTERVAL 1 DAY", "date_sub": "write t - INTERVAL 1 DAY",
+    "unnest": "there are no arrays; bring one row for each value",
+    "explode": "there are no arrays; bring one row for each value",
+}  # fmt: skip
+"""Functions of other systems, and what does their work."""
 PARTS = {"DAYOFWEEK": "dow", "SECONDS": "second", "MINUTES": "minute", "HOURS": "hour"}
 
 
@@ -188,7 +200,7 @@ class ExpressionBinder:
             known = [*(f for f in FUNCTIONS if f not in OPERATORS_ONLY), *SYNONYMS, *AGGREGATES]
             raise BindError(
                 f"there is no function {node.name}", span=span,
-                remedy=did_you_mean(node.name, known) if known else "",
+                remedy=MISSED.get(name) or did_you_mean(node.name, known),
             )  # fmt: skip
         description, nodes = FUNCTIONS[name], node.expressions
         if len(nodes) < description.least or len(nodes) > (description.most or len(nodes)):
@@ -212,7 +224,7 @@ class ExpressionBinder:
         target = TYPES.get(synonyms.get(name, name))
         if target is None:
             raise BindError(span=span, expected="a type that CQL has", found=name,
-                            remedy=did_you_mean(name, TYPES))  # fmt: skip
+                            remedy=OTHER_TYPES.get(name) or did_you_mean(name, TYPES))  # fmt: skip
         inner = self.bind(node.this)
         if isinstance(inner, Literal):
             folded = coerce(inner, target, span)
