@@ -74,6 +74,7 @@ CASES = [
     ("SELECT a FROM s NATURAL JOIN t", "t", "name the common columns with USING"),
     ("SELECT a FROM s LEFT SEMI JOIN t ON s.a = t.a", "t ON", "LEFT SEMI JOIN is not part of CQL"),
     ("WITH RECURSIVE x AS (SELECT a FROM s) SELECT a FROM x", "RECURSIVE", "its own answer"),
+    ("SELECT a FROM (VALUES (1), (2)) AS v (a)", "VALUES", "CREATE RELATION name (column type"),
     ("WITH x AS SELECT a FROM s", "SELECT", "( and a query after AS"),
     ("WITH x (a AS (SELECT a FROM s) SELECT a FROM x", "AS", ") after the names"),
     ("SELECT a FROM s LIMIT b", "LIMIT b", "a whole number after LIMIT"),

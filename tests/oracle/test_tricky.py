@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -151,3 +152,21 @@ def test_two_ways_to_say_it(one: str, other: str) -> None:
     first, second = (said(Script(text, views=(FILTERED,)), given) for text in (one, other))
     assert len(first) > 5
     assert not first_difference(first, second)
+
+
+@pytest.mark.parametrize("more", ["", " AND b > a"])
+def test_what_something_followed_and_what_nothing_followed_are_all_tuples(more: str) -> None:
+    given = feeds(3)
+    asked = f"EXISTS (SELECT * FROM t WHERE t.k = s.k{more}) WITHIN 3 SECONDS AFTER"
+    followed, others = (
+        said(Script(f"SELECT k, a FROM s WHERE {form}"), given) for form in (asked, f"NOT {asked}")
+    )
+    together: Counter[tuple[int, object]] = Counter()
+    for history in (followed, others):
+        for at, values in history.items():
+            together.update({(at - 3, row): count for row, count in values.items()})
+    everything = said(Script("SELECT k, a FROM s"), given)
+    came = Counter({(at, row): n for at, bag in everything.items() for row, n in bag.items()})
+    assert followed
+    assert others
+    assert together == came

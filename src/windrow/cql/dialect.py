@@ -196,6 +196,11 @@ class CqlParser(TokenCursor):
                 this = exp.Subquery(this=this)  # ORDER BY, LIMIT and names inside stay inside
         elif self.at_type(TokenType.SELECT):
             this = self._select()
+        elif self.at("VALUES") and self._next.token_type is TokenType.L_PAREN:
+            self.fail(
+                "a query", remedy="put the rows into a file, and declare it: CREATE RELATION name "
+                "(column type, ...) FROM 'rows.csv'",
+            )  # fmt: skip
         elif self.at_word() or self.at_type(TokenType.IDENTIFIER):
             this = _select_star(self._parse_table(), first, self._prev)
             this.meta[BARE] = True
