@@ -44,14 +44,6 @@ def test_every_nested_query_says_what_its_words_mean() -> None:
     assert sum(spoke) > 0.5 * len(spoke)
 
 
-@settings(max_examples=25)
-@given(script=scripts(RELATIONAL), seed=st.integers(0, 30), rows=PIECES, rival=RIVALS)
-def test_what_sql_has_beside_the_algebra_says_what_its_words_mean(
-    script: Script, seed: int, rows: int | None, rival: Strategy
-) -> None:
-    says_what_its_words_mean(script, seed, rows, (Strategy.UPA, rival))
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("strategy", Strategy)

@@ -10,11 +10,14 @@ import pytest
 from tests.oracle.bags import History
 from tests.oracle.queries import Feed
 from tests.oracle.scripts import Script, fed, meant, said
-from tests.oracle.tricky import FILTERED, TRICKY
+from tests.oracle.tricky import FILTERED, RELATIONAL, TRICKY
 from tests.support.thresholds import at_their_least
 from windrow.plan.strategy import Strategy
 
 SEEDS = (3, pytest.param(5, marks=pytest.mark.slow))
+SCRIPTS = TRICKY | RELATIONAL
+SLOWLY = [*TRICKY, *(pytest.param(name, marks=pytest.mark.slow) for name in RELATIONAL)]
+"""What is made of the other operators need not be asked in every way each time."""
 
 
 @cache
@@ -24,7 +27,7 @@ def feeds(seed: int) -> tuple[Feed, ...]:
 
 @cache
 def should(name: str, seed: int) -> History:
-    return meant(TRICKY[name], feeds(seed))
+    return meant(SCRIPTS[name], feeds(seed))
 
 
 def first_difference(expected: History, found: History) -> str:
@@ -35,39 +38,39 @@ def first_difference(expected: History, found: History) -> str:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", TRICKY)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_the_script_says_what_its_words_mean(name: str, seed: int) -> None:
     expected = should(name, seed)
     assert len(expected) > 3, "a script that says nothing shows nothing"
-    assert not first_difference(expected, said(TRICKY[name], feeds(seed)))
+    assert not first_difference(expected, said(SCRIPTS[name], feeds(seed)))
 
 
 RIVALS = (Strategy.NT, Strategy.DIRECT)
 
 
-@pytest.mark.parametrize("name", TRICKY)
+@pytest.mark.parametrize("name", SLOWLY)
 def test_it_says_so_row_by_row(name: str) -> None:
     """With thresholds at their least: with the usual ones so few rows take the way of one push."""
     with at_their_least():
-        found = said(TRICKY[name], feeds(3), rows=1)
+        found = said(SCRIPTS[name], feeds(3), rows=1)
     assert not first_difference(should(name, 3), found)
 
 
-@pytest.mark.parametrize("name", TRICKY)
+@pytest.mark.parametrize("name", SLOWLY)
 def test_it_says_so_by_every_strategy(name: str, sizes: str) -> None:
     """By both rivals, by one of them with thresholds at their least."""
-    strategy = RIVALS[(list(TRICKY).index(name) + (sizes == "least")) % len(RIVALS)]
-    found = said(TRICKY[name], feeds(3), rows=7, strategy=strategy)
+    strategy = RIVALS[(list(SCRIPTS).index(name) + (sizes == "least")) % len(RIVALS)]
+    found = said(SCRIPTS[name], feeds(3), rows=7, strategy=strategy)
     assert not first_difference(should(name, 3), found)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("strategy", Strategy)
-@pytest.mark.parametrize("name", TRICKY)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_it_says_so_in_pieces_at_all_thresholds(name: str, strategy: Strategy) -> None:
     for rows in (1, 7):
-        found = said(TRICKY[name], feeds(3), rows=rows, strategy=strategy)
+        found = said(SCRIPTS[name], feeds(3), rows=rows, strategy=strategy)
         assert not first_difference(should(name, 3), found)
 
 

@@ -51,10 +51,12 @@ TRICKY: dict[str, Script] = {
     ),
     "all that was ever said": Script(
         "SELECT COUNT(*) AS times FROM repeated",
-        "SELECT COUNT(*) FROM repeated HAVING COUNT(*) > 0", views=(REPEATED,)
+        "SELECT COUNT(*) FROM repeated HAVING COUNT(*) > 0",
+        views=(REPEATED,),
     ),
-    "the last rows of a union of views": Script("SELECT k FROM both_ [RANGE 3 SLIDE 2]",
-                                                views=(FILTERED, BOTH)),
+    "the last rows of a union of views": Script(
+        "SELECT k FROM both_ [RANGE 3 SLIDE 2]", views=(FILTERED, BOTH)
+    ),
     "a condition or a negation": Script(
         "SELECT k, a FROM s [RANGE 6] WHERE a > 2 OR NOT EXISTS "
         "(SELECT * FROM t [RANGE 4] WHERE t.k = s.k)"
@@ -97,9 +99,7 @@ TRICKY: dict[str, Script] = {
         "RSTREAM(SELECT s.k, a, b FROM s [RANGE 4], t [RANGE 4] WHERE s.k = t.k) EVERY 3"
     ),
     "rstream of a relation": Script("RSTREAM(SELECT w FROM r WHERE k = 1)"),
-    "every four of what comes and goes in between": Script(
-        "SELECT k, a FROM s [RANGE 2] EVERY 4"
-    ),
+    "every four of what comes and goes in between": Script("SELECT k, a FROM s [RANGE 2] EVERY 4"),
     "dstream of a difference": Script(
         "DSTREAM(SELECT k FROM s [RANGE 5] EXCEPT ALL SELECT k FROM t [RANGE 3])"
     ),
@@ -205,8 +205,7 @@ TRICKY: dict[str, Script] = {
     ),
     "the first of the distinct": Script(
         "SELECT DISTINCT k, n FROM s [RANGE 7] ORDER BY n DESC LIMIT 3",
-        "SELECT DISTINCT k, n FROM s [RANGE 7] "
-        "ORDER BY n DESC NULLS LAST, k NULLS LAST LIMIT 3",
+        "SELECT DISTINCT k, n FROM s [RANGE 7] ORDER BY n DESC NULLS LAST, k NULLS LAST LIMIT 3",
     ),
     "a count of the first": Script(
         "SELECT k, COUNT(*) AS c "
@@ -263,6 +262,9 @@ TRICKY: dict[str, Script] = {
     "a constant for every group": Script(
         "SELECT 1 AS one, COUNT(*) + k AS c FROM s [ROWS 5] GROUP BY k"
     ),
+}
+
+RELATIONAL: dict[str, Script] = {
     "what has no partner on either side": Script(
         "SELECT x.k, a, b FROM s [RANGE 5] AS x FULL JOIN t [ROWS 3] AS y ON x.k = y.k AND b = a"
     ),

@@ -61,7 +61,12 @@ RELATIONAL = {
 }
 
 
-@pytest.mark.parametrize("name", RELATIONAL)
+QUICK = ("or", "left", "value")
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in RELATIONAL]
+)
 def test_what_sql_has_beside_the_algebra_gives_the_same_in_buckets(name):
     plan = compile_script(STREAMS + RELATIONAL[name] + ";").queries[-1].plan
     whole = run(Pipeline(plan, changes=True), INPUTS, [end_of(plan, INPUTS)])
