@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
+from windrow.core.warnings import WindrowWarning
 from windrow.subscriptions.predicates import OneOf, Range, Subscription
 from windrow.subscriptions.subscriptions import Subscriptions
 
@@ -167,3 +169,12 @@ def test_a_condition_reads_back_as_it_is_written(condition):
     assert taken(Type.BIGINT, str(condition), values) == [
         values[i] for i in ours.match(rows)["row"].to_pylist()
     ]
+
+
+def test_a_lower_bound_above_the_upper_one_is_warned_of():
+    found = Subscriptions({"x": Type.BIGINT})
+    with pytest.warns(WindrowWarning, match=r"row 2: the lower bound 5 is above .* mean \[1, 5\]"):
+        found.add({"id": ["a", "b"], "x": ["(5, 6)", "[5, 1]"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.add({"id": ["c", "d"], "x": ["[1, 5]", "[5, 5]"]})

@@ -100,6 +100,10 @@ def read_script(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
+        utf16 = path.read_bytes()[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise InputError(
-            where=f"{path}, byte {error.start}", expected="UTF-8 text", found="other bytes"
+            where=f"{path}, byte {error.start}",
+            expected="UTF-8 text",
+            found="UTF-16, as its first two bytes say" if utf16 else "other bytes",
+            remedy="convert it: iconv -f UTF-16 -t UTF-8" if utf16 else "",
         ) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
+    from windrow.core.schema import Schema
     from windrow.engine.connection import Connection
 
 HISTORY = "WINDROW_HISTORY"
@@ -43,8 +44,8 @@ def names_in(connection: Connection) -> Iterator[str]:
     """Everything declared, and the columns of it."""
     for declaration in connection.catalog.declarations.values():
         yield declaration.name
-        plan: Any = getattr(declaration, "plan", declaration)
-        yield from plan.schema.unique_names()
+        schema: Schema | None = getattr(getattr(declaration, "plan", declaration), "schema", None)
+        yield from () if schema is None else schema.unique_names()
 
 
 def make_session(connection: Connection) -> PromptSession[str]:

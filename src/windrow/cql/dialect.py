@@ -256,7 +256,10 @@ class CqlParser(TokenCursor):
         return items
 
     def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+        first = self._curr
         group = super()._parse_group(skip_group_by_token)
+        if group is not None and group.args.get("all"):
+            mark(group, first, self._prev)
         if group is not None and self._prev.token_type in (TokenType.GROUP_BY, TokenType.COMMA):
             self.fail("a column or an expression")
         return group

@@ -158,6 +158,7 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
 def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
     remedies = {
         "NATURAL JOIN": "name the common columns with USING (...)",
+        "GROUP BY ALL": "name the columns, or count them: GROUP BY 1, 2",
     }
     raise ParseError(
         f"{construct} is not part of CQL", span=span, source=sql, remedy=remedies.get(construct, "")

@@ -104,8 +104,8 @@ def _value(name: str, values: Values | None, sql: str, first: Token, last: Token
         remedy = 'give them by name: execute(text, {"' + name + '": ...})'
     else:
         expected = "a value"
-        given = f"[...] for {found}" if name.isdigit() else '{"' + name + '": ...}'
-        remedy = f"from Python, pass the values: execute(text, {given}); in a file, write the value"
+        given = "[...]" if name.isdigit() else '{"' + name + '": ...}'
+        remedy = f"from Python, pass it: execute(text, {given}); in a file, write the value itself"
     raise ParseError(
         span=span_between(sql, first.start, last.end),
         source=sql,

@@ -60,6 +60,8 @@ OTHER_TYPES = {
 CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
            "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "AHEAD", "IDLE", "TIMESTAMP",
            "FORMAT")  # fmt: skip
+STARTS = ("SELECT", "CREATE", "EXPLAIN", "DROP", "SHOW", "DESCRIBE")
+CONSTRAINTS = ("NOT", "NULL", "UNIQUE", "CHECK", "REFERENCES", "DEFAULT", "CONSTRAINT", "GENERATED")
 OTHER_STATEMENTS = ("INSERT", "UPDATE", "DELETE", "ALTER", "TRUNCATE", "MERGE")
 KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS", "FUNCTION")
 LISTS = ("STREAMS", "RELATIONS", "VIEWS", "QUERIES", "ARCHIVES", "SUBSCRIPTIONS", "FUNCTIONS")
@@ -69,6 +71,10 @@ OTHER_REMEDIES = {
     "ALTER": "declare it again with CREATE OR REPLACE",
     "INSERT": "rows come from files (FROM) or from Python (push)",
 }
+
+
+SESSION_STATEMENTS = ("SET", "USE", "BEGIN", "COPY", "PRAGMA", "ATTACH", "GRANT")
+"""Statements of SQL whose first word may be the name of a view here, if it stands alone."""
 
 
 def parse_statement(parser: CqlParser) -> Statement:
@@ -99,10 +105,17 @@ def parse_statement(parser: CqlParser) -> Statement:
 
 def _fail_at_rest(parser: CqlParser) -> NoReturn:
     """A misspelt clause was taken for an alias, so the word before is suspected too."""
-    starts = ("SELECT", "CREATE", "EXPLAIN", "DROP", "SHOW", "DESCRIBE")
     start = parser.first.text.upper()
-    if start not in starts and get_close_matches(start, starts, 1, 0.7):
-        parser.fail("the beginning of a statement", token=parser.first, near=starts)
+    if start not in STARTS and get_close_matches(start, STARTS, 1, 0.7):
+        parser.fail("the beginning of a statement", token=parser.first, near=STARTS)
+    if start in SESSION_STATEMENTS:
+        parser.fail(
+            "CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or a query", token=parser.first,
+            remedy="CQL has declarations and queries only",
+        )  # fmt: skip
+    _refuse_next_statement(parser)
+    if parser.at_type(TokenType.TILDE):
+        parser.fail("an operator of CQL", remedy="write RLIKE for a regular expression")
     if parser.at(*WINDOWS) or at_window_in_parentheses(parser):
         parser.fail("the end of the statement", remedy=IN_BRACKETS)
     before = parser.previous.text.upper()
@@ -113,6 +126,22 @@ def _fail_at_rest(parser: CqlParser) -> NoReturn:
     after_path = parser.previous.token_type is TokenType.STRING
     near = [word for word in CLAUSES if after_path or word != "FORMAT"]
     parser.fail("the end of the statement", near=near)
+
+
+def _refuse_next_statement(parser: CqlParser) -> None:
+    """Say that a semicolon is missing where another statement begins.
+
+    SHOW, DROP and DESCRIBE may have been taken for an alias.
+    """
+    token = parser.current
+    if parser.previous.text.upper() in ("SHOW", "DROP", "DESCRIBE"):
+        token = parser.previous
+    alone = not parser.at_type(TokenType.IDENTIFIER) and token is not parser.first
+    if alone and token.text.upper() in STARTS:
+        parser.fail(
+            "a semicolon before the next statement", token=token,
+            remedy="end the statement before it with ;",
+        )  # fmt: skip
 
 
 def _create(parser: CqlParser) -> Create:
@@ -207,6 +236,7 @@ def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
         elif parser.at("IDLE") and idle is None:
             idle = _idle(parser)
         else:
+            _refuse_next_statement(parser)
             start = "FROM" if source is None else "FORMAT"
             parser.fail(
                 "FROM, TIMESTAMP BY, SLACK, AHEAD or IDLE AFTER, each once",
@@ -348,7 +378,7 @@ def _keyed_columns(
         if any(c.key for c in columns):
             _refuse_key(parser, parser.span_from(place), "a relation has one PRIMARY KEY")
         break
-    parser.expect_type(TokenType.R_PAREN, ", or ) after the columns")
+    _expect_end(parser)
     keys = [c for c in columns if c.key]
     if len(keys) > 1:
         names = ", ".join(c.name.text for c in keys)
@@ -380,8 +410,16 @@ def _columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
     columns = [_column(parser)]
     while parser.take_type(TokenType.COMMA):
         columns.append(_column(parser))
-    parser.expect_type(TokenType.R_PAREN, ", or ) after the columns")
+    _expect_end(parser)
     return tuple(columns)
+
+
+def _expect_end(parser: CqlParser) -> None:
+    """The parenthesis after the columns."""
+    if parser.at(*CONSTRAINTS):
+        parser.fail(", or ) after the columns",
+                    remedy="columns have no constraints: any value may be NULL")  # fmt: skip
+    parser.expect_type(TokenType.R_PAREN, ", or ) after the columns")
 
 
 def _column(parser: CqlParser) -> ColumnDefinition:

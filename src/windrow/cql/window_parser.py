@@ -51,7 +51,11 @@ def parse_duration(parser: TokenCursor, what: str) -> Duration:
     first = parser.current
     sign = -1 if parser.take_type(TokenType.DASH) else 1
     if not parser.at_type(TokenType.NUMBER):
-        parser.fail(f"a number and a unit for {what}, as in 5 SECONDS")
+        quoted = parser.at("INTERVAL") or parser.at_string()
+        parser.fail(
+            f"a number and a unit for {what}, as in 5 SECONDS",
+            remedy=f"write {what} 5 SECONDS, without INTERVAL and quotes" if quoted else "",
+        )
     amount = sign * Decimal(parser.advance().text)
     unit = None
     if parser.at_word():

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s
+from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.subscriptions.bounds import read_bounds
 from windrow.subscriptions.predicates import (
     EXACT_FLOATS,
@@ -79,7 +80,7 @@ def _from_to(
     low, high = found.field("low"), found.field("high")
     low_open = _flags(pc.equal(found.field("left"), "("))
     high_open = _flags(pc.equal(found.field("right"), ")"))
-    return ends(entries, low, high, low_open, high_open, kind, misfits)
+    return ends(entries, low, high, low_open, high_open, kind, misfits, ordered=True)
 
 
 def _comparisons(
@@ -118,15 +119,39 @@ def ends(
     high_open: Bools,
     kind: Kind,
     misfits: Misfits,
+    *,
+    ordered: bool = False,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Spans from the texts of their ends, NULL or blank for none."""
+    """Spans from the texts of their ends, NULL or blank for none.
+
+    ``ordered``: of a first end above the second a warning says that no value is between.
+    """
     low, high = _value_texts(low), _value_texts(high)
     lows, highs = (read_bounds(side, kind) for side in (low, high))
     for texts, bounds in ((low, lows), (high, highs)):
         for at in np.flatnonzero(bounds.failed):
             found = texts[int(at)].as_py()
             misfits.setdefault(int(entries[at]), f"expected {kind_text(kind)}, found {found!r}")
+    if ordered and lows.at.ndim == 1:
+        both = lows.given & highs.given & ~(lows.failed | highs.failed | lows.never | highs.never)
+        _warn_of_swapped(entries, low, high, np.flatnonzero(both & (lows.at > highs.at)))
     return entries, *between(lows, highs, low_open, high_open, words_of(kind))
+
+
+def _warn_of_swapped(entries: Int64s, low: pa.Array, high: pa.Array, places: Int64s) -> None:
+    if not len(places):
+        return
+    at = int(places[0])
+    first, second = low[at].as_py(), high[at].as_py()
+    others = f", and so do {len(places) - 1:,} others" if len(places) > 1 else ""
+    warn_caller(
+        WindrowWarning(
+            f"the lower bound {first} is above the upper bound {second}, so it matches "
+            f"nothing{others}",
+            where=f"subscription in row {int(entries[at]) + 1}",
+            remedy=f"did you mean [{second}, {first}]?",
+        )
+    )
 
 
 def _value_texts(texts: pa.Array) -> pa.Array:
