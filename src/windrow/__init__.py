@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from windrow.core.errors import DataError, InputError, ScriptError, StateError, WindrowError
@@ -38,6 +39,8 @@ def connect(
     checkpoint: str | Path | None = None,
     strategy: str | Strategy = "upa",
     overwrite: bool = False,
+    schedule: str | None = None,
+    max_delay: float | None = None,
 ) -> Connection:
     """An engine in this process, or on the given SparkSession, with the same methods.
 
@@ -45,12 +48,19 @@ def connect(
     one from which a later connection can go on. ``strategy`` is how expiries are handled: ``upa``
     is the one to use, ``nt`` and ``direct`` are its rivals. ``overwrite`` lets queries write where
     the results of another run are, which are removed; otherwise that is an error.
+
+    If processing falls behind by more than ``max_delay`` seconds, queries with SLIDE are answered
+    less often, and ``Handle.lateness`` says so. Which of them run together is decided by
+    ``schedule``: ``late-pending`` if not given, or ``none``, ``aggressive``, ``conservative``,
+    ``hybrid``, ``late``.
     """
     for given, what in ((quarantine, "quarantine"), (checkpoint, "checkpoint")):
         if given is not None and not is_object_url(given):
             local_path(given, f"connect, {what}")
     from windrow.engine.connection import Connection  # noqa: PLC0415 - compiled kernels load here
+    from windrow.plan.sharing.group_schedule import ScheduleOptions  # noqa: PLC0415
 
+    scheduled = ScheduleOptions.of(schedule, max_delay)
     if spark is not None:
         if not hasattr(spark, "newSession"):
             raise InputError(
@@ -58,6 +68,13 @@ def connect(
                 expected="a SparkSession",
                 found=type(spark).__name__,
                 remedy="make one with SparkSession.builder.getOrCreate(), or leave it out",
+            )
+        if scheduled is not None:
+            raise InputError(
+                where="connect",
+                expected="schedule and max_delay without a SparkSession",
+                found="both",
+                remedy="leave them out: on Spark every query is answered whenever it is due",
             )
         from windrow.spark.run.runtime_factory import on_session  # noqa: PLC0415
 
@@ -71,7 +88,12 @@ def connect(
         )
     from windrow.engine.embedded import Embedded  # noqa: PLC0415
 
-    return Connection(Embedded(quarantine, strategy, wall_clock, overwrite=overwrite))
+    return Connection(
+        Embedded(
+            quarantine, strategy, wall_clock,
+            overwrite=overwrite, schedule=scheduled, stopwatch=time.perf_counter,
+        )
+    )  # fmt: skip
 
 
 def results(path: str | Path) -> Results:

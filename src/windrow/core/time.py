@@ -18,6 +18,9 @@ BEGINNING = -(2**63) + 1
 Wall = Callable[[], int]
 """What the clock on the wall shows, in microseconds since 1970."""
 
+Stopwatch = Callable[[], float]
+"""Seconds since some moment, to measure how long something takes."""
+
 MICROSECONDS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1_000,
@@ -66,3 +69,8 @@ def wall_clock() -> int:
 def no_wall_clock() -> int:
     """For those who say themselves what time it is: every instant may have been."""
     return FOREVER
+
+
+def no_stopwatch() -> float:
+    """For those to whom nothing takes time."""
+    return 0.0

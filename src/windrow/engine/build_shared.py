@@ -47,6 +47,7 @@ from windrow.plan.physical.sliding_state import (
 from windrow.plan.physical.state_kinds import buffer_kind
 from windrow.sharing.rules.interval_contents import Function
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
+from windrow.sharing.schedule import PacedSchedule
 
 COUNTED = frozenset({Function.QUANTILE.value, Function.COUNT_DISTINCT.value})
 
@@ -136,6 +137,9 @@ class _Builder:
         self._read: dict[tuple[int, str, Expression | None, float | None], int] = {}
         self._forms: dict[object, Form] = {}
         self._sums: list[Sum] = []
+        self._schedule = None if node.schedule is None else PacedSchedule(node.schedule)
+        self._scheduled: list[str] = []
+        """Of each probe one of the queries that read it."""
 
     def build(self, schema: pa.Schema) -> SharedAggregation:
         node = self._node
@@ -147,11 +151,14 @@ class _Builder:
             [s.predicate for s in node.synopses], self._stores, list(self._probes), self._found,
             list(self._forms.values()), schema, kept_for_many(node), self._sums, node.merges,
             _counted_places(node),
+            self._schedule, self._scheduled,
         )  # fmt: skip
 
     def _add(self, number: int, member: GroupMember, slots: tuple[int, ...]) -> None:
         numbers = sorted({n for a in member.aggregates for n in (*a.added, *a.subtracted)})
-        probe = Probe(tuple(numbers), member.window, member.slide)
+        probe = Probe(tuple(numbers), member.window, *self._rhythm(number, member))
+        if probe not in self._probes and self._node.schedule is not None:
+            self._scheduled.append(self._node.schedule.names[number])
         at = self._probes.setdefault(probe, len(self._probes))
         reads = tuple(self._place(a, at) for a in member.aggregates)
         kinds = tuple(ARROW[a.type] for a in member.aggregates)
@@ -166,6 +173,13 @@ class _Builder:
         form.reads.append(reads)
         form.exists.append(reads[0][0])
         form.since.append(BEGINNING if member.since is None else member.since)
+
+    def _rhythm(self, number: int, member: GroupMember) -> tuple[int, tuple[int, int] | None]:
+        """The period of a member, and the task that it is executed with."""
+        if self._schedule is None or self._node.schedule is None:
+            return member.slide, None
+        name = self._node.schedule.names[number]
+        return self._schedule.period(name), self._schedule.tasks[name]
 
     def _place(self, aggregate: SharedAggregate, probe: int) -> tuple[int, int]:
         """The source of an aggregate, and its place there."""

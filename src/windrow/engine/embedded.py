@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.core.errors import DataError, InputError, StateError, WindrowError
-from windrow.core.time import Clock, Wall, no_wall_clock
+from windrow.core.time import Clock, Stopwatch, Wall, no_stopwatch, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.clocks import put_on_clock
 from windrow.engine.embedded_run import EmbeddedRun
@@ -27,6 +27,7 @@ from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, arrange, job_of_synopses
 from windrow.plan.nodes import Node, StreamScan, walk
+from windrow.plan.sharing.group_schedule import ScheduleOptions, with_schedule
 from windrow.plan.sharing.shared_synopses import SharedSynopses, with_query
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.result_files.change_table import print_changes
@@ -107,7 +108,8 @@ class Embedded:
 
     Without ``keep`` changes are for where they are INTO only, and nobody else can ask for them.
     Archives take in no day before it is over by the ``wall``, and rows are ahead by it. Results of
-    another run are replaced if ``overwrite`` says so, and refused otherwise.
+    another run are replaced if ``overwrite`` says so, and refused otherwise. What has a
+    ``schedule`` is late if steps take longer, by the ``stopwatch``, than the time that they cover.
     """
 
     in_process = True
@@ -121,6 +123,8 @@ class Embedded:
         overwrite: bool = False,
         keep: bool = True,
         watch: bool = False,
+        schedule: ScheduleOptions | None = None,
+        stopwatch: Stopwatch = no_stopwatch,
     ) -> None:
         self.strategy, self.wall = Strategy.from_name(strategy), wall
         self.inputs = Inputs(None if quarantine is None else Path(quarantine), wall, watch=watch)
@@ -129,6 +133,8 @@ class Embedded:
         self._overwrite, self._keep = overwrite, keep
         self._outlets: list[Outlet] = []
         self._leaving: dict[EmbeddedRun, set[int]] = {}
+        self._schedule, self._stopwatch = schedule, stopwatch
+        self._spent = 0.0
         self._steps, self._looked = 0, wall()
         self._telling = Lock()
 
@@ -221,10 +227,11 @@ class Embedded:
             else:
                 left.append(query)
         grown = [run for run, group in groups.items() if group is not before[run]]
-        self._joining = [(run, job_of_synopses(groups[run])) for run in grown]
+        together = {run: with_schedule(groups[run], self._schedule) for run in grown}
+        self._joining = [(run, job_of_synopses(group)) for run, group in together.items()]
         late = {query.name for query in left if self.inputs.missed_before(_streams(query))}
         jobs = [job for _, job in self._joining]
-        return [*jobs, *arrange(left, archives, catalog, self.strategy, late)]
+        return [*jobs, *arrange(left, archives, catalog, self.strategy, late, self._schedule)]
 
     def _joinable(self) -> dict[EmbeddedRun, SharedSynopses]:
         """Runs over pushed rows whose synopses others may read too."""
@@ -333,6 +340,16 @@ class Embedded:
         self._advance(publish=True)
 
     def _advance(self, *, publish: bool) -> None:
+        """Bring all runs to where time has come, and measure how long that takes."""
+        began = self._stopwatch()
+        try:
+            self._advance_all(publish=publish)
+        finally:
+            seconds, self._spent = self._spent + self._stopwatch() - began, 0.0
+            for run in self.runs:
+                run.note_pace(seconds)
+
+    def _advance_all(self, *, publish: bool) -> None:
         """Bring all runs to where time has come.
 
         A run that meets a value it cannot compute with stops there, and is complained about when
@@ -381,7 +398,9 @@ class Embedded:
 
     def work(self, *, once: bool) -> float | None:
         """One batch of the files, or, if nothing is left to read, a look for more."""
+        began = self._stopwatch()
         read = self.inputs.step()
+        self._spent += self._stopwatch() - began if read else 0
         if not read and once:
             self.inputs.finish()
         if read or once:

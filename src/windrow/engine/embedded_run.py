@@ -32,6 +32,7 @@ from windrow.plan.sharing.shared_synopses import without_queries
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import changes_schema
 from windrow.result_files.member_rows import ByMember, OfOne
+from windrow.sharing.schedule import PaceMeter, QueryDelay
 from windrow.streams.waiting_rows import WaitingRows
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions
 from windrow.subscriptions.subscriptions import Subscriptions
@@ -70,6 +71,8 @@ class EmbeddedRun:
         self._filled: dict[int, WaitingRows] = {}
         self._begins: int | None = None
         self.rows_in = self.late = self.overflows = 0
+        self.meter = PaceMeter(job.clock.ticks_per_second)
+        self._span, self._work = 0, 0.0
         self.failure: DataError | None = None
 
     @property
@@ -116,6 +119,16 @@ class EmbeddedRun:
             self._begin(now, self._begins)
         if now > self.pipeline.now:
             self.delivery.take(self._process(now), now)
+
+    def note_pace(self, seconds: float) -> None:
+        """What has been done since the last time took so long."""
+        self.meter.note(seconds, self._span, self._work)
+        self._span, self._work = 0, 0.0
+
+    def delay(self, number: int) -> QueryDelay | None:
+        """How late a member is and has been; None if it never can be."""
+        schedule = self.pipeline.schedule
+        return None if schedule is None else schedule.delays().get(self.job.members[number].name)
 
     def join(self, job: Job) -> None:
         """Go on with one query more or fewer, which read the synopses that are there."""
@@ -187,7 +200,11 @@ class EmbeddedRun:
         leaves = {name: ready[name.lower()] for name in self.job.leaves}
         try:
             filled = {number: rows.release(now) for number, rows in self._filled.items()}
+            self._span += now - self.pipeline.now
+            self.pipeline.set_pace(self.meter.pace)
             delta = self.pipeline.process(leaves, now, filled)
+            schedule = self.pipeline.schedule
+            self._work += 0 if schedule is None else schedule.work
         except DataError as error:
             self.failure = error.inside(self.name)
             raise self.failure from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,34 @@ from windrow.engine.runtime import Run
 from windrow.plan.catalog import QueryDeclaration
 from windrow.result_files.change_table import sort_by_rank
 from windrow.result_files.identity import CHANGE, INSTANT, changes_schema
+from windrow.sharing.schedule import QueryDelay
 from windrow.subscriptions.predicates import Id
 
 Warn = Callable[[Iterable[tuple[str, WindrowWarning]]], None]
 """Gives each warning once, told apart by what it is about."""
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """What became of a query's period, in seconds of its clock.
+
+    Its answer is that for the instant ``answered``, ``seconds`` longer ago than its period. Of its
+    ``executions`` so far some were ``late``, by ``mean`` and at most ``greatest`` seconds.
+    """
+
+    answered: int
+    seconds: float
+    executions: int
+    late: int
+    mean: float
+    greatest: float
+
+    @classmethod
+    def of(cls, delay: QueryDelay, clock: Clock) -> Lateness:
+        ticks = clock.ticks_per_second
+        mean, greatest = delay.mean / ticks, delay.greatest / ticks
+        late = delay.waiting / ticks
+        return cls(delay.answered, late, delay.executions, delay.late, mean, greatest)
 
 
 class Handle:
@@ -81,6 +106,16 @@ class Handle:
         (2**63 - 1) if what it has missed will never be irrelevant, or nobody knows when it is.
         """
         return self._run.complete_for(self._number)
+
+    @property
+    def lateness(self) -> Lateness | None:
+        """Whether it is late, and has been; None without a ``max_delay``, or if it has no SLIDE.
+
+        A late query is answered for fewer instants than its SLIDE asks for, and each change says
+        for which; ``answer`` is the one for ``answered``.
+        """
+        delay = self._run.delay(self._number)
+        return None if delay is None else Lateness.of(delay, self._run.job.clock)
 
     @property
     def rows_in(self) -> int:

@@ -29,6 +29,7 @@ from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
 from windrow.plan.nodes import Node, RelationScan, SlidingGroupBy, StageInput, StreamScan
 from windrow.plan.strategy import Strategy, apply_strategy
+from windrow.sharing.schedule import Pace, PacedSchedule
 
 
 class _Leaf:
@@ -137,6 +138,19 @@ class Pipeline:
                     mine.adopt(theirs)
                 case FirstOfMembers(), FirstOfMembers():
                     mine.adopt(theirs)
+
+    @property
+    def schedule(self) -> PacedSchedule | None:
+        """When its queries are executed, if not whenever they are due."""
+        return next((groups.schedule for groups in self._shared_groups()), None)
+
+    def set_pace(self, pace: Pace) -> None:
+        """How fast executions of the next interval will be."""
+        for groups in self._shared_groups():
+            groups.pace = pace
+
+    def _shared_groups(self) -> Iterator[SharedAggregation]:
+        return (step for step, _ in self._steps if isinstance(step, SharedAggregation))
 
     def live_rows(self) -> pa.RecordBatch:
         """The relation at ``now``, for a pipeline that shows ``changes`` of a relation."""

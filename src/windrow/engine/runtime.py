@@ -23,6 +23,7 @@ from windrow.engine.progress import Progress
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job
 from windrow.plan.strategy import Strategy
+from windrow.sharing.schedule import QueryDelay
 from windrow.subscriptions.subscriptions import Subscriptions
 
 
@@ -106,6 +107,9 @@ class Run(Protocol):
     @property
     def subscriptions(self) -> Subscriptions:
         """Those that its rows are matched with."""
+
+    def delay(self, number: int) -> QueryDelay | None:
+        """How late a member is and has been, if it may be late at all."""
 
     def stop(self, number: int) -> None:
         """Nobody looks at a member any more; those of others go on."""

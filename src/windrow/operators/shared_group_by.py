@@ -44,6 +44,7 @@ from windrow.operators.aggregates.replaced_rows import differ
 from windrow.operators.aggregates.shared_reads import (
     AskedRows,
     DueRows,
+    Executions,
     Form,
     Probe,
     ReadAggregate,
@@ -59,6 +60,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.state.predicate_store import PredicateStore, Touched
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
+from windrow.sharing.schedule import Pace, PacedSchedule
 
 
 class SharedAggregation:
@@ -82,12 +84,16 @@ class SharedAggregation:
         sums: Sequence[Sum] = (),
         merges: bool = False,
         counted: Sequence[int] = (),
+        schedule: PacedSchedule | None = None,
+        scheduled: Sequence[str] = (),
     ) -> None:
         self.counted = tuple(counted)
         self.keys, self.arguments, self.predicates = tuple(keys), tuple(arguments), predicates
         self.stores, self.probes, self.sources = tuple(stores), tuple(probes), tuple(sources)
         self.forms, self.schema, self.kept, self.merges = tuple(forms), schema, kept, merges
         self._sums = tuple(sums)
+        self.schedule, self._scheduled = schedule, tuple(scheduled)
+        self.pace = Pace()
         self.groups, self.crowding = Interner(_kinds(keys)), Crowding()
         self.now = BEGINNING
         self._windows = np.array([p.window for p in probes], np.int64)
@@ -109,6 +115,8 @@ class SharedAggregation:
     def adopt(self, other: SharedAggregation) -> None:
         """Go on where another one over fewer queries was, whose synopses come first."""
         self.now, self.groups, self.crowding = other.now, other.groups, other.crowding
+        if self.schedule is not None and other.schedule is not None:
+            self.schedule.adopt(other.schedule)
         for mine, held in zip(self.stores, other.stores, strict=False):
             held.serve(mine)
         self.stores = (*other.stores, *self.stores[len(other.stores) :])
@@ -127,10 +135,9 @@ class SharedAggregation:
             self._merge(delta) if self.merges else self._fold(delta)
         for store in self.stores:
             store.close(now)
-        touched, self.now = self._touched(now), now
+        touched, self.now = self._touched(self._executions(now), now), now
         answer = self._nothing if touched is None else self._answer(touched)
-        for store in self.stores:
-            store.forget()
+        self._forget_sub_windows()
         self._forget_groups()
         return answer
 
@@ -167,27 +174,43 @@ class SharedAggregation:
 
     # --- answers
 
-    def _touched(self, now: int) -> TouchedRows | None:
+    def _executions(self, now: int) -> Executions:
+        """When each probe is executed until ``now``."""
+        if self.schedule is None or not len(self._scheduled):
+            return Executions.on_grid(self._slides, self.now)
+        answered = self._answered()
+        instants = self.schedule.executions(now, self.pace)
+        if instants is None:
+            return Executions.on_grid(self._slides, self.now, answered)
+        return Executions.at([instants.get(name, ()) for name in self._scheduled], answered)
+
+    def _answered(self) -> Int64s:
+        """The instants that probes were last answered for."""
+        assert self.schedule is not None
+        found = (self.schedule.answered(name) for name in self._scheduled)
+        return np.array([BEGINNING if at is None else at for at in found], np.int64)
+
+    def _touched(self, executions: Executions, now: int) -> TouchedRows | None:
         """All that may change until ``now``; a probe of several stores sees their union."""
         found = []
         for store, readers in zip(self.stores, self._readers, strict=True):
-            due = store.due(
-                self._windows[readers], self._slides[readers], self.now, now, len(self.groups)
-            )
+            due = store.due(self._windows[readers], executions.of(readers), now, len(self.groups))
             if due is not None:
                 found.append(Touched(readers[due.probe], due.time, due.group))
-        return self._by_probe([*found, *self._first_answers(now)])
+        return self._by_probe([*found, *self._first_answers(executions, now)], executions)
 
-    def _first_answers(self, now: int) -> Iterator[Touched]:
+    def _first_answers(self, executions: Executions, now: int) -> Iterator[Touched]:
         """All groups, for queries that came while others ran and answer for the first time."""
         for probe, since in self._fresh:
-            first = (since // self.probes[probe].slide + 1) * self.probes[probe].slide
-            if self.now < first <= now:
+            first = executions.first_after(probe)
+            if executions.answered[probe] <= since < first <= now:
                 held = [self.stores[s].held_groups() for s in self.probes[probe].stores]
                 groups = np.unique(np.concatenate(held))
                 yield Touched(np.full(len(groups), probe), np.full(len(groups), first), groups)
 
-    def _by_probe(self, found: Sequence[Touched]) -> TouchedRows | None:
+    def _by_probe(
+        self, found: Sequence[Touched], executions: Executions | None = None
+    ) -> TouchedRows | None:
         """Rows of one probe next to each other, each once, in the order of time."""
         found = [touched for touched in found if len(touched)]
         if not found:
@@ -207,7 +230,8 @@ class SharedAggregation:
         starts, lengths = np.zeros((2, len(self.probes)), np.int64)
         starts[probe[begins]] = begins
         lengths[probe[begins]] = np.diff(np.append(begins, len(probe)))
-        return TouchedRows(probe, time, group, starts, lengths)
+        earlier = time if executions is None else executions.earlier(probe, time)
+        return TouchedRows(probe, time, earlier, group, starts, lengths)
 
     def _answer(self, rows: TouchedRows) -> Delta:
         values = [self._read(source, rows) for source in self.sources]
@@ -216,9 +240,10 @@ class SharedAggregation:
         return concat([pair[side] for side in (0, 1) for pair in parts], self.schema)
 
     def live_rows(self) -> pa.RecordBatch:
-        """The answers of all members as of the last multiples of their slides."""
+        """The answers of all members, as of the instants that they were last answered for."""
         found = []
-        last = self.now // self._slides * self._slides
+        grid = self.schedule is None or not len(self._scheduled)
+        last = self.now // self._slides * self._slides if grid else self._answered()
         for store, readers in zip(self.stores, self._readers, strict=True):
             groups = np.unique(store.held_groups())
             if self.now != BEGINNING and len(groups) and len(readers):
@@ -232,7 +257,7 @@ class SharedAggregation:
         return concat(shown, self.schema).rows
 
     def _read(self, source: Source, rows: TouchedRows) -> SourceValues | None:
-        """Sizes of groups and aggregates, one slide before the instants and at them."""
+        """Sizes of groups and aggregates, at the executions before the instants and at them."""
         due = [p for p in source.probes if rows.lengths[p]]
         if not due:
             return None
@@ -240,7 +265,7 @@ class SharedAggregation:
         at = number_ranges(rows.starts[due], rows.lengths[due])
         count, probe = len(at), rows.probe[at]
         until, groups, windows = rows.time[at], rows.group[at], self._windows[probe]
-        earlier = until - self._slides[probe]
+        earlier = rows.earlier[at]
         sizes = CountValue()
         sizes.begin(2 * count)
         wanted = [self._begin(a, offsets, rows.lengths, count) for a in source.aggregates]
@@ -330,7 +355,7 @@ class SharedAggregation:
         self, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows
     ) -> tuple[Delta, Delta]:
         """The rows that members of a form lose and get."""
-        due = DueRows.of(form, values, rows, self._slides)
+        due = DueRows.of(form, values, rows)
         if due is None:
             return self._nothing, self._nothing
         held = due.sizes[0] > 0, due.sizes[1] > 0
@@ -358,7 +383,7 @@ class SharedAggregation:
         self, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows
     ) -> Delta:
         """The rows that members of a form have."""
-        due = DueRows.of(form, values, rows, self._slides)
+        due = DueRows.of(form, values, rows)
         if due is None:
             return self._nothing
         at = np.flatnonzero((due.sizes[1] > 0) & (due.time > due.since))
@@ -396,6 +421,16 @@ class SharedAggregation:
 
     # --- state
 
+    def _forget_sub_windows(self) -> None:
+        """Drop sub-windows that neither a window nor the last answer of a query will ask for."""
+        if self.schedule is None or not len(self._scheduled):
+            for store in self.stores:
+                store.forget()
+            return
+        oldest = self._answered() - self._windows
+        for store, readers in zip(self.stores, self._readers, strict=True):
+            store.forget(int(oldest[readers].min()) if len(readers) else None)
+
     def _forget_groups(self) -> None:
         """Give groups that have summaries new codes, once most groups have none."""
         size = len(self.groups)
@@ -418,10 +453,14 @@ class SharedAggregation:
         for number, store in enumerate(self.stores):
             saved.add(str(number), store.save(self.groups))
         saved.meta["now"] = self.now
+        if self.schedule is not None:
+            saved.meta["schedule"] = self.schedule.save()
         return saved
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         self.now = int(meta["now"])
+        if self.schedule is not None and "schedule" in meta:
+            self.schedule.load(meta["schedule"])
         for number, store in enumerate(self.stores):
             store.load(below(str(number), segments), meta[str(number)], self.groups)
 

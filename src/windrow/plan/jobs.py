@@ -23,8 +23,9 @@ from windrow.plan.catalog import (
     SubscriptionsDeclaration,
 )
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
+from windrow.plan.sharing.group_schedule import ScheduleOptions, with_schedule
 from windrow.plan.sharing.shared_selection import SharedSelection, shared_selections
-from windrow.plan.sharing.shared_synopses import SharedSynopses, shared_synopses
+from windrow.plan.sharing.shared_synopses import FEWEST, SharedSynopses, shared_synopses
 from windrow.plan.strategy import Strategy
 
 
@@ -132,15 +133,19 @@ def arrange(
     catalog: Catalog | None = None,
     strategy: Strategy = Strategy.UPA,
     late: Collection[str] = (),
+    schedule: ScheduleOptions | None = None,
 ) -> tuple[Job, ...]:
     """The jobs of a script: those that share synopses or a selection together, others alone.
 
     Summaries of sub-windows, and so synopses, are what the UPA strategy keeps; others keep tuples.
-    Queries that come ``late`` make no new synopses: alone they can be filled with tuples.
+    Queries that come ``late`` make no new synopses: alone they can be filled with tuples. With a
+    ``schedule`` a periodic aggregate is a job over synopses also if it is the only one.
     """
     catalog = catalog or Catalog()
     early = [query for query in queries if query.name not in late]
-    periodic = shared_synopses(early) if strategy is Strategy.UPA else ()
+    fewest = FEWEST if schedule is None else 1
+    found = shared_synopses(early, fewest) if strategy is Strategy.UPA else ()
+    periodic = [with_schedule(group, schedule) for group in found]
     together = {name for group in periodic for name in group.names}
     groups = shared_selections([q for q in queries if q.name not in together])
     together |= {name for group in groups for name in group.names}

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.evaluate import selection_mask
+from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.aggregates.counter_scans import CounterValue
 from windrow.operators.aggregates.shared_values import Pair, WindowValue
 from windrow.plan.expressions import Expression
@@ -56,6 +57,71 @@ class Probe:
     stores: tuple[int, ...]
     window: int
     slide: int
+    task: tuple[int, int] | None = None
+    """Of queries that are scheduled: those of one task are executed together."""
+
+
+@dataclass(frozen=True)
+class Executions:
+    """When probes are executed during an interval, and the instants that they were answered for.
+
+    They are executed at the multiples of their slides from ``first`` on or, where a slide is 0, at
+    ``instants``, those of probe p being from ``offsets[p]`` to ``offsets[p + 1]``.
+    """
+
+    slides: Int64s
+    answered: Int64s
+    first: Int64s
+    offsets: Int64s
+    instants: Int64s
+
+    @classmethod
+    def on_grid(cls, slides: Int64s, before: int, answered: Int64s | None = None) -> Executions:
+        """At every multiple of the slides after ``before``; answered for the last one before it,
+        if nothing else is said.
+        """
+        if before == BEGINNING:
+            first = np.full_like(slides, BEGINNING)
+            last = first
+        else:
+            last = before // slides * slides
+            first = last + slides
+        none = np.zeros(len(slides) + 1, np.int64)
+        return cls(slides, last if answered is None else answered, first, none, none[:0])
+
+    @classmethod
+    def at(cls, instants: Sequence[Sequence[int]], answered: Int64s) -> Executions:
+        """At these instants of each probe."""
+        offsets = np.append(0, np.cumsum([len(own) for own in instants])).astype(np.int64)
+        found = np.array([t for own in instants for t in own], np.int64)
+        return cls(np.zeros_like(answered), answered, answered, offsets, found)
+
+    def of(self, probes: Int64s) -> Executions:
+        """Those of some probes, in their order."""
+        lengths = np.diff(self.offsets)[probes]
+        offsets = np.append(0, np.cumsum(lengths))
+        at = number_ranges(self.offsets[probes], lengths) if offsets[-1] else offsets[:0]
+        chosen = (self.slides[probes], self.answered[probes], self.first[probes])
+        return Executions(*chosen, offsets, self.instants[at])
+
+    def earlier(self, probe: Int64s, time: Int64s) -> Int64s:
+        """For executions of probes at instants, the instants that they were answered for before."""
+        if not len(self.instants):
+            before = time - self.slides[probe]
+            return np.where(before < self.first[probe], self.answered[probe], before)
+        # Instants by probe and rank are in order, so that each one's place is found in them.
+        ranks = np.unique(self.instants)
+        owners = np.repeat(np.arange(len(self.slides)), np.diff(self.offsets))
+        known = owners * len(ranks) + np.searchsorted(ranks, self.instants)
+        at = np.searchsorted(known, probe * len(ranks) + np.searchsorted(ranks, time))
+        return np.where(at > self.offsets[probe], self.instants[at - 1], self.answered[probe])
+
+    def first_after(self, probe: int) -> int:
+        """The first instant at which a probe is executed; FOREVER if it is not."""
+        if self.slides[probe]:
+            return int(self.first[probe])
+        begin, end = self.offsets[probe], self.offsets[probe + 1]
+        return int(self.instants[begin]) if begin < end else FOREVER
 
 
 @dataclass
@@ -90,6 +156,8 @@ class TouchedRows:
 
     probe: Int64s
     time: Int64s
+    earlier: Int64s
+    """The instants of the executions before."""
     group: Int64s
     starts: Int64s
     lengths: Int64s
@@ -165,7 +233,7 @@ class DueRows:
 
     @classmethod
     def of(
-        cls, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows, slides: Int64s
+        cls, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows
     ) -> DueRows | None:
         due = [n for n, probe in enumerate(form.probes) if rows.lengths[probe]]
         if not due:
@@ -181,9 +249,9 @@ class DueRows:
             for side in (0, 1)
         )
         columns = [_column(form, j, spans, values) for j in range(len(form.kinds))]
-        since, time = np.repeat(np.array(form.since, np.int64)[due], count), rows.time[at]
-        before = np.where(time - np.repeat(slides[probes], count) <= since, 0, before)
-        return cls(member, time, rows.group[at], since, (before, after), columns)
+        since = np.repeat(np.array(form.since, np.int64)[due], count)
+        before = np.where(rows.earlier[at] <= since, 0, before)
+        return cls(member, rows.time[at], rows.group[at], since, (before, after), columns)
 
 
 def _column(

@@ -102,11 +102,11 @@ class ValueCounts:
                 found.append(accumulator.update(events, values))
         return found
 
-    def forget(self, by: int = LEAVES) -> None:
-        """Drop the sub-windows that have left (or, by COMES, that have come), and pairs that
-        nothing counts, if they are many.
+    def forget(self, by: int = LEAVES, until: int | None = None) -> None:
+        """Drop the sub-windows that have left (or, by COMES, that have come), those ``until`` then
+        only if it is given, and pairs that nothing counts, if they are many.
         """
-        first = self.store.forget(by)
+        first = self.store.forget(by, until)
         self.groups.drop_before(first)
         self.values.drop_before(first)
         for accumulator in self.accumulators:

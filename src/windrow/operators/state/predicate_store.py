@@ -22,6 +22,7 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.operators.aggregates.group_summaries import GroupSummaries
+from windrow.operators.aggregates.shared_reads import Executions
 from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.base import Saved, below
@@ -33,35 +34,46 @@ from windrow.synopses.work_counts import Work
 
 
 @kernel(
-    int64, ints, ints, ints, ints, ints, int64, int64, int64, ints_out, ints_out, ints_out, ints_out
+    int64, ints, ints, ints, ints, ints, ints, ints, ints, ints, int64, int64,
+    ints_out, ints_out, ints_out, ints_out,
 )  # fmt: skip
-def _touched(windows, slides, ends, firsts, groups, before, now, room, marks, probe, time, group):  # type: ignore[no-untyped-def]
-    """The groups that come into or leave each window at each multiple of its slide until ``now``.
+def _touched(  # type: ignore[no-untyped-def]  # noqa: PLR0912
+    windows, slides, answered, first, offsets, instants, ends, firsts, groups, now, room,
+    marks, probe, time, group,
+):  # fmt: skip
+    """The groups that come into or leave each window between an execution and the one before.
 
+    Probe p was ``answered`` last for an instant. Those until ``now`` are the multiples of its slide
+    from ``first`` on or, if that is 0, the ``instants`` from ``offsets[p]`` to ``offsets[p + 1]``.
     ``firsts`` has the place of the first cell of each sub-window, and then how many there are.
     How many were found is returned; if that is more than ``room``, nothing was written beyond it.
     """
     found, stamp = 0, 0
     for p in range(len(windows)):
-        window, slide = windows[p], slides[p]
+        window, slide, following = windows[p], slides[p], offsets[p]
         head, tail = 0, 0
-        while head < len(ends) and -(-ends[head] // slide) * slide <= before:
+        while head < len(ends) and ends[head] <= answered[p]:
             head += 1
-        while tail < len(ends) and -(-(ends[tail] + window) // slide) * slide <= before:
+        while tail < len(ends) and ends[tail] + window <= answered[p]:
             tail += 1
-        while True:
-            if tail == len(ends):  # then all have come as well
-                break
-            t = -(-(ends[tail] + window) // slide) * slide
-            if head < len(ends):
-                t = min(t, -(-ends[head] // slide) * slide)
-            if t > now:
-                break
+        while tail < len(ends):  # otherwise all have come as well
+            if slide == 0:
+                if following == offsets[p + 1]:
+                    break
+                t = instants[following]
+                following += 1
+            else:
+                t = -(-(ends[tail] + window) // slide) * slide
+                if head < len(ends):
+                    t = min(t, -(-ends[head] // slide) * slide)
+                t = max(t, first[p])
+                if t > now:
+                    break
             stamp += 1
             for side in range(2):
                 shift = window if side else 0
                 at = tail if side else head
-                while at < len(ends) and -(-(ends[at] + shift) // slide) * slide == t:
+                while at < len(ends) and ends[at] + shift <= t:
                     for cell in range(firsts[at], firsts[at + 1]):
                         g = groups[cell]
                         if marks[g] != stamp:
@@ -199,10 +211,8 @@ class PredicateStore:
 
     # --- probes
 
-    def due(
-        self, windows: Int64s, slides: Int64s, before: int, now: int, codes: int
-    ) -> Touched | None:
-        """What may change in the windows at the multiples of their slides in ``(before, now]``."""
+    def due(self, windows: Int64s, executions: Executions, now: int, codes: int) -> Touched | None:
+        """What may change in the windows at their executions until ``now``."""
         store = self.summaries.store
         sub_windows = store.windows.view
         sub_windows = sub_windows[sub_windows[:, COMES] <= now]
@@ -216,8 +226,10 @@ class PredicateStore:
         while True:
             probe, time, group = (np.empty(room, np.int64) for _ in range(3))
             found = _touched(
-                windows, slides, ends, firsts, groups, before, now, room, marks, probe, time, group
-            )
+                windows, executions.slides, executions.answered, executions.first,
+                executions.offsets, executions.instants, ends, firsts, groups, now, room,
+                marks, probe, time, group,
+            )  # fmt: skip
             if found <= room:
                 return Touched(probe[:found], time[:found], group[:found]) if found else None
             marks[:] = 0
@@ -263,11 +275,14 @@ class PredicateStore:
 
     # --- state
 
-    def forget(self) -> None:
-        """Drop sub-windows that nobody will ask for again."""
+    def forget(self, needed: int | None = None) -> None:
+        """Drop sub-windows that nobody will ask for again: of those that were kept for their time
+        the ones that end up to ``needed``, if that is given.
+        """
+        until = None if needed is None else needed + self.keep
         for counter in self.counters.values():
-            counter.forget()
-        first = self.summaries.store.forget()
+            counter.forget(until=until)
+        first = self.summaries.store.forget(until=until)
         self.chains.forget(first)
         self.running.forget(first)
         for column in self.extremes:

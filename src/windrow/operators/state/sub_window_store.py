@@ -142,12 +142,13 @@ class SubWindows:
         of = of[np.searchsorted(of[:, FIRST], positions, side="right") - 1]
         return of[:, COMES], of[:, LEAVES]
 
-    def forget(self, by: int = LEAVES) -> int:
-        """Drop the sub-windows that have left or, ``by`` COMES, have come; the position of the
-        first summary that is kept.
+    def forget(self, by: int = LEAVES, until: int | None = None) -> int:
+        """Drop the sub-windows that have left or, ``by`` COMES, have come, those ``until`` then
+        only if it is given; the position of the first summary that is kept.
         """
         windows = self.windows
-        going = int(np.searchsorted(windows.view[:, by], self.now, side="right"))
+        until = self.now if until is None else min(until, self.now)
+        going = int(np.searchsorted(windows.view[:, by], until, side="right"))
         windows.drop_before(windows.base + going)
         first = int(windows.view[0, FIRST]) if len(windows) else self.cells.next
         self._changed |= first > self._saved  # what was saved as open is gone

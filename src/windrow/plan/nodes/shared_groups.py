@@ -17,6 +17,7 @@ from windrow.plan.nodes.base import STRICT, Unary
 from windrow.plan.nodes.relational import OrderKey
 from windrow.plan.nodes.routed import MEMBER
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
+from windrow.sharing.schedule import GroupSchedule
 
 COUNTERS = "COUNTERS"
 
@@ -108,6 +109,8 @@ class SharedGroupBy(Unary):
     types: tuple[Type, ...] = field(repr=False)
     merges: bool = False
     ranked: bool = field(default=False, repr=False)
+    schedule: GroupSchedule | None = field(default=None, repr=False)
+    """When members are executed; None: at the multiples of their slides."""
 
     @cached_property
     def slots(self) -> tuple[tuple[int, ...], ...]:

@@ -135,7 +135,7 @@ class SharedSynopses:
     def title(self) -> str:
         """What the queries are called together."""
         first, *others = self.queries
-        return f"{first.name} and {len(others):,} more"
+        return f"{first.name} and {len(others):,} more" if others else first.name
 
 
 def shared_synopses(

@@ -1,28 +1,23 @@
 """When queries run: deadlines, policies and their costs (Golab 2006, 8.4)."""
 
-from collections.abc import Callable
-
 from windrow.sharing.schedule.aggressive import Aggressive
 from windrow.sharing.schedule.conservative import Conservative
 from windrow.sharing.schedule.hybrid import Hybrid
 from windrow.sharing.schedule.joint_cost import CostModel, Work
 from windrow.sharing.schedule.late_pending import LatePending
 from windrow.sharing.schedule.late_sharing import LateSharing
-from windrow.sharing.schedule.lateness import QueryLateness
+from windrow.sharing.schedule.lateness import QueryDelay, QueryLateness
 from windrow.sharing.schedule.local_scheduler import Execution, LocalScheduler
 from windrow.sharing.schedule.no_sharing import NoSharing
+from windrow.sharing.schedule.paced_schedule import (
+    GroupSchedule,
+    Pace,
+    PacedSchedule,
+    PaceMeter,
+)
+from windrow.sharing.schedule.policies import POLICIES
 from windrow.sharing.schedule.policy import SchedulePolicy
 from windrow.sharing.schedule.tasks import Task, TimedQuery, sub_groups
-
-POLICIES: dict[str, Callable[[], SchedulePolicy]] = {
-    "none": NoSharing,
-    "aggressive": Aggressive,
-    "conservative": Conservative,
-    "hybrid": Hybrid,
-    "late": lambda: LateSharing(Hybrid()),
-    "late-pending": lambda: LatePending(Hybrid()),
-}
-"""The policies by name; ``late-pending`` is the one to use."""
 
 __all__ = [
     "POLICIES",
@@ -30,11 +25,16 @@ __all__ = [
     "Conservative",
     "CostModel",
     "Execution",
+    "GroupSchedule",
     "Hybrid",
     "LatePending",
     "LateSharing",
     "LocalScheduler",
     "NoSharing",
+    "Pace",
+    "PaceMeter",
+    "PacedSchedule",
+    "QueryDelay",
     "QueryLateness",
     "SchedulePolicy",
     "Task",

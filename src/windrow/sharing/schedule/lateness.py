@@ -26,6 +26,13 @@ class QueryLateness:
     def mean(self) -> float:
         return self.total / self.executions if self.executions else 0.0
 
+    def in_ticks(self, s: int, answered: int) -> QueryDelay:
+        """The same over updates every ``s`` ticks, for a query answered for that instant."""
+        mean = self.total * s / self.late if self.late else 0.0
+        return QueryDelay(
+            answered, self.executions, self.late, mean, self.greatest * s, self.waiting * s
+        )
+
     def __str__(self) -> str:
         if not self.late and not self.waiting:
             return f"{self.name}: on time, {self.executions:,} times"
@@ -36,11 +43,35 @@ class QueryLateness:
         )
 
 
+@dataclass(frozen=True)
+class QueryDelay:
+    """The lateness of a query in ticks of its clock, and the instant that its answer is true for.
+
+    ``waiting`` is how much longer than its period the query has been without an answer; ``mean``
+    and ``greatest`` are by how much the ``late`` ones of its executions were.
+    """
+
+    answered: int
+    executions: int
+    late: int
+    mean: float
+    greatest: int
+    waiting: int
+
+
 class LatenessLog:
     """Counts the latencies of one query."""
 
-    def __init__(self) -> None:
-        self.executions = self.late = self.total = self.greatest = 0
+    def __init__(
+        self, executions: int = 0, late: int = 0, total: int = 0, greatest: int = 0
+    ) -> None:
+        self.executions, self.late = executions, late
+        self.total, self.greatest = total, greatest
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """What another one is made of."""
+        return self.executions, self.late, self.total, self.greatest
 
     def add(self, latency: int) -> None:
         self.executions += 1

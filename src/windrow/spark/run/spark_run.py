@@ -21,6 +21,7 @@ from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals, new_commits
 from windrow.result_files.reader import published_results
+from windrow.sharing.schedule import QueryDelay
 from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
     newest_version,
@@ -157,6 +158,10 @@ class SparkRun:
     def complete_for(self, _number: int) -> int | None:
         """The same for each member."""
         return self.complete_from
+
+    def delay(self, _number: int) -> QueryDelay | None:
+        """None: every query is answered whenever it is due."""
+        return None
 
     @property
     def rows_in(self) -> int:

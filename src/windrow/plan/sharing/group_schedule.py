@@ -1,0 +1,61 @@
+"""How the queries that share synopses are scheduled, as users say it and as a plan has it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from windrow.core.errors import InputError
+from windrow.plan.sharing.shared_synopses import SharedSynopses
+from windrow.sharing.rules import PeriodicQuery
+from windrow.sharing.schedule import POLICIES, CostModel, GroupSchedule, sub_groups
+
+DEFAULT_POLICY = "late-pending"
+
+
+def _one_answer(_: PeriodicQuery) -> float:
+    return 1
+
+
+COSTS = CostModel(finish=_one_answer)
+"""To finish an answer takes about as long as to merge two intervals, so no execution is free."""
+
+
+@dataclass(frozen=True)
+class ScheduleOptions:
+    """A policy, and by how many seconds execution may be behind before periods are stretched.
+
+    Without ``max_delay`` nothing is ever late.
+    """
+
+    policy: str = DEFAULT_POLICY
+    max_delay: float | None = None
+
+    @classmethod
+    def of(
+        cls, schedule: str | None, max_delay: float | None, where: str = "connect"
+    ) -> ScheduleOptions | None:
+        """What was asked for; None if nothing was: every query runs whenever it is due."""
+        if schedule is None and max_delay is None:
+            return None
+        if schedule is not None and schedule not in POLICIES:
+            raise InputError(
+                where=f"{where}, schedule", expected=", ".join(POLICIES), found=repr(schedule)
+            )
+        if max_delay is not None and not (max_delay >= 0 and math.isfinite(max_delay)):
+            raise InputError(
+                where=f"{where}, max_delay", expected="seconds, 0 or more", found=repr(max_delay)
+            )
+        return cls(schedule or DEFAULT_POLICY, max_delay)
+
+
+def with_schedule(group: SharedSynopses, options: ScheduleOptions | None) -> SharedSynopses:
+    """The group with its queries scheduled so."""
+    if options is None:
+        return group
+    per_second = group.queries[0].clock.ticks_per_second
+    delay = None if options.max_delay is None else round(options.max_delay * per_second)
+    found = sub_groups(group.sharing, COSTS)
+    names = tuple(query.name for query in group.queries)
+    schedule = GroupSchedule(options.policy, delay, tuple(sorted(found.items())), names)
+    return replace(group, plan=replace(group.plan, schedule=schedule))
