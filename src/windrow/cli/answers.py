@@ -44,6 +44,13 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
                 f"{query.late:,} late",
                 style="yellow",
             )
+        late = query.lateness
+        if late is not None and late.late:
+            console.print(
+                f"{query.name}: {late.late:,} of {count_of(late.executions, 'answer')} late, by "
+                f"{late.mean:,.1f} s on average and {late.greatest:,.1f} s at most",
+                style="yellow",
+            )
         for died, times in query.restarts.items():
             console.print(
                 f"{query.name}: restarted {count_of(times, 'time')} because of {died}",

@@ -19,6 +19,10 @@ SECONDS_BETWEEN_LINES = 2.0
 """On a plain output each query speaks at most this often."""
 
 
+NAMED = 3
+"""Late queries that are named."""
+
+
 class Display:
     """Shows the latest Progress of each query. ``show`` may be called from any thread.
 
@@ -126,11 +130,15 @@ def progress_table(latest: list[Progress]) -> Table:
         table.add_column(heading, justify="right")
     if any(p.idle for p in latest):
         table.add_column("idle")
+    if any(p.lateness for p in latest):
+        table.add_column("answers late")
     for p in latest:
         counts = [f"{n:,}" for n in (p.quarantined, p.late, p.batches)]
         time_reached = instant(p.now, p.clock)
         idle = [", ".join(p.idle)] if any(q.idle for q in latest) else []
-        table.add_row(p.query, f"{p.rows_in:,}", f"{p.rows_out:,}", time_reached, *counts, *idle)
+        behind = [late_answers(p)] if any(q.lateness for q in latest) else []
+        seen = (f"{p.rows_in:,}", f"{p.rows_out:,}", time_reached, *counts)
+        table.add_row(p.query, *seen, *idle, *behind)
     return table
 
 
@@ -138,8 +146,17 @@ def line(progress: Progress) -> str:
     """The same as words in one line."""
     p = progress
     idle = f", idle: {', '.join(p.idle)}" if p.idle else ""
+    behind = f", answers late: {late_answers(p)}" if late_answers(p) else ""
     return (
         f"{p.query}: {p.rows_in:,} rows in, {p.rows_out:,} out, "
         f"watermark {instant(p.now, p.clock)}, "
-        f"{p.quarantined:,} quarantined ({p.late:,} late){idle}"
+        f"{p.quarantined:,} quarantined ({p.late:,} late){idle}{behind}"
     )
+
+
+def late_answers(progress: Progress) -> str:
+    """Which queries are late now, the latest first, and by how much; not all of very many."""
+    found = {name: late.seconds for name, late in progress.lateness.items() if late.seconds}
+    latest = sorted(found.items(), key=lambda item: -item[1])
+    words = [f"{name} by {seconds:,.1f} s" for name, seconds in latest[:NAMED]]
+    return ", ".join([*words, *([f"{len(latest) - NAMED} more"] if len(latest) > NAMED else [])])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from windrow.core.paths import is_object_url
 from windrow.core.time import wall_clock
 from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 from windrow.spark.run.spark_settings import (
     check_modules,
@@ -65,6 +67,7 @@ class Settings:
     conf: tuple[str, ...] = ()
     py_files: tuple[str, ...] = ()
     metrics: int | None = None
+    schedule: ScheduleOptions | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ def _runtime(
         return Embedded(
             settings.quarantine, settings.strategy, wall_clock,
             overwrite=settings.overwrite, keep=False, watch=not settings.once,
+            schedule=settings.schedule, stopwatch=time.perf_counter,
         )  # fmt: skip
     from windrow.spark.run.runtime_factory import over_files  # noqa: PLC0415
 

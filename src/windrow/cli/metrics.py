@@ -112,6 +112,16 @@ OF_PROGRESS: Sequence[Family[Progress]] = (
     ("windrow_batches_total", "Micro-batches of this run.", lambda p: p.batches),
     ("windrow_overflows_total", "Sums that did not fit into BIGINT.", lambda p: p.overflows),
     ("windrow_idle_streams", "Streams that the query does not wait for.", lambda p: len(p.idle)),
+    (
+        "windrow_answers_late_seconds",
+        "By how much the latest of its queries is beyond its period.",
+        lambda p: max((late.seconds for late in p.lateness.values()), default=None),
+    ),
+    (
+        "windrow_late_answers_total",
+        "Answers that came later than their periods ask for.",
+        lambda p: sum(late.late for late in p.lateness.values()) if p.lateness else None,
+    ),
     ("windrow_watermark_seconds", "Last instant of the results, from 1970.", watermark_seconds),
     (
         "windrow_watermark_ticks",

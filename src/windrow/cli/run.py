@@ -22,7 +22,9 @@ from windrow.cli.options import (
     Verbose,
     place_of,
 )
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
+from windrow.sharing.schedule import POLICIES
 
 QUARANTINE = Path("quarantine")
 
@@ -65,6 +67,23 @@ def run(
             show_default=False,
         ),
     ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POLICY",
+            help="Which queries with SLIDE run together: " + ", ".join(POLICIES) + ". With "
+            "--max-delay, late-pending if not given; else each runs when it is due.",
+            show_default=False,
+        ),
+    ] = None,
+    max_delay: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Answer queries with SLIDE less often when processing is further behind.",
+            show_default=False,
+        ),
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Run the queries of SCRIPT until Ctrl-C, or once over the files that exist.
@@ -88,12 +107,14 @@ def run(
       windrow run traffic.cql --master spark://host:7077 --checkpoint /shared/state
       windrow run traffic.cql --conf spark.driver.memory=4g
       windrow run traffic.cql --checkpoint state/ --metrics 9400
+      windrow run traffic.cql --checkpoint state/ --max-delay 5
     """
-    settings = Settings(
-        quarantine, runner, master, checkpoint, once, verbose, strategy, overwrite,
-        tuple(conf), tuple(py_files), metrics,
-    )  # fmt: skip
     with errors_in_words(script, verbose=verbose):
+        settings = Settings(
+            quarantine, runner, master, checkpoint, once, verbose, strategy, overwrite,
+            tuple(conf), tuple(py_files), metrics,
+            ScheduleOptions.of(schedule, max_delay, "windrow run"),
+        )  # fmt: skip
         compiled = compiled_from(script, strategy)
         print_listings(compiled.listings)
         print_plans(compiled, compiled.explains, strategy)

@@ -204,8 +204,9 @@ def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:
             query = lower(parser.query(), parser.sql)
             return CreateView(name, renamed, query, parser.span_from(first))
         case "QUERY":
+            priority = parser.integer("a priority") if parser.take("PRIORITY") else 0
             parser.expect("AS")
-            return _query(parser, name, first)
+            return replace(_query(parser, name, first), priority=priority)
         case "ARCHIVE":
             return _archive(parser, first, name)
         case "SUBSCRIPTIONS":

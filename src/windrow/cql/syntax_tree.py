@@ -316,6 +316,7 @@ class CreateQuery:
     span: Span = field(compare=False)
     text: str = field(compare=False)
     existing: Existing = Existing.REFUSE
+    priority: int = 0
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
 from windrow.engine.late_start import LateStart, late_start
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
+from windrow.engine.runtime import lateness_of
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, arrange, job_of_synopses
@@ -445,6 +446,7 @@ class Embedded:
             sum(monitor.cut for monitor in monitors),
             tuple(idle) if len(monitors) > 1 else (),  # the only one is always waited for
             self._steps or None,
+            lateness_of(run),
         )
 
     def losses(self) -> list[tuple[str, WindrowWarning]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,38 +16,15 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import Hear, TakeBatch
 from windrow.engine.notebook_html import table_html
+from windrow.engine.progress import Lateness
 from windrow.engine.runtime import Run
 from windrow.plan.catalog import QueryDeclaration
 from windrow.result_files.change_table import sort_by_rank
 from windrow.result_files.identity import CHANGE, INSTANT, changes_schema
-from windrow.sharing.schedule import QueryDelay
 from windrow.subscriptions.predicates import Id
 
 Warn = Callable[[Iterable[tuple[str, WindrowWarning]]], None]
 """Gives each warning once, told apart by what it is about."""
-
-
-@dataclass(frozen=True)
-class Lateness:
-    """What became of a query's period, in seconds of its clock.
-
-    Its answer is that for the instant ``answered``, ``seconds`` longer ago than its period. Of its
-    ``executions`` so far some were ``late``, by ``mean`` and at most ``greatest`` seconds.
-    """
-
-    answered: int
-    seconds: float
-    executions: int
-    late: int
-    mean: float
-    greatest: float
-
-    @classmethod
-    def of(cls, delay: QueryDelay, clock: Clock) -> Lateness:
-        ticks = clock.ticks_per_second
-        mean, greatest = delay.mean / ticks, delay.greatest / ticks
-        late = delay.waiting / ticks
-        return cls(delay.answered, late, delay.executions, delay.late, mean, greatest)
 
 
 class Handle:
@@ -183,9 +159,12 @@ class Handle:
         return self._run.summaries()
 
     def closed_instant(self) -> int | None:
-        """``now``, when all that has come is worked off."""
+        """The instant that ``answer`` holds for, when all that has come is worked off: ``now``, or
+        an earlier one if the query is late.
+        """
         self._catch_up()
-        return self.now
+        lateness = self.lateness
+        return self.now if lateness is None else lateness.answered
 
     def _catch_up(self) -> None:
         self._run.catch_up()

@@ -10,6 +10,30 @@ import pyarrow as pa
 
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning
+from windrow.sharing.schedule import QueryDelay
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """What became of a query's period, in seconds of its clock.
+
+    Its answer is that for the instant ``answered``, ``seconds`` longer ago than its period. Of its
+    ``executions`` so far some were ``late``, by ``mean`` and at most ``greatest`` seconds.
+    """
+
+    answered: int
+    seconds: float
+    executions: int
+    late: int
+    mean: float
+    greatest: float
+
+    @classmethod
+    def of(cls, delay: QueryDelay, clock: Clock) -> Lateness:
+        ticks = clock.ticks_per_second
+        mean, greatest = delay.mean / ticks, delay.greatest / ticks
+        late = delay.waiting / ticks
+        return cls(delay.answered, late, delay.executions, delay.late, mean, greatest)
 
 
 @dataclass(frozen=True)
@@ -34,6 +58,8 @@ class Progress:
     """Streams that it no longer waits for, because they are silent."""
     batch: int | None = None
     """The number of the last micro-batch, as the checkpoint has it; embedded, of the last step."""
+    lateness: Mapping[str, Lateness] = field(default_factory=dict)
+    """Of those of its queries that may be late."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +83,8 @@ class QueryReport:
     """What died under the query, and how often it was started again for it."""
     total: int | None = None
     """Of a stream: how many rows there have been, of which ``answer`` has the last."""
+    lateness: Lateness | None = None
+    """Of a query that may be late."""
 
 
 @dataclass(frozen=True)

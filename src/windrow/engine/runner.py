@@ -64,13 +64,14 @@ def _report(catalog: Catalog, runs: Sequence[Run], runtime: Runtime) -> Report:
 
 def _query_report(run: Run, number: int, progress: Progress) -> QueryReport:
     member = run.job.members[number]
+    lateness = progress.lateness.get(member.name)
     return QueryReport(
         member.name,
         progress.rows_in,
         run.rows_out(number),
         progress.quarantined,
         progress.late,
-        progress.now,
+        progress.now if lateness is None else lateness.answered,
         progress.clock,
         run.destination(number),
         _last_answer(run, number),
@@ -78,6 +79,7 @@ def _query_report(run: Run, number: int, progress: Progress) -> QueryReport:
         bool(ranks(member.query.plan)),
         run.restarts,
         run.total(number),
+        lateness,
     )
 
 

@@ -19,7 +19,7 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import Hear, TakeBatch
 from windrow.engine.inputs import Inputs
 from windrow.engine.live_windows import LiveWindow
-from windrow.engine.progress import Progress
+from windrow.engine.progress import Lateness, Progress
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job
 from windrow.plan.strategy import Strategy
@@ -116,6 +116,13 @@ class Run(Protocol):
 
     def state(self, number: int) -> str:
         """How it is, for people."""
+
+
+def lateness_of(run: Run) -> dict[str, Lateness]:
+    """How late members are and have been, by name; those that cannot be late are left out."""
+    found = {member.name: run.delay(number) for number, member in run.job.members.items()}
+    clock = run.job.clock
+    return {name: Lateness.of(delay, clock) for name, delay in found.items() if delay is not None}
 
 
 class Runtime(Protocol):

@@ -187,7 +187,7 @@ class SharedAggregation:
     def _answered(self) -> Int64s:
         """The instants that probes were last answered for."""
         assert self.schedule is not None
-        found = (self.schedule.answered(name) for name in self._scheduled)
+        found = (self.schedule.last_instant(name) for name in self._scheduled)
         return np.array([BEGINNING if at is None else at for at in found], np.int64)
 
     def _touched(self, executions: Executions, now: int) -> TouchedRows | None:

@@ -101,6 +101,8 @@ class QueryDeclaration:
     span: Span | None = field(default=None, compare=False)
     text: str = field(default="", compare=False)
     uses: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    priority: int = 0
+    """Which of several late queries is answered first: it counts as so many updates more late."""
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,9 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
     check_nrrs(plan, statement.span)
     clock = clock_of(plan, statement.span) or catalog.clock
     into = destination(statement.into, plan, context, clock)
-    return QueryDeclaration(name, plan, clock, into, statement.span, statement.text)
+    return QueryDeclaration(
+        name, plan, clock, into, statement.span, statement.text, priority=statement.priority
+    )
 
 
 def _explain(statement: Explain, context: Context) -> ExplainRequest:

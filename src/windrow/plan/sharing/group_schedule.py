@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from windrow.core.errors import InputError
 from windrow.plan.sharing.shared_synopses import SharedSynopses
-from windrow.sharing.rules import PeriodicQuery
+from windrow.sharing.rules import PeriodicQuery, SharingPlan
 from windrow.sharing.schedule import POLICIES, CostModel, GroupSchedule, sub_groups
 
 DEFAULT_POLICY = "late-pending"
@@ -55,7 +55,17 @@ def with_schedule(group: SharedSynopses, options: ScheduleOptions | None) -> Sha
         return group
     per_second = group.queries[0].clock.ticks_per_second
     delay = None if options.max_delay is None else round(options.max_delay * per_second)
-    found = sub_groups(group.sharing, COSTS)
+    found = sub_groups(_with_priorities(group), COSTS)
     names = tuple(query.name for query in group.queries)
     schedule = GroupSchedule(options.policy, delay, tuple(sorted(found.items())), names)
     return replace(group, plan=replace(group.plan, schedule=schedule))
+
+
+def _with_priorities(group: SharedSynopses) -> SharingPlan:
+    """What was planned, with the priorities that queries have now."""
+    priorities = {query.name: query.priority for query in group.queries}
+    members = (
+        replace(m, query=replace(m.query, priority=priorities.get(m.query.name, 0)))
+        for m in group.sharing.members
+    )
+    return replace(group.sharing, members=tuple(members))

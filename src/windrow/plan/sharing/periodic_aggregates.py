@@ -98,6 +98,7 @@ def take_apart(query: QueryDeclaration) -> TakenApart | None:
         slide,
         source.predicate,
         tuple(sorted(render(source.resolve(key.expression)) for key in node.keys)),
+        query.priority,
         finish="; ".join(
             node_text(each, query.clock) for each in above if not isinstance(each, Every)
         ),

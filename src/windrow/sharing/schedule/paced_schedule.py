@@ -82,7 +82,7 @@ class PacedSchedule:
         s, place = self.tasks[query]
         return self._schedulers[s].tasks[place].period * s
 
-    def answered(self, query: str) -> int | None:
+    def last_instant(self, query: str) -> int | None:
         """The instant that a query was last answered for; None before the first interval."""
         if self.now is None:
             return None
@@ -132,7 +132,7 @@ class PacedSchedule:
     def save(self) -> dict[str, Any]:
         """All that the next executions depend on, as JSON."""
         queries = {
-            query: [self.answered(query), *self._schedulers[s].log(query).counts]
+            query: [self.last_instant(query), *self._schedulers[s].log(query).counts]
             for query, (s, _) in self.tasks.items()
         }
         return {"now": self.now, "queries": queries}
