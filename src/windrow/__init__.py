@@ -69,16 +69,13 @@ def connect(
                 found=type(spark).__name__,
                 remedy="make one with SparkSession.builder.getOrCreate(), or leave it out",
             )
-        if scheduled is not None:
-            raise InputError(
-                where="connect",
-                expected="schedule and max_delay without a SparkSession",
-                found="both",
-                remedy="leave them out: on Spark every query is answered whenever it is due",
-            )
         from windrow.spark.run.runtime_factory import on_session  # noqa: PLC0415
 
-        return Connection(on_session(spark, checkpoint, quarantine, strategy, overwrite=overwrite))
+        return Connection(
+            on_session(
+                spark, checkpoint, quarantine, strategy, overwrite=overwrite, schedule=scheduled
+            )
+        )
     if checkpoint is not None:
         raise InputError(
             where="connect",

@@ -12,9 +12,9 @@ from tests.support.altered import altered
 from windrow.cli import display
 from windrow.cli.answers import print_report
 from windrow.cli.console import instant
-from windrow.cli.display import Display
+from windrow.cli.display import Display, line
 from windrow.core.time import Clock
-from windrow.engine.progress import Progress, QueryReport, Report
+from windrow.engine.progress import Lateness, Progress, QueryReport, Report
 
 NOON = 748_872_000_000_000  # 1993-09-24 12:00:00
 
@@ -54,6 +54,16 @@ def printed(report):
 )
 def test_an_instant_reads_as_its_clock_shows_it(now, clock, words):
     assert instant(now, clock) == words
+
+
+def test_late_answers_are_named_the_latest_first():
+    late = {f"q{n}": Lateness(NOON, float(n), 9, n, 1.0, 3.0) for n in range(6)}
+    assert line(progress(lateness=late)).endswith(
+        ", answers late: q5 by 5.0 s, q4 by 4.0 s, q3 by 3.0 s, 2 more"
+    )
+    assert "answers late" not in line(progress(lateness={"q0": late["q0"]}))
+    shown = printed(report(pa.table({"n": [1]}), lateness=late["q2"]))
+    assert "busy: 2 of 9 answers late, by 1.0 s on average and 3.0 s at most" in shown
 
 
 def test_plain_output_has_a_line_per_query_with_all_that_matters():

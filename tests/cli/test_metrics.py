@@ -17,7 +17,7 @@ from windrow.cli.main import app
 from windrow.cli.metrics import Metrics, serve_metrics
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
-from windrow.engine.progress import Progress
+from windrow.engine.progress import Lateness, Progress
 
 SCRIPT = """
 CREATE STREAM s (ts BIGINT, k STRING) FROM '{0}/in' FORMAT csv;
@@ -94,10 +94,14 @@ def test_a_checkpoint_that_is_not_there_yet_takes_nothing_away(tmp_path):
 def test_the_page_names_every_metric(served, tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     metrics, url = served
-    metrics.show(progress())
+    late = {"busy": Lateness(NOON, 4.0, 10, 3, 2.0, 6.0), "calm": Lateness(NOON, 1.0, 5, 1, 1, 1)}
+    metrics.show(progress(lateness=late))
     metrics.show(progress(query="ints", clock=Clock.INTEGER, now=7))
     metrics.follow(HandMade(tmp_path).path)
-    names = {name for name, *_ in scrape(url) if name.startswith("windrow_")}
+    found = scrape(url)
+    assert found["windrow_answers_late_seconds", "busy"] == 4
+    assert found["windrow_late_answers_total", "busy"] == 4
+    names = {name for name, *_ in found if name.startswith("windrow_")}
     assert names == set(re.findall(r"`(windrow_\w+)`", page))
 
 

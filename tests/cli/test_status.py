@@ -22,6 +22,7 @@ from tests.support.checkpoints import NOON, SECOND, HandMade
 from windrow.cli import status
 from windrow.cli.main import app
 from windrow.cli.status import status_view
+from windrow.engine.progress import Lateness
 from windrow.spark.checkpoint import checkpoint_status as status_module
 from windrow.spark.checkpoint.checkpoint_status import Condition, checkpoint_status
 from windrow.spark.checkpoint.query_status import Standing
@@ -142,6 +143,16 @@ SHAPE = {
                     "batch": int,
                     "streams": [str],
                     "results": str,
+                    "lateness": {
+                        "busy": {
+                            "answered": int,
+                            "seconds": float,
+                            "executions": int,
+                            "late": int,
+                            "mean": float,
+                            "greatest": float,
+                        }
+                    },
                 }
             ],
         }
@@ -166,7 +177,8 @@ def test_json_has_all_of_it_under_names_that_stay(made):
     page.write_text("x")
     made.source("flows", "waits.csv")
     made.home = made.home.without(["pairs"])
-    made.write(error=Mishap(NOON, "no"))
+    late = {"busy": {"busy": Lateness(NOON, 0.0, 5, 1, 2.0, 2.0)}}
+    made.write(error=Mishap(NOON, "no"), lateness=late)
     (line,) = said(made.path, "--json").splitlines()
     found = json.loads(line)
     assert shape_of(found) == SHAPE

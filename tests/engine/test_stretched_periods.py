@@ -299,3 +299,32 @@ def test_what_is_no_schedule_is_refused() -> None:
         windrow.connect(schedule="fastest")
     with pytest.raises(windrow.InputError, match="seconds"):
         windrow.connect(max_delay=-1)
+
+
+def test_the_one_with_the_highest_priority_is_late_least() -> None:
+    queries = [Query("SUM(v)", 10, 2, least) for least in range(6)]
+    text = script(queries).replace("QUERY q4 AS", "QUERY q4 PRIORITY 3 AS")
+    watch = Stopwatch(5)
+    db = connect(watch, "none")
+    handles = db.execute(text)
+    for row in ROWS:
+        push(db, [row])
+    counts = [handle.lateness.executions for handle in handles]
+    others = [*counts[:4], counts[5]]
+    assert counts[4] > 1.5 * max(others)
+    assert max(others) - min(others) <= 1
+    assert min(others) > 5
+    for handle, query in zip(handles, queries, strict=True):
+        replay(handle, query, ROWS)
+
+
+def test_sql_says_for_which_instant_a_late_answer_is() -> None:
+    watch = Stopwatch(5)
+    db = connect(watch, "none")
+    handles = db.execute(script(FOUR))
+    for row in ROWS[:41]:
+        push(db, [row])
+    late = max(handles, key=lambda handle: handle.lateness.seconds)
+    assert late.lateness.seconds > 0
+    metadata = db.query(f"SELECT COUNT(*) AS n FROM {late.name}").schema.metadata
+    assert metadata[b"windrow.instants"] == f'{{"{late.name}": {late.lateness.answered}}}'.encode()

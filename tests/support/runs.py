@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from windrow.core.time import Wall, no_wall_clock, wall_clock
+from windrow.core.time import Stopwatch, Wall, no_wall_clock, wall_clock
 from windrow.engine.embedded import Embedded
 from windrow.engine.progress import Progress, Report
 from windrow.engine.runner import run
 from windrow.plan.catalog import Catalog
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 
 
@@ -47,6 +49,8 @@ def run_on_spark(
     master: str = "local[2]",
     files_per_trigger: int | None = None,
     on_restart: Callable[[str], None] = lambda _: None,
+    schedule: ScheduleOptions | None = None,
+    stopwatch: Stopwatch = time.perf_counter,
 ) -> Report:
     from windrow.spark.run.runtime_factory import over_files  # noqa: PLC0415 - Spark is not for all tests
 
@@ -54,6 +58,6 @@ def run_on_spark(
     runtime = over_files(
         master, checkpoint, quarantine, strategy,
         once=once, overwrite=overwrite, wall=wall, files_per_trigger=files_per_trigger,
-        on_restart=on_restart, stop=stop,
+        on_restart=on_restart, stop=stop, schedule=schedule, stopwatch=stopwatch,
     )  # fmt: skip
     return run(catalog, runtime, once=once, on_progress=on_progress, stop=stop)

@@ -159,7 +159,7 @@ def _runtime(
         master, settings.checkpoint, settings.quarantine, settings.strategy,
         once=settings.once, overwrite=settings.overwrite, verbose=settings.verbose,
         on_restart=display.remark, stop=stop,
-        options=session_options(settings, catalog, display.remark),
+        options=session_options(settings, catalog, display.remark), schedule=settings.schedule,
     )  # fmt: skip
     if metrics is not None:
         metrics.follow(on_spark.directory)

@@ -28,7 +28,7 @@ from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, arrange, job_of_synopses
 from windrow.plan.nodes import Node, StreamScan, walk
-from windrow.plan.sharing.group_schedule import ScheduleOptions, with_schedule
+from windrow.plan.sharing.group_schedule import ScheduleOptions, schedule_again
 from windrow.plan.sharing.shared_synopses import SharedSynopses, with_query
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.result_files.change_table import print_changes
@@ -228,8 +228,7 @@ class Embedded:
             else:
                 left.append(query)
         grown = [run for run, group in groups.items() if group is not before[run]]
-        together = {run: with_schedule(groups[run], self._schedule) for run in grown}
-        self._joining = [(run, job_of_synopses(group)) for run, group in together.items()]
+        self._joining = [(run, job_of_synopses(schedule_again(groups[run]))) for run in grown]
         late = {query.name for query in left if self.inputs.missed_before(_streams(query))}
         jobs = [job for _, job in self._joining]
         return [*jobs, *arrange(left, archives, catalog, self.strategy, late, self._schedule)]

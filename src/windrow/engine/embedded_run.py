@@ -28,6 +28,7 @@ from windrow.engine.summary_tables import take_summaries
 from windrow.object_store.object_path import path_of
 from windrow.plan.jobs import Job, job_of_synopses
 from windrow.plan.nodes import RelationScan
+from windrow.plan.sharing.group_schedule import schedule_again
 from windrow.plan.sharing.shared_synopses import without_queries
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import changes_schema
@@ -143,7 +144,7 @@ class EmbeddedRun:
         delivery = self._changes
         names = {self.job.members[number].name for number in numbers}
         if self.job.synopses is not None:
-            self.join(job_of_synopses(without_queries(self.job.synopses, names)))
+            self.join(job_of_synopses(schedule_again(without_queries(self.job.synopses, names))))
         else:
             members = {n: m for n, m in self.job.members.items() if n not in numbers}
             self.job = replace(self.job, members=members)

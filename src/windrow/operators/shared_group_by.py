@@ -461,6 +461,8 @@ class SharedAggregation:
         self.now = int(meta["now"])
         if self.schedule is not None and "schedule" in meta:
             self.schedule.load(meta["schedule"])
+        elif self.schedule is not None and self.now != BEGINNING:
+            self.schedule.begin(self.now)
         for number, store in enumerate(self.stores):
             store.load(below(str(number), segments), meta[str(number)], self.groups)
 

@@ -95,6 +95,12 @@ class Job:
         """Whether the first column of the plan is the number of a member."""
         return self.selection is not None or self.synopses is not None
 
+    @property
+    def max_delay(self) -> int | None:
+        """The ticks that execution may be behind before periods are stretched, if they ever are."""
+        schedule = None if self.synopses is None else self.synopses.plan.schedule
+        return None if schedule is None else schedule.max_delay
+
     @cached_property
     def own_columns(self) -> Mapping[int, tuple[int, ...]]:
         """Which of the plan's columns, the number left out, are those of each member."""

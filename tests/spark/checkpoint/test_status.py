@@ -16,6 +16,7 @@ from tests.spark.scripts import compiled, run_on_spark, write_streams
 from tests.support.checkpoints import NOON, SECOND, HandMade
 from windrow.cli.metrics import serve_metrics
 from windrow.core.errors import DataError, StateError
+from windrow.engine.progress import Lateness
 from windrow.result_files.commits import Commit, Compacted, Totals
 from windrow.spark.checkpoint import checkpoint_status as status
 from windrow.spark.checkpoint.checkpoint_status import checkpoint_status
@@ -135,6 +136,16 @@ def test_a_query_is_held_back_by_a_stream_far_behind_another_unless_that_is_idle
     )
     assert query(made, "busy").standing == "up to date", "it does not read hosts"
     made.log("hosts", Entry(idle=True, batch=2))
+    assert query(made, "pairs").standing == "up to date"
+
+
+def test_queries_whose_answers_are_late_say_by_how_much(made):
+    late = {"q1": Lateness(NOON, 2.0, 9, 3, 1.0, 2.0), "q2": Lateness(NOON, 4.5, 9, 5, 2.0, 5.0)}
+    on_time = {"q3": Lateness(NOON, 0.0, 9, 0, 0.0, 0.0)}
+    made.write(lateness={"busy": late | on_time, "pairs": on_time})
+    found = query(made, "busy")
+    assert (found.standing, found.reason) == ("answers late", "q2 by 4.5 s, q1 by 2.0 s")
+    assert found.lateness == late | on_time
     assert query(made, "pairs").standing == "up to date"
 
 

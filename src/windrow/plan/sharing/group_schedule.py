@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from windrow.core.errors import InputError
@@ -49,21 +50,37 @@ class ScheduleOptions:
         return cls(schedule or DEFAULT_POLICY, max_delay)
 
 
-def with_schedule(group: SharedSynopses, options: ScheduleOptions | None) -> SharedSynopses:
-    """The group with its queries scheduled so."""
+def with_schedule(
+    group: SharedSynopses, options: ScheduleOptions | None, names: Sequence[str] = ()
+) -> SharedSynopses:
+    """The group with its queries scheduled so; ``names`` are those of members by number, if some
+    have gone.
+    """
     if options is None:
         return group
     per_second = group.queries[0].clock.ticks_per_second
     delay = None if options.max_delay is None else round(options.max_delay * per_second)
+    return _scheduled(group, options.policy, delay, names)
+
+
+def schedule_again(group: SharedSynopses) -> SharedSynopses:
+    """The group scheduled as it was, if it was, after queries have come or gone."""
+    known = group.plan.schedule
+    return group if known is None else _scheduled(group, known.policy, known.max_delay)
+
+
+def _scheduled(
+    group: SharedSynopses, policy: str, delay: int | None, names: Sequence[str] = ()
+) -> SharedSynopses:
     found = sub_groups(_with_priorities(group), COSTS)
-    names = tuple(query.name for query in group.queries)
-    schedule = GroupSchedule(options.policy, delay, tuple(sorted(found.items())), names)
+    names = tuple(names or (query.name for query in group.queries))
+    schedule = GroupSchedule(policy, delay, tuple(sorted(found.items())), names)
     return replace(group, plan=replace(group.plan, schedule=schedule))
 
 
 def _with_priorities(group: SharedSynopses) -> SharingPlan:
     """What was planned, with the priorities that queries have now."""
-    priorities = {query.name: query.priority for query in group.queries}
+    priorities = {query.name: query.priority for query in group.present.values()}
     members = (
         replace(m, query=replace(m.query, priority=priorities.get(m.query.name, 0)))
         for m in group.sharing.members

@@ -115,6 +115,14 @@ class PacedSchedule:
             scheduler.advance(now // s, now // s * s)
             scheduler.restore(answered, {})
 
+    def begin(self, now: int) -> None:
+        """Begin after a time without a schedule, when queries were answered as their SLIDE says."""
+        self._follow_grid(now)
+        for s, scheduler in self._schedulers.items():
+            queries = [query for task in scheduler.tasks for query in task.queries]
+            own = {query.name: now // s // query.period * query.period for query in queries}
+            scheduler.restore(own, {})
+
     def delays(self) -> dict[str, QueryDelay]:
         """For each query how late it is and has been; nothing without a limit, or at first."""
         if self.now is None or self.max_delay is None:

@@ -163,6 +163,7 @@ def _pipeline(
         {} if record is None else record.totals,
         traffic,
         now,
+        {} if record is None else record.lateness,
     )
     version = _version(home)
     queries = tuple(

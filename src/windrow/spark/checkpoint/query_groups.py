@@ -21,12 +21,13 @@ from windrow.core.errors import StateError
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes.routed import Among, Asked
 from windrow.plan.sharing import saved_group
+from windrow.plan.sharing.group_schedule import ScheduleOptions, with_schedule
 from windrow.plan.sharing.shared_selection import (
     SharedSelection,
     shared_selections,
     with_conditions,
 )
-from windrow.plan.sharing.shared_synopses import SharedSynopses, shared_synopses
+from windrow.plan.sharing.shared_synopses import FEWEST, SharedSynopses, shared_synopses
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.checkpoint.query_directory import IDENTITY
@@ -62,7 +63,10 @@ class Group:
 
 
 def groups_of(
-    queries: Sequence[QueryDeclaration], directory: Path, strategy: Strategy = Strategy.UPA
+    queries: Sequence[QueryDeclaration],
+    directory: Path,
+    strategy: Strategy = Strategy.UPA,
+    schedule: ScheduleOptions | None = None,
 ) -> list[Group]:
     """The groups among the queries of a script that runs with this checkpoint."""
     left = {query.name: query for query in queries}
@@ -71,11 +75,13 @@ def groups_of(
         seats = _read(path)
         present = [left.pop(name) for name, _ in seats if name in left]
         if present and (path.parent / SYNOPSES).exists():
-            found.append(_seated_over_synopses(present, seats, path.parent))
+            found.append(_seated_over_synopses(present, seats, path.parent, schedule))
         elif present:
             found.append(_seated(_together(present, path), seats, path.parent))
     free = [q for q in left.values() if not (directory / q.name / IDENTITY).exists()]
-    for group in shared_synopses(free) if strategy is Strategy.UPA else ():
+    fewest = FEWEST if schedule is None else 1
+    for made in shared_synopses(free, fewest) if strategy is Strategy.UPA else ():
+        group = with_schedule(made, schedule)
         place = directory / f"{PREFIX}{group.queries[0].name}"
         seats = [(q.name, _digest_of_member(group, n)) for n, q in enumerate(group.queries)]
         declaration = QueryDeclaration(group.title, group.root, group.queries[0].clock)
@@ -98,7 +104,10 @@ def _together(present: Sequence[QueryDeclaration], path: Path) -> SharedSelectio
 
 
 def _seated_over_synopses(
-    present: Sequence[QueryDeclaration], seats: Seats, directory: Path
+    present: Sequence[QueryDeclaration],
+    seats: Seats,
+    directory: Path,
+    schedule: ScheduleOptions | None,
 ) -> Group:
     """The group as it was planned, with those of its queries that are still there."""
     groups = shared_synopses(present, fewest=1)
@@ -125,6 +134,7 @@ def _seated_over_synopses(
             _refuse(query.name, directory)
     plan = saved_group.without_others(planned, members)
     shared = replace(now, plan=plan, sharing=sharing)
+    shared = with_schedule(shared, schedule, [name for name, _ in seats])
     declaration = QueryDeclaration(now.title, shared.root, now.queries[0].clock)
     return Group(shared, declaration, members, seats, directory)
 

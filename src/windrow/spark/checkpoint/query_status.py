@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.paths import is_object_url
 from windrow.core.time import Clock
+from windrow.engine.progress import Lateness
 from windrow.result_files.commits import Totals, committed_results
 from windrow.result_files.identity import Identity
 from windrow.spark.checkpoint.run_record import Mishap, QueryRecord, Traffic
@@ -35,6 +36,7 @@ class Standing(StrEnum):
     LEFT_BEHIND = "left behind"
     HELD_BACK = "held back"
     BEHIND = "behind"
+    STRETCHED = "answers late"
     UP_TO_DATE = "up to date"
 
 
@@ -60,6 +62,8 @@ class QueryStatus:
     batch: int | None = None
     streams: tuple[str, ...] = ()
     results: str | None = None
+    lateness: Mapping[str, Lateness] = field(default_factory=dict)
+    """Of those of its queries that may be late: whether they are, and have been."""
 
     @property
     def is_late(self) -> bool:
@@ -69,7 +73,8 @@ class QueryStatus:
 @dataclass(frozen=True)
 class Surroundings:
     """What is known of the pipeline of a query: ``sizes`` of state by number, ``left`` jobs and
-    why, ``totals`` of those that publish elsewhere, ``traffic`` if it runs, and the wall clock."""
+    why, ``totals`` of those that publish elsewhere, ``traffic`` if it runs, the wall clock, and the
+    ``lateness`` of queries by job."""
 
     checkpoint: Path
     streams: Mapping[str, StreamStatus]
@@ -79,6 +84,7 @@ class Surroundings:
     totals: Mapping[str, Totals]
     traffic: Traffic | None
     now: int
+    lateness: Mapping[str, Mapping[str, Lateness]] = field(default_factory=dict)
 
 
 def query_status(
@@ -113,6 +119,7 @@ def query_status(
         batch=batch,
         streams=streams,
         results=results,
+        lateness=around.lateness.get(name, {}),
     )
 
 
@@ -131,6 +138,10 @@ def _standing(name: str, streams: Sequence[str], around: Surroundings) -> tuple[
     late = [s for s in mine if (s.waiting_seconds or 0) > BEHIND]
     if late:
         return Standing.BEHIND, f"files of {', '.join(s.name for s in late)} wait"
+    stretched = {q: found.seconds for q, found in around.lateness.get(name, {}).items()}
+    if any(stretched.values()):
+        latest = sorted(stretched.items(), key=lambda item: -item[1])
+        return Standing.STRETCHED, ", ".join(f"{q} by {by:,.1f} s" for q, by in latest if by)
     return Standing.UP_TO_DATE, ""
 
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from windrow.engine.progress import Lateness
 from windrow.result_files.commits import Totals
 
 RECORD = "status.json"
@@ -85,6 +86,8 @@ class RunRecord:
     traffic: Traffic = field(default_factory=Traffic)
     totals: Mapping[str, Totals] = field(default_factory=dict)
     """Of jobs whose results are in an object store, where looking for them takes long."""
+    lateness: Mapping[str, Mapping[str, Lateness]] = field(default_factory=dict)
+    """Of the queries of jobs that may be late, after the last micro-batch of each."""
     failures: Mapping[str, Mishap] = field(default_factory=dict)
     """Why jobs have stayed behind."""
     error: Mishap | None = None
@@ -107,6 +110,7 @@ class RunRecord:
             "seconds": tuple(known["seconds"]),
             "traffic": Traffic(**known["traffic"]),
             "totals": {n: Totals(**told) for n, told in known["totals"].items()},
+            "lateness": {n: _lateness(told) for n, told in known.get("lateness", {}).items()},
             "failures": {n: Mishap(**told) for n, told in known["failures"].items()},
             "error": None if known["error"] is None else Mishap(**known["error"]),
             "end": None if known["end"] is None else End(known["end"]),
@@ -117,6 +121,10 @@ class RunRecord:
 def _query(told: Mapping[str, Any]) -> QueryRecord:
     lists = {name: tuple(told[name]) for name in ("queries", "streams")}
     return QueryRecord(**{**told, **lists})
+
+
+def _lateness(told: Mapping[str, Any]) -> dict[str, Lateness]:
+    return {query: Lateness(**late) for query, late in told.items()}
 
 
 def read_run_record(directory: Path) -> RunRecord | None:

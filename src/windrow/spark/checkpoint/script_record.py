@@ -7,17 +7,20 @@ the streams, views and queries are whose state is there.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.object_store.shared_place import address_of
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
 
 SCRIPT = "script.json"
+SCHEDULE = "schedule.json"
+"""How queries are scheduled: a run that says nothing of it goes on as the one before."""
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,22 @@ def _record(known: dict[str, object]) -> ScriptRecord:
         catalog = compile_script(str(text), catalog).catalog
     strategy = Strategy.from_name(str(known["strategy"]))
     return ScriptRecord(catalog, strategy, Path(str(known["base"])))
+
+
+def keep_schedule(checkpoint: Path, given: ScheduleOptions | None) -> ScheduleOptions | None:
+    """The schedule of a run that was ``given`` this one: what was last answered late is part of
+    the state, so a checkpoint that has had a schedule keeps one.
+    """
+    if given is not None:
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        publish(checkpoint / SCHEDULE, json.dumps(asdict(given)))
+        return given
+    try:
+        return read_record(
+            checkpoint / SCHEDULE,
+            "the schedule of the checkpoint",
+            lambda known: ScheduleOptions(str(known["policy"]), known["max_delay"]),
+            remedy="pass --schedule again",
+        )
+    except FileNotFoundError:
+        return None

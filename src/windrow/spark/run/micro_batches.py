@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.thresholds import Threshold
+from windrow.sharing.schedule import Pace
 from windrow.spark.run.session import shuffle_partitions
 from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks, ShareClaims
 from windrow.spark.source.file_log import LogTail, Stretch
@@ -58,7 +59,9 @@ class MicroBatches:
             for number, stream in enumerate(streams)
         }
 
-    def run(self, frame: DataFrame, batch: int, jobs: frozenset[int]) -> list[TaskReport]:
+    def run(
+        self, frame: DataFrame, batch: int, jobs: frozenset[int], paces: Mapping[int, Pace]
+    ) -> list[TaskReport]:
         """What the tasks of a micro-batch report for some jobs; ``frame`` has rows of DataFrames,
         packed."""
         stretches = tuple(log.stretch(batch) for log in self._logs)
@@ -70,7 +73,7 @@ class MicroBatches:
         if not active:
             return []
         claims = ShareClaims(self._exchange, uuid.uuid4().hex) if self._exchange else None
-        tasks = BatchTasks(self._tasks, batch, active, claims)
+        tasks = BatchTasks(self._tasks, batch, active, claims, paces)
         levels = 1 + max(self._depth[job] for job in active)
         if not self._framed and self._is_small(stretches):
             if levels == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from windrow.core.time import Wall, wall_clock
+from windrow.core.time import Stopwatch, Wall, wall_clock
 from windrow.object_store.object_path import ObjectPath, path_of
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 from windrow.spark.run.session import (
     PLAIN,
@@ -33,9 +35,13 @@ def on_session(
     wall: Wall = wall_clock,
     *,
     overwrite: bool = False,
+    schedule: ScheduleOptions | None = None,
 ) -> OnSpark:
     """For a connection on somebody's session."""
-    feed = Feed(live=True, quarantine=_quarantine(quarantine), overwrite=overwrite, wall=wall)
+    feed = Feed(
+        live=True, quarantine=_quarantine(quarantine), overwrite=overwrite, wall=wall,
+        schedule=schedule,
+    )  # fmt: skip
     check_session(spark, checkpoint, quarantine)
     session = configure(spark)
     return OnSpark(lambda: session, checkpoint, strategy, feed)
@@ -55,6 +61,8 @@ def over_files(
     on_restart: Callable[[str], None] = lambda _: None,
     stop: threading.Event | None = None,
     options: SessionOptions = PLAIN,
+    schedule: ScheduleOptions | None = None,
+    stopwatch: Stopwatch = time.perf_counter,
 ) -> OnSpark:
     """For a script over files, on a session of its own if there is none by now.
 
@@ -63,7 +71,7 @@ def over_files(
     """
     feed = Feed(
         once=once, files=files_per_trigger, quarantine=_quarantine(quarantine),
-        overwrite=overwrite, wall=wall,
+        overwrite=overwrite, wall=wall, schedule=schedule, stopwatch=stopwatch,
     )  # fmt: skip
     own = OwnSession(master, options, verbose=verbose)
     return OnSpark(own.open, checkpoint, strategy, feed, on_restart, stop, own.close)

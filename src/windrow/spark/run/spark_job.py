@@ -5,6 +5,7 @@ A ``Feed`` says how rows come to it, and to the others of its pipeline.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError
-from windrow.core.time import BEGINNING, Wall, wall_clock
+from windrow.core.time import BEGINNING, Stopwatch, Wall, wall_clock
 from windrow.engine.day_store import strategy_for
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import (
@@ -24,6 +25,7 @@ from windrow.plan.catalog import (
 from windrow.plan.jobs import Job
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import Identity
 from windrow.result_files.query_table import place_of
@@ -178,7 +180,8 @@ class Feed:
 
     ``files`` is how many files of a stream a trigger takes; None leaves it to their size. Results
     of another run are refused unless ``overwrite`` says that they may go. By the ``wall`` rows are
-    ahead and streams idle.
+    ahead and streams idle. Queries that have a ``schedule`` are late if micro-batches take longer,
+    by the ``stopwatch``, than the time that they cover.
     """
 
     once: bool = False
@@ -189,3 +192,5 @@ class Feed:
     inboxes: Mapping[str, Delivery] = field(default_factory=dict)
     frames: Mapping[str, DataFrame] = field(default_factory=dict)
     wall: Wall = wall_clock
+    schedule: ScheduleOptions | None = None
+    stopwatch: Stopwatch = time.perf_counter

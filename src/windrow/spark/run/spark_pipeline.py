@@ -36,6 +36,7 @@ from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.state import sweep
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
 from windrow.spark.run.failures import death_in, own_error
+from windrow.spark.run.job_paces import JobPaces
 from windrow.spark.run.kept_notes import KeptNotes
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
@@ -92,6 +93,14 @@ class Pipeline:
         self._prepared = self._cut_off = False
         self._going = set(jobs)
         self.failures: dict[int, WindrowError] = {}
+        self.paces = JobPaces(
+            home.state / "paces",
+            {
+                number: job.job.clock.ticks_per_second
+                for number, job in jobs.items()
+                if job.job.max_delay is not None
+            },
+        )
         self.published: dict[int, int] = {}
         self._hooks: dict[int, list[Callable[[], None]]] = {}
         self.on_prepared: list[Callable[[], None]] = []
@@ -337,6 +346,7 @@ class Pipeline:
 
     def _take(self, batches: MicroBatches, frame: DataFrame, batch: int) -> None:
         """What Spark calls with each micro-batch."""
+        began = self.feed.stopwatch()
         with self._working, self.recorder.micro_batch(batch) as noted:
             version = self._commits.before(batch)
             with self._notes.keep_meanwhile():
@@ -351,15 +361,19 @@ class Pipeline:
                 hook()
             written = {key: name for told in reports for key, name in told.state.items()}
             self._commits.publish(batch, version.after(batch, written, found))
+            told = {n: schedule for report in reports for n, schedule in report.schedules.items()}
+            self.paces.note(self.feed.stopwatch() - began, found, told)
+            noted.delays = self.paces.delays
             if self._exchange is not None:
                 clear_exchange(self._exchange)
         self._notes.keep_later()
 
     def _run(self, batches: MicroBatches, frame: DataFrame, batch: int) -> list[TaskReport]:
         """What tasks report; jobs that fail are left behind, until the last of them fails."""
+        paces = self.paces.before(batch)
         while True:
             jobs = frozenset(self._going) - self.failures.keys()
-            reports = batches.run(frame, batch, jobs)
+            reports = batches.run(frame, batch, jobs, paces)
             failed = {n: why for told in reports for n, why in told.failed.items()}
             if not failed:
                 return reports

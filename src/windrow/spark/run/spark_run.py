@@ -17,6 +17,7 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import TakeBatch
 from windrow.engine.live_windows import LiveWindow
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
+from windrow.engine.runtime import lateness_of
 from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals, new_commits
@@ -159,9 +160,10 @@ class SparkRun:
         """The same for each member."""
         return self.complete_from
 
-    def delay(self, _number: int) -> QueryDelay | None:
-        """None: every query is answered whenever it is due."""
-        return None
+    def delay(self, number: int) -> QueryDelay | None:
+        """How late a member was after the last micro-batch; None if it cannot be."""
+        delays = self._pipeline.paces.delays.get(self._number, {})
+        return delays.get(self.job.members[number].name)
 
     @property
     def rows_in(self) -> int:
@@ -189,6 +191,7 @@ class SparkRun:
             idle=tuple(n for n in self._streams if ends_idle(self._pipeline.home.log(n))),
             refused=self._refusals.words(),
             batch=None if self._last < 0 else self._last,
+            lateness=lateness_of(self),
         )
 
     def losses(self) -> list[tuple[str, WindrowWarning]]:

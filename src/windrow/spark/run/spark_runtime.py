@@ -47,7 +47,7 @@ from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
-from windrow.spark.checkpoint.script_record import write_script
+from windrow.spark.checkpoint.script_record import keep_schedule, write_script
 from windrow.spark.checkpoint.working_copy import WorkingCopy
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.session import (
@@ -205,7 +205,11 @@ class OnSpark:
     ) -> Sequence[Job]:
         """As the checkpoint has them: a query stays in the group in which its state is."""
         self._refuse_replacing(queries)
-        groups = {g.declaration.name: g for g in groups_of(queries, self._directory, self.strategy)}
+        schedule = keep_schedule(self._directory, self._feed.schedule)
+        groups = {
+            g.declaration.name: g
+            for g in groups_of(queries, self._directory, self.strategy, schedule)
+        }
         self._groups.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}
         return [

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from windrow.core.paths import is_object_url
-from windrow.core.time import Wall, wall_clock
+from windrow.core.time import Clock, Wall, wall_clock
+from windrow.engine.progress import Lateness
 from windrow.plan.catalog import StreamDeclaration
 from windrow.result_files.commits import Totals
+from windrow.sharing.schedule import QueryDelay
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.run_record import (
     RECORD,
@@ -98,6 +100,7 @@ class RunRecorder:
                 seconds=(*self.record.seconds, round(took, 3))[-REMEMBERED:],
                 traffic=self._traffic(now),
                 totals={**self.record.totals, **self._remote_totals(number, noted)},
+                lateness={**self.record.lateness, **self._lateness(noted)},
             )
 
     def note_failures(self, failures: Mapping[int, BaseException]) -> None:
@@ -134,6 +137,14 @@ class RunRecorder:
                 found[name] = self.record.totals.get(name, Totals()).plus([commit])
         return found
 
+    def _lateness(self, noted: NotedBatch) -> dict[str, dict[str, Lateness]]:
+        found = {}
+        for number, delays in noted.delays.items():
+            name = self._names[number]
+            clock = Clock(self.record.jobs[name].clock)
+            found[name] = {query: Lateness.of(delay, clock) for query, delay in delays.items()}
+        return found
+
     def _mishap(self, error: BaseException) -> Mishap:
         return Mishap(self._wall(), str(error))
 
@@ -162,6 +173,8 @@ class NotedBatch:
 
     def __init__(self) -> None:
         self.reports: Mapping[int, Sequence[Report]] = {}
+        self.delays: Mapping[int, Mapping[str, QueryDelay]] = {}
+        """How late the queries of scheduled jobs are."""
         self._read: Mapping[str, Stretch] = {}
 
     def add(self, reports: Mapping[int, Sequence[Report]], read: Mapping[str, Stretch]) -> None:

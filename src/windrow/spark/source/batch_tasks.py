@@ -20,13 +20,14 @@ from __future__ import annotations
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
 import pyarrow as pa
 
+from windrow.sharing.schedule import Pace
 from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.source.file_log import Stretch
 from windrow.spark.source.read_task import StreamTask
@@ -61,11 +62,16 @@ class PipelineTasks:
             yield failure.report()
 
     def read_and_answer(
-        self, stretches: Iterable[Stretch], batch: int, jobs: frozenset[int], share: tuple[int, ...]
+        self,
+        stretches: Iterable[Stretch],
+        batch: int,
+        jobs: frozenset[int],
+        share: tuple[int, ...],
+        paces: Mapping[int, Pace] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """What buckets of the first level send on that read everything themselves."""
         mine: Mine = {bucket: {} for bucket in share}
-        first, wanted = self.level(0, jobs), frozenset(share)
+        first, wanted = self.level(0, jobs, paces), frozenset(share)
         try:
             for task, stretch in zip(self.streams, stretches, strict=True):
                 if not stretch.entries:
@@ -86,9 +92,13 @@ class PipelineTasks:
         else:
             yield from first.answer(mine, batch)
 
-    def level(self, number: int, jobs: frozenset[int]) -> LevelTask:
-        """A level with the stages of some jobs."""
+    def level(
+        self, number: int, jobs: frozenset[int], paces: Mapping[int, Pace] | None = None
+    ) -> LevelTask:
+        """A level with the stages of some jobs, and how fast those of a micro-batch will be."""
         whole = self.levels[number]
+        if paces:
+            whole = replace(whole, paces=paces)
         stages = tuple(task for task in whole.stages if task.job in jobs)
         return whole if len(stages) == len(whole.stages) else replace(whole, stages=stages)
 
@@ -104,6 +114,7 @@ class BatchTasks:
     batch: int
     jobs: frozenset[int]
     claims: ShareClaims | None = None
+    paces: Mapping[int, Pace] = field(default_factory=dict)
 
     def reading(self, readings: tuple[Reading, ...]) -> MapBatches:
         """For ``mapInArrow`` over as many partitions as there are stretches to read."""
@@ -134,7 +145,7 @@ class BatchTasks:
     ) -> Iterator[pa.RecordBatch]:
         tasks, number = _unpack(self.tasks), _number_in(batches)
         share = tasks.shares[self._share(tasks, number)]
-        yield from tasks.read_and_answer(stretches, self.batch, self.jobs, share)
+        yield from tasks.read_and_answer(stretches, self.batch, self.jobs, share, self.paces)
 
     def _share(self, tasks: PipelineTasks, number: int) -> int:
         if self.claims is None:
@@ -147,7 +158,8 @@ class BatchTasks:
 
     def _answer(self, number: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_imports()
-        yield from _unpack(self.tasks).level(number, self.jobs).work(batches, self.batch)
+        level = _unpack(self.tasks).level(number, self.jobs, self.paces)
+        yield from level.work(batches, self.batch)
 
     def _report(self, stretches: tuple[Stretch, ...], numbers: Iterable[object]) -> Iterator[bytes]:
         ranges = (pa.record_batch({"id": [number]}) for number in numbers)

@@ -9,7 +9,7 @@ far ahead of another is not written again and again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from windrow.operators.base import Saved, below
 from windrow.plan.nodes import RelationScan, walk
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
+from windrow.sharing.schedule import Pace
 from windrow.spark.stage.blobs import Header, pack_delta, unpack_delta
 from windrow.spark.stage.packing import Counts, add_counts
 from windrow.spark.stage.subscription_index import matched_in_parts
@@ -93,6 +94,19 @@ class BucketHost:
         overflows = {"overflows": self._pipeline.take_overflows()}
         counts = add_counts([*(h.get("counts", {}) for h, _ in arrived), overflows])
         return Answer(delta, counts, late)
+
+    def set_pace(self, pace: Pace) -> None:
+        """How fast executions of the next micro-batch will be."""
+        self._pipeline.set_pace(pace)
+
+    def told_of_schedule(self) -> dict[str, Any]:
+        """What the driver has to know of scheduled executions: the work of the last ones, and how
+        late queries are. It is the same for all buckets."""
+        schedule = self._pipeline.schedule
+        if schedule is None:
+            return {}
+        delays = {name: asdict(delay) for name, delay in schedule.delays().items()}
+        return {"work": schedule.work, "delays": delays}
 
     def _release(self, edge: str, fresh: Delta) -> Delta:
         """The tuples up to ``now`` of those that waited, then of the fresh ones; the rest waits."""

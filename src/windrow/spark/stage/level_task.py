@@ -19,13 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from windrow.core.errors import StateError
 from windrow.object_store.object_path import path_of
 from windrow.operators.base import Saved, below
+from windrow.sharing.schedule import Pace
 from windrow.spark.stage.blobs import open_blob, pack, unpack
 from windrow.spark.stage.bucket_host import Answer, BucketHost
 from windrow.spark.stage.packing import RESULT, packed_batch
@@ -50,6 +51,7 @@ class Kept(NamedTuple):
     contents: Contents
 
 
+ON_TIME = Pace()
 CACHE: WorkerCache[Kept] = WorkerCache()
 
 
@@ -61,15 +63,18 @@ class TaskReport:
     state: Mapping[str, str] = field(default_factory=dict)
     jobs: Mapping[int, Report] = field(default_factory=dict)
     failed: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    schedules: Mapping[int, dict[str, Any]] = field(default_factory=dict)
+    """Of jobs that are scheduled, what ``BucketHost`` tells of it."""
 
     def pack(self) -> bytes:
         jobs, told = {}, {}
+        more = {"schedules": self.schedules} if self.schedules else {}
         for number, report in self.jobs.items():
             hidden = dict(report.hidden)
             if TOLD in hidden:
                 told[str(number)] = hidden.pop(TOLD)
             jobs[number] = {"now": report.now, "counts": report.counts, "hidden": hidden}
-        return pack({"state": self.state, "jobs": jobs, "failed": self.failed}, told)
+        return pack({"state": self.state, "jobs": jobs, "failed": self.failed, **more}, told)
 
     @classmethod
     def unpack(cls, blob: bytes | pa.Buffer) -> TaskReport:
@@ -78,7 +83,8 @@ class TaskReport:
         for number, changes in parts.items():
             jobs[int(number)].hidden[TOLD] = changes
         failed = {int(job): (kind, text) for job, (kind, text) in told["failed"].items()}
-        return cls(told["state"], jobs, failed)
+        schedules = {int(job): found for job, found in told.get("schedules", {}).items()}
+        return cls(told["state"], jobs, failed, schedules)
 
 
 class JobFailedError(Exception):
@@ -116,6 +122,8 @@ class LevelTask:
     level: int
     state: str
     stages: tuple[StageTask, ...]
+    paces: Mapping[int, Pace] = field(default_factory=dict)
+    """How fast executions of the micro-batch will be, by job, of those that are scheduled."""
 
     @cached_property
     def _by_job(self) -> dict[int, StageTask]:
@@ -143,6 +151,7 @@ class LevelTask:
         state, committed = path_of(self.state), self.files_before(batch)
         written: dict[str, str] = {}
         delivered: dict[int, Answers] = {}
+        schedules: dict[int, dict[str, Any]] = {}
         for bucket, jobs in sorted(mine.items()):
             if not jobs:
                 continue
@@ -153,8 +162,10 @@ class LevelTask:
                 task = self._by_job[job]
                 with failing_alone(job):
                     host = self._host(task, files, kept)
-                    answer = task.answer(bucket, host, parts)
+                    answer = task.answer(bucket, host, parts, self.paces.get(job, ON_TIME))
                     saved.add(str(job), host.save())
+                    if found := host.told_of_schedule():
+                        schedules[job] = found
                     if task.delivery is None:
                         yield packed_batch(task.send(bucket, host, answer), job)
                     else:
@@ -163,7 +174,9 @@ class LevelTask:
             CACHE.put((self.run, self.level, bucket), name, Kept(kept.hosts, contents))
             written[files.key] = name
         reports = self._deliver(delivered)
-        yield packed_batch([(RESULT, min(mine), TaskReport(written, reports).pack())])
+        yield packed_batch(
+            [(RESULT, min(mine), TaskReport(written, reports, {}, schedules).pack())]
+        )
 
     def _deliver(self, answers: Mapping[int, Answers]) -> dict[int, Report]:
         """Hide the answers of last stages, by job."""

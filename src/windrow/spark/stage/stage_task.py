@@ -17,6 +17,7 @@ from windrow.columns.delta import Delta
 from windrow.core.time import Clock
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
+from windrow.sharing.schedule import Pace
 from windrow.spark.stage.blobs import Header
 from windrow.spark.stage.bucket_host import Answer, BucketHost
 from windrow.spark.stage.packing import Blob, Counts, add_counts, blobs, scatter, tell
@@ -90,8 +91,9 @@ class StageTask:
         changes = self.delivery is not None and self.delivery.final
         return BucketHost(self.stage, self.slacks, final=changes, strategy=self.strategy)
 
-    def answer(self, bucket: int, host: BucketHost, parts: Parts) -> Answer:
+    def answer(self, bucket: int, host: BucketHost, parts: Parts, pace: Pace) -> Answer:
         """What a bucket says to the blobs of a micro-batch; late rows go into the quarantine."""
+        host.set_pace(pace)
         answer = host.receive(parts)
         self._count_late(bucket, host, answer)
         return answer
