@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from statistics import median
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +52,8 @@ class Query:
         functions = {
             "SUM(v)": sum, "COUNT(*)": len, "MIN(v)": min, "MAX(v)": max,
             "AVG(v)": lambda values: sum(values) / len(values),
+            "MEDIAN(v)": median,
+            "COUNT(DISTINCT v)": lambda values: len(set(values)),
         }  # fmt: skip
         return Counter((k, functions[self.aggregate](values)) for k, values in groups.items())
 
@@ -110,7 +113,9 @@ def shown(handle) -> Counter[tuple[int, float]]:
 QUERIES = st.lists(
     st.builds(
         Query,
-        st.sampled_from(["SUM(v)", "COUNT(*)", "MIN(v)", "MAX(v)", "AVG(v)"]),
+        st.sampled_from(
+            ["SUM(v)", "COUNT(*)", "MIN(v)", "MAX(v)", "AVG(v)", "MEDIAN(v)", "COUNT(DISTINCT v)"]
+        ),
         st.integers(1, 12),
         st.integers(1, 6),
         st.sampled_from([None, None, 3]),
@@ -328,3 +333,23 @@ def test_sql_says_for_which_instant_a_late_answer_is() -> None:
     assert late.lateness.seconds > 0
     metadata = db.query(f"SELECT COUNT(*) AS n FROM {late.name}").schema.metadata
     assert metadata[b"windrow.instants"] == f'{{"{late.name}": {late.lateness.answered}}}'.encode()
+
+
+def test_tops_and_queries_that_are_dropped_while_others_are_late() -> None:
+    watch = Stopwatch(5)
+    db = connect(watch, "late-pending")
+    top = "SELECT TOP 2 k, SUM(v) AS a FROM s [RANGE 10 SLIDE 2] GROUP BY k ORDER BY a DESC, k"
+    [best, *handles] = db.execute(script(FOUR).replace(STREAM, f"{STREAM}CREATE QUERY t AS {top};"))
+    assert len(db._runtime.runs) == 1
+    for at, row in enumerate(ROWS):
+        if at == 50:
+            db.execute("DROP QUERY q1;")
+            del handles[1]
+        push(db, [row])
+        if at % 10 == 9:
+            sums = FOUR[0].recompute(ROWS[: at + 1], best.lateness.answered)
+            expected = sorted(sums, key=lambda group: (-group[1], group[0]))[:2]
+            assert [(r["k"], r["a"]) for r in best.answer().to_pylist()] == expected
+    assert best.lateness.late > 0
+    for handle, query in zip(handles, [FOUR[0], *FOUR[2:]], strict=True):
+        replay(handle, query, ROWS)
